@@ -1,0 +1,29 @@
+"""Every error a person can meet. Each message is one sentence for that person: what is wrong, and what to do."""
+
+
+class AttnvizError(Exception):
+    """The root of all errors that attnviz raises on purpose."""
+
+
+class PromptError(AttnvizError, ValueError):
+    """What was typed cannot be traced: it is empty, or holds characters that are not text."""
+
+
+class TraceError(AttnvizError, ValueError):
+    """An attention map or trace contradicts itself, or was asked for something it does not have."""
+
+
+class ModelError(AttnvizError):
+    """A model cannot be found, loaded or traced."""
+
+
+class ModelNotFoundError(ModelError):
+    """Neither the catalog, the hub nor the disk has a model of that name."""
+
+
+class ModelTooLargeError(ModelError):
+    """The model has more parameters than this machine is allowed to load."""
+
+
+class UnsupportedModelError(ModelError):
+    """The model exists, but has no attention that can be shown."""

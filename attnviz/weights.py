@@ -1,0 +1,224 @@
+"""How a map keeps its attention weights: as they are, or as the queries and keys they are computed from.
+
+`DenseWeights` suits small maps and mechanisms that are not a dot product. `QueryKeyWeights` keeps what scaled dot-product
+attention was given, so that memory grows with layers·heads·tokens·dim instead of layers·heads·tokens².
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from attnviz.errors import TraceError
+
+Weights = Float[np.ndarray, "query key"]
+LayerWeights = Float[np.ndarray, "head query key"]
+# float32 softmax rows are exact to about 1e-6; eager models that cast it to half precision and back are not.
+ROW_SUM_TOLERANCE = 1e-4
+
+
+class WeightStore(Protocol):
+    """What an `AttentionMap` needs of its weights. Stores check themselves when they are built."""
+
+    @property
+    def n_layers(self) -> int: ...
+    @property
+    def n_heads(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of queries, number of keys."""
+        ...
+
+    @property
+    def nbytes(self) -> int: ...
+    def head(self, layer: int, head: int) -> Weights: ...
+    def layer(self, layer: int) -> LayerWeights: ...
+
+
+def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
+    """A read-only view of `array`: no copy where the dtype already fits."""
+    view = np.asarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def masked_softmax(
+    scores: Float[np.ndarray, "*batch query key"], visible: Bool[np.ndarray, "*#batch query key"] | None
+) -> Float[np.ndarray, "*batch query key"]:
+    """Softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is."""
+    if visible is not None:
+        scores = np.where(visible, scores, -np.inf)
+    highest = scores.max(axis=-1, keepdims=True)
+    # A row with nothing to see has -inf as its maximum; 0 instead keeps exp(-inf - 0) = 0 free of NaN.
+    energy = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
+    total = energy.sum(axis=-1, keepdims=True)
+    return energy / np.where(total > 0, total, 1)
+
+
+def _check_rows(weights: LayerWeights, layer: int) -> None:
+    if not np.isfinite(weights).all():
+        raise TraceError(f"layer {layer} has attention weights that are not finite")
+    if weights.size and weights.min() < 0:
+        raise TraceError(f"layer {layer} has negative attention weights")
+    sums = weights.sum(axis=-1)
+    wrong = (np.abs(sums - 1) > ROW_SUM_TOLERANCE) & (sums != 0)
+    if wrong.any():
+        head, query = np.argwhere(wrong)[0]
+        raise TraceError(
+            f"the row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
+            "give weights after the softmax, one row a query"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DenseWeights:
+    """All weights, one array a layer.
+
+    Raises:
+        TraceError: layers differ in shape, a value is not finite, or a row sums neither to 1 nor to 0.
+    """
+
+    layers: tuple[LayerWeights, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layers", tuple(frozen(layer) for layer in self.layers))
+        shapes = sorted({layer.shape for layer in self.layers})
+        if len(shapes) != 1 or len(shapes[0]) != 3:
+            raise TraceError(f"every layer must have the same shape (head, query, key), got {shapes}")
+        for index, layer in enumerate(self.layers):
+            _check_rows(layer, index)
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.layers)
+
+    @property
+    def n_heads(self) -> int:
+        return self.layers[0].shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.layers[0].shape[1:]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(layer.nbytes for layer in self.layers)
+
+    def head(self, layer: int, head: int) -> Weights:
+        return self.layers[layer][head]
+
+    def layer(self, layer: int) -> LayerWeights:
+        return self.layers[layer]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryKeyLayer:
+    """One layer of scaled dot-product attention: softmax(mask(softcap(scaling · Q Kᵀ + bias))).
+
+    Vaswani et al. 2017, section 3.2.1. Queries and keys are those the model multiplied, after any rotary embedding.
+    A model with grouped queries (Ainslie et al. 2023) has fewer key heads than query heads. A sink (one learned score a
+    head, which takes attention but gives no value) adds a last key column.
+
+    Raises:
+        TraceError: shapes do not fit together, or a query or key is not finite.
+    """
+
+    query: Float[np.ndarray, "head query dim"]
+    key: Float[np.ndarray, "key_head key dim"]
+    scaling: float
+    causal: bool = False
+    visible: Bool[np.ndarray, "query key"] | None = None
+    bias: Float[np.ndarray, "#head #query key"] | None = None
+    softcap: float | None = None
+    sink: Float[np.ndarray, " head"] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("query", "key", "bias", "sink"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, frozen(array))
+                if not np.isfinite(getattr(self, name)).all():
+                    raise TraceError(f"the {name} of a layer holds values that are not finite")
+        if self.visible is not None:
+            object.__setattr__(self, "visible", frozen(self.visible, bool))
+            if self.visible.shape != self.shape[:2]:
+                raise TraceError(f"a mask of shape {self.visible.shape} does not fit {self.shape} queries and keys")
+        heads, key_heads = self.query.shape[0], self.key.shape[0]
+        if self.query.shape[2] != self.key.shape[2] or heads % key_heads:
+            raise TraceError(f"queries {self.query.shape} and keys {self.key.shape} do not fit together")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of queries, number of keys; the column of a sink is not counted."""
+        return self.query.shape[1], self.key.shape[1]
+
+    def weights(self, heads: slice) -> LayerWeights:
+        """The attention weights of some query heads, computed in float32."""
+        group = self.query.shape[0] // self.key.shape[0]
+        key = self.key[np.arange(self.query.shape[0])[heads] // group]
+        scores = (self.query[heads] @ key.swapaxes(1, 2)) * np.float32(self.scaling)
+        if self.bias is not None:
+            scores += self.bias if self.bias.shape[0] == 1 else self.bias[heads]
+        if self.softcap is not None:
+            scores = np.tanh(scores / np.float32(self.softcap)) * np.float32(self.softcap)
+        visible = self._visible()
+        if self.sink is not None:
+            column = np.broadcast_to(self.sink[heads, None, None], (*scores.shape[:2], 1))
+            scores = np.concatenate([scores, column], axis=2)
+            if visible is not None:
+                visible = np.pad(visible, ((0, 0), (0, 1)), constant_values=True)
+        return masked_softmax(scores, visible)
+
+    def _visible(self) -> Bool[np.ndarray, "query key"] | None:
+        if not self.causal:
+            return self.visible
+        n_queries, n_keys = self.shape
+        # With a cache, the last query is the last key: queries are aligned to the end of the keys.
+        past = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+        return past if self.visible is None else past & self.visible
+
+
+@dataclass(frozen=True, eq=False)
+class QueryKeyWeights:
+    """Queries and keys of every layer; a head's weights are computed when they are asked for.
+
+    Raises:
+        TraceError: the layers differ in heads, queries or keys.
+    """
+
+    layers: tuple[QueryKeyLayer, ...]
+
+    def __post_init__(self) -> None:
+        shapes = sorted({(layer.query.shape[0], *layer.shape, layer.sink is not None) for layer in self.layers})
+        if len(shapes) != 1:
+            raise TraceError(f"every layer must have the same heads, queries and keys, got {shapes}")
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.layers)
+
+    @property
+    def n_heads(self) -> int:
+        return self.layers[0].query.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_queries, n_keys = self.layers[0].shape
+        return n_queries, n_keys + (self.layers[0].sink is not None)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held; an array that layers share (a mask, T5's position bias) counts once."""
+        arrays = [
+            array
+            for layer in self.layers
+            for array in (layer.query, layer.key, layer.visible, layer.bias, layer.sink)
+            if array is not None
+        ]
+        return sum({array.__array_interface__["data"][0]: array.nbytes for array in arrays}.values())
+
+    def head(self, layer: int, head: int) -> Weights:
+        return frozen(self.layers[layer].weights(slice(head, head + 1))[0])
+
+    def layer(self, layer: int) -> LayerWeights:
+        return frozen(self.layers[layer].weights(slice(None)))
