@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from jaxtyping import Bool
 
 from attnviz.errors import PromptError, TraceError
 from attnviz.weights import DenseWeights, LayerWeights, QueryKeyWeights, Weights, WeightStore
@@ -136,6 +137,19 @@ class AttentionMap:
         """
         self._check_index("layer", layer, self.n_layers)
         return self.store.layer(layer)
+
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"]:
+        """True where a query may look at a key; False where attention is masked, which is not the same as a weight of 0.
+
+        Raises:
+            TraceError: there is no such layer.
+        """
+        self._check_index("layer", layer, self.n_layers)
+        visible = self.store.visible(layer)
+        if visible is None:
+            n_queries, n_keys = self.store.shape
+            visible = np.tri(n_queries, n_keys, n_keys - n_queries if self.causal else n_keys, dtype=bool)
+        return visible
 
     def _check_index(self, axis: str, index: int, size: int) -> None:
         if not 0 <= index < size:

@@ -34,6 +34,9 @@ class WeightStore(Protocol):
     def nbytes(self) -> int: ...
     def head(self, layer: int, head: int) -> Weights: ...
     def layer(self, layer: int) -> LayerWeights: ...
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
+        """Which keys a query may look at; None: all, or not known."""
+        ...
 
 
 def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
@@ -111,6 +114,9 @@ class DenseWeights:
     def layer(self, layer: int) -> LayerWeights:
         return self.layers[layer]
 
+    def visible(self, layer: int) -> None:
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class QueryKeyLayer:
@@ -161,21 +167,22 @@ class QueryKeyLayer:
             scores += self.bias if self.bias.shape[0] == 1 else self.bias[heads]
         if self.softcap is not None:
             scores = np.tanh(scores / np.float32(self.softcap)) * np.float32(self.softcap)
-        visible = self._visible()
         if self.sink is not None:
             column = np.broadcast_to(self.sink[heads, None, None], (*scores.shape[:2], 1))
             scores = np.concatenate([scores, column], axis=2)
-            if visible is not None:
-                visible = np.pad(visible, ((0, 0), (0, 1)), constant_values=True)
-        return masked_softmax(scores, visible)
+        return masked_softmax(scores, self.visible_keys())
 
-    def _visible(self) -> Bool[np.ndarray, "query key"] | None:
-        if not self.causal:
-            return self.visible
-        n_queries, n_keys = self.shape
-        # With a cache, the last query is the last key: queries are aligned to the end of the keys.
-        past = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
-        return past if self.visible is None else past & self.visible
+    def visible_keys(self) -> Bool[np.ndarray, "query key"] | None:
+        """The mask with the causal triangle in it; a sink can always be seen. None: all can be seen."""
+        visible = self.visible
+        if self.causal:
+            n_queries, n_keys = self.shape
+            # With a cache, the last query is the last key: queries are aligned to the end of the keys.
+            past = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+            visible = past if visible is None else past & visible
+        if visible is not None and self.sink is not None:
+            visible = np.pad(visible, ((0, 0), (0, 1)), constant_values=True)
+        return visible
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,3 +229,6 @@ class QueryKeyWeights:
 
     def layer(self, layer: int) -> LayerWeights:
         return frozen(self.layers[layer].weights(slice(None)))
+
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
+        return self.layers[layer].visible_keys()
