@@ -1,0 +1,160 @@
+"""From a map to what is drawn: one head or the mean of a layer, whole words or subwords, with or without special tokens."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from attnviz.errors import TraceError
+from attnviz.trace import AttentionMap, Token
+
+Between = Literal["all", "first-first", "first-second", "second-first", "second-second"]
+BETWEEN: tuple[Between, ...] = get_args(Between)
+
+
+@dataclass(frozen=True)
+class View:
+    """Which tokens a picture shows, and how.
+
+    words         subwords merged to words: the sum over the keys of a word, the mean over its queries
+    hide_special  rows and columns of special tokens are left out; rows then sum to what is left
+    renormalize   rows are divided by their sum, so that what is shown sums to 1
+    between       of a pair: queries of one sentence and keys of the other ("first-second")
+    """
+
+    words: bool = False
+    hide_special: bool = False
+    renormalize: bool = False
+    between: Between = "all"
+
+
+@dataclass(frozen=True, eq=False)
+class HeadMatrix:
+    """The weights of one head, or the mean of a layer's, as they are drawn.
+
+    hidden   share of the shown rows' attention that goes to keys not shown, 0 to 1 (also when rows are renormalized)
+    rows     for each query, the position in the map of its first token; columns: the same for each key
+    """
+
+    weights: Float[np.ndarray, "query key"]
+    visible: Bool[np.ndarray, "query key"]
+    queries: tuple[Token, ...]
+    keys: tuple[Token, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    hidden: float = 0.0
+
+
+def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: View | None = None) -> HeadMatrix:
+    """The matrix of one head, or with `head=None` the mean over the heads of the layer.
+
+    Raises:
+        TraceError: there is no such layer or head, or the view leaves no token.
+    """
+    if head is None:
+        weights = attention.layer_weights(layer).mean(axis=0)
+    else:
+        weights = attention.weights(layer, head)
+    return Lens(attention, view or View()).matrix(weights, attention.visible(layer))
+
+
+class Lens:
+    """A view prepared for one map, to look at many of its heads: which rows and columns merge, and which are kept."""
+
+    def __init__(self, attention: AttentionMap, view: View) -> None:
+        self.view = view
+        self._rows = _Axis.of(attention.queries, view, "queries")
+        self._columns = _Axis.of(attention.keys, view, "keys")
+        if not self._rows.tokens or not self._columns.tokens:
+            raise TraceError("Nothing is left to show: every token is hidden. Show special tokens, or all sentences.")
+
+    @property
+    def queries(self) -> tuple[Token, ...]:
+        return self._rows.tokens
+
+    @property
+    def keys(self) -> tuple[Token, ...]:
+        return self._columns.tokens
+
+    def matrix(self, weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"]) -> HeadMatrix:
+        shown = self._columns.total(self._rows.mean(weights).T).T
+        seen = self._columns.total(self._rows.mean(visible.astype(np.float32)).T).T > 0
+        whole = self._rows.mean(weights).sum(axis=1)
+        kept = shown.sum(axis=1)
+        hidden = float(1 - kept.sum() / whole.sum()) if whole.sum() > 0 else 0.0
+        if self.view.renormalize:
+            shown = np.divide(shown, kept[:, None], out=np.zeros_like(shown), where=kept[:, None] > 0)
+        return HeadMatrix(
+            weights=shown.astype(np.float32),
+            visible=seen,
+            queries=self.queries,
+            keys=self.keys,
+            rows=self._rows.first,
+            columns=self._columns.first,
+            hidden=max(hidden, 0.0),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """The tokens of one axis after merging and hiding, and for each where its parts stand in the map."""
+
+    tokens: tuple[Token, ...]
+    parts: tuple[Int[np.ndarray, " part"], ...]
+
+    @staticmethod
+    def of(tokens: tuple[Token, ...], view: View, axis: Literal["queries", "keys"]) -> "_Axis":
+        groups = _words(tokens) if view.words else [[index] for index in range(len(tokens))]
+        kept = [group for group in groups if _is_shown(tokens[group[0]], view, axis)]
+        return _Axis(
+            tuple(_joined([tokens[index] for index in group]) for group in kept),
+            tuple(np.array(group) for group in kept),
+        )
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        return tuple(int(part[0]) for part in self.parts)
+
+    def total(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
+        """Attention that a word receives is the sum over its tokens."""
+        return self._reduce(rows)
+
+    def mean(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
+        """Attention that a word gives is the mean over its tokens."""
+        return self._reduce(rows) / np.array([len(part) for part in self.parts])[:, None]
+
+    def _reduce(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
+        starts = np.cumsum([0, *(len(part) for part in self.parts[:-1])])
+        return np.add.reduceat(rows[np.concatenate(self.parts)], starts, axis=0)
+
+
+def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
+    """Neighbouring tokens of one word stand together; a token of no word stands alone."""
+    groups: list[list[int]] = []
+    for index, token in enumerate(tokens):
+        previous = tokens[index - 1] if index else None
+        if previous and token.word is not None and (token.word, token.segment) == (previous.word, previous.segment):
+            groups[-1].append(index)
+        else:
+            groups.append([index])
+    return groups
+
+
+def _joined(tokens: list[Token]) -> Token:
+    """One token that stands for its parts; parts over the same characters (a split emoji) are written once."""
+    first, text, end = tokens[0], "", -1
+    for token in tokens:
+        if token.start >= end:
+            text, end = text + token.text, token.end
+    return first if len(tokens) == 1 else replace(first, text=text, end=tokens[-1].end, piece="")
+
+
+def _is_shown(token: Token, view: View, axis: Literal["queries", "keys"]) -> bool:
+    if view.hide_special and token.special:
+        return False
+    if view.between == "all":
+        return True
+    query, key = view.between.split("-")
+    wanted = query if axis == "queries" else key
+    return token.segment == ("first", "second").index(wanted)

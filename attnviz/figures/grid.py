@@ -1,0 +1,92 @@
+"""Every head at once, layers down and heads across, as bytes for `grid.js` to paint on a canvas.
+
+The bytes are: the header's length (uint32, little-endian), the header (JSON, UTF-8), and one byte a pixel, ordered
+layer, head, row, column. A pixel is an index into the header's 256 colours; the last one is masked.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from attnviz.analysis.heads import entropy, strongest_link
+from attnviz.analysis.view import HeadMatrix, Lens, View
+from attnviz.figures.theme import LIGHT, Theme, rgb
+from attnviz.trace import AttentionMap
+
+SCRIPT = Path(__file__).with_name("grid.js").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("grid.css").read_text(encoding="utf-8")
+# More pixels than this on a side cannot be told apart in a cell of the grid.
+CELL_PIXELS = 64
+MASKED = 255
+
+
+def grid_bytes(
+    attention: AttentionMap,
+    *,
+    view: View | None = None,
+    theme: Theme = LIGHT,
+    full_scale: bool = True,
+    selected: tuple[int, int | None] = (0, 0),
+) -> bytes:
+    """All heads of a map, one small picture each; `selected` is the (layer, head) to outline, head None for the whole layer.
+
+    Raises:
+        TraceError: the view leaves no token.
+    """
+    lens = Lens(attention, view or View())
+    pictures, notes = [], []
+    for layer in range(attention.n_layers):
+        visible = attention.visible(layer)
+        for weights in attention.layer_weights(layer):
+            matrix = lens.matrix(weights, visible)
+            highest = 1.0 if full_scale else max(float(matrix.weights.max()), 1e-9)
+            pictures.append(pixels(matrix, highest))
+            notes.append(_note(matrix))
+    header = {
+        "layers": attention.n_layers,
+        "heads": attention.n_heads,
+        "rows": pictures[0].shape[0],
+        "columns": pictures[0].shape[1],
+        "selected": selected,
+        "notes": notes,
+        "colours": _colours(theme).reshape(-1).tolist(),
+        "accent": theme.accent,
+        "text": theme.text,
+        "faint": theme.faint,
+    }
+    encoded = json.dumps(header, ensure_ascii=False).encode()
+    return len(encoded).to_bytes(4, "little") + encoded + np.stack(pictures).tobytes()
+
+
+def pixels(matrix: HeadMatrix, highest: float) -> UInt8[np.ndarray, "row column"]:
+    """The picture of one head. Where several cells share a pixel the largest counts, so that a single bright one survives."""
+    scaled = np.clip(matrix.weights / highest, 0, 1) * (MASKED - 1)
+    # Masked cells rank below every weight while pooling: a pixel is masked only where all its cells are.
+    ranked = np.where(matrix.visible, np.rint(scaled), -1)
+    pooled = _max_pool(_max_pool(ranked, CELL_PIXELS).T, CELL_PIXELS).T
+    return np.where(pooled < 0, MASKED, pooled).astype(np.uint8)
+
+
+def _max_pool(rows: Float[np.ndarray, "row other"], limit: int) -> Float[np.ndarray, "pooled other"]:
+    if len(rows) <= limit:
+        return rows
+    starts = np.linspace(0, len(rows), limit, endpoint=False).astype(int)
+    return np.maximum.reduceat(rows, starts, axis=0)
+
+
+def _colours(theme: Theme) -> UInt8[np.ndarray, "256 3"]:
+    weights = theme.lookup[np.rint(np.linspace(0, 255, MASKED)).astype(int)]
+    return np.vstack([weights, np.array([rgb(theme.masked)], dtype=np.uint8)])
+
+
+def _note(matrix: HeadMatrix) -> dict[str, object]:
+    """What hovering a head says of it: mean entropy in bits, and the strongest link between words."""
+    link = strongest_link(matrix)
+    return {
+        "entropy": round(float(entropy(matrix.weights).mean()), 2),
+        "query": matrix.queries[link.query].text if link else "",
+        "key": matrix.keys[link.key].text if link else "",
+        "weight": round(link.weight, 3) if link else 0,
+    }
