@@ -1,0 +1,109 @@
+"""From a model and its tokenizer to something that traces: what it reads, how much of it, and which way its attention shows."""
+
+import inspect
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.errors import UnsupportedModelError
+from attnviz.models.protocol import ModelCard
+from attnviz.models.reading import reader_for
+from attnviz.models.traced import TracedModel
+from attnviz.text.tokens import encode
+
+PROBE = "One word follows another."
+TASKS = {
+    "encoder": "reads a text, every token seeing every other",
+    "decoder": "continues a text, every token seeing those before it",
+    "encoder-decoder": "reads a text and writes another",
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a model besides what it is."""
+
+    name: str
+    task: str = ""
+    revision: str = ""
+    licence: str = ""
+    languages: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
+    """An `AttentionModel` around a Hugging Face model that runs under "eager" and belongs to nobody else.
+
+    Raises:
+        UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
+    """
+    model.eval()
+    accepts = frozenset(inspect.signature(model.forward).parameters)
+    probe = _probe(model, tokenizer, accepts)
+    reader = reader_for(model, probe)
+    _, stacks = reader.read(probe)
+    architecture = (
+        "encoder-decoder" if model.config.is_encoder_decoder else "decoder" if stacks["encoder"].causal else "encoder"
+    )
+    # The last stack is the one people look at first: the attention across, where there is one.
+    store = stacks["encoder"].store
+    card = ModelCard(
+        name=facts.name,
+        task=facts.task or TASKS[architecture],
+        architecture=architecture,
+        n_layers=store.n_layers,
+        n_heads=store.n_heads,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        max_tokens=max_tokens(model, tokenizer),
+        device=str(model.device),
+        revision=facts.revision,
+        reads=_reads(tokenizer, architecture),
+        languages=facts.languages,
+        licence=facts.licence,
+        sources=facts.sources,
+    )
+    return TracedModel(card, model, tokenizer, reader, accepts, _writing(model, tokenizer))
+
+
+def max_tokens(model: Any, tokenizer: Any) -> int:
+    """How many tokens the model reads at once: what its tokenizer, its positions and ATTNVIZ_MAX_TOKENS allow."""
+    limits = [int(os.environ.get("ATTNVIZ_MAX_TOKENS", "2048")), tokenizer.model_max_length]
+    config = model.config.get_text_config()
+    limits += [
+        size for name in ("max_position_embeddings", "n_positions") if isinstance(size := getattr(config, name, None), int)
+    ]
+    for name, module in model.named_modules():
+        # RoBERTa and its kin count positions from after the padding index: 514 rows are 512 tokens.
+        if isinstance(module, nn.Embedding) and "position" in name.rsplit(".", 1)[-1] and module.padding_idx is not None:
+            limits.append(module.num_embeddings - module.padding_idx - 1)
+    return min(limit for limit in limits if limit > 0)
+
+
+def _probe(model: Any, tokenizer: Any, accepts: frozenset[str]) -> dict[str, Tensor]:
+    if "input_ids" not in accepts:
+        raise UnsupportedModelError(f"{model.config.model_type} does not read text; choose a language model.")
+    encoded = encode(tokenizer, [PROBE], limit=16)
+    inputs = {name: torch.tensor([ids], device=model.device) for name, ids in encoded.inputs.items() if name in accepts}
+    if model.config.is_encoder_decoder:
+        # One token fewer than the source has: equal lengths would hide a mistaken axis.
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, 1:]
+    return inputs
+
+
+def _reads(tokenizer: Any, architecture: str) -> tuple[str, ...]:
+    if architecture == "encoder-decoder":
+        return ("target",)
+    # A tokenizer that sets pairs apart adds more special tokens to a pair than to a single text.
+    apart = tokenizer.num_special_tokens_to_add(pair=True) > tokenizer.num_special_tokens_to_add(pair=False)
+    return ("pair",) if architecture == "encoder" and apart else ()
+
+
+def _writing(model: Any, tokenizer: Any) -> dict[str, Any]:
+    """Models of many languages are told by the first token which one to write: French, unless the tokenizer has another."""
+    if not model.config.is_encoder_decoder or not hasattr(tokenizer, "get_lang_id"):
+        return {}
+    tokenizer.tgt_lang = tokenizer.tgt_lang or "fr"
+    return {"forced_bos_token_id": tokenizer.get_lang_id(tokenizer.tgt_lang)}

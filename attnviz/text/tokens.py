@@ -1,0 +1,145 @@
+"""What a tokenizer makes of a text, as tokens that know where they stand in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnviz.text.align import align
+from attnviz.text.words import Words
+from attnviz.trace import Token
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text, or a pair of texts, as a model reads it.
+
+    inputs  what the model is called with, by name: "input_ids" and what else its tokenizer gives
+    tokens  one for each input id
+    cuts    for each text, the character at which it was cut to fit; None where it was read whole
+    """
+
+    inputs: dict[str, list[int]]
+    tokens: tuple[Token, ...]
+    cuts: tuple[int | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a tokenizer says of one token, before it is laid over the text."""
+
+    piece: str
+    special: bool
+    segment: int
+    span: Span
+
+
+def encode(tokenizer: Any, texts: Sequence[str], *, limit: int | None = None, target: bool = False) -> Encoded:
+    """Tokenize one text or a pair of them, cut to `limit` tokens: of a pair, the longer text loses tokens first.
+
+    `target` reads the text as the output of a translation model: some have another vocabulary, or language mark, for it.
+    """
+    options: dict[str, Any] = {
+        "return_special_tokens_mask": True,
+        "return_offsets_mapping": tokenizer.is_fast,
+        "verbose": False,
+    }
+    arguments: tuple[str, ...] = () if target else tuple(texts)
+    if target:
+        options["text_target"] = texts[0]
+    encoding = tokenizer(*arguments, **options)
+    length = len(encoding["input_ids"])
+    too_long = limit is not None and length > limit
+    if too_long:
+        encoding = tokenizer(*arguments, **options, truncation="longest_first", max_length=limit)
+    rows = _fast_rows(encoding) if tokenizer.is_fast else _slow_rows(tokenizer, encoding, texts, cut=too_long)
+    tokens = tuple(_placed(rows, texts))
+    extra = ("special_tokens_mask", "offset_mapping", "overflowing_tokens", "num_truncated_tokens")
+    inputs = {name: list(ids) for name, ids in encoding.items() if name not in extra}
+    cuts = tuple(_cut(tokens, segment, text) for segment, text in enumerate(texts)) if too_long else (None,) * len(texts)
+    return Encoded(inputs, tokens, cuts)
+
+
+def placed_ids(tokenizer: Any, ids: Sequence[int], text: str) -> tuple[Token, ...]:
+    """Tokens for ids that a model wrote itself, laid over the text that they spell."""
+    special_ids = set(tokenizer.all_special_ids)
+    special = [index in special_ids for index in ids]
+    spans = align(_surfaces(tokenizer, ids, special), text)
+    pieces = tokenizer.convert_ids_to_tokens(list(ids))
+    rows = [_Row(*row) for row in zip(pieces, special, [0] * len(pieces), spans, strict=True)]
+    return tuple(_placed(rows, (text,)))
+
+
+def _fast_rows(encoding: Any) -> list[_Row]:
+    inner = encoding.encodings[0]
+    # Special tokens belong to no text: they are counted to the one that stands before them.
+    segments, last = [], 0
+    for segment in inner.sequence_ids:
+        last = last if segment is None else segment
+        segments.append(last)
+    mask = [bool(special) for special in inner.special_tokens_mask]
+    return [_Row(*row) for row in zip(inner.tokens, mask, segments, inner.offsets, strict=True)]
+
+
+def _slow_rows(tokenizer: Any, encoding: Any, texts: Sequence[str], *, cut: bool) -> list[_Row]:
+    """Tokenizers without offsets: their pieces are found in the text one after another."""
+    ids = list(encoding["input_ids"])
+    special = [bool(mark) for mark in encoding["special_tokens_mask"]]
+    segments = list(encoding.get("token_type_ids") or _segments_of(special, len(texts)))
+    surfaces = _surfaces(tokenizer, ids, special)
+    spans: list[Span] = [(0, 0)] * len(ids)
+    for segment, text in enumerate(texts):
+        mine = [index for index, owner in enumerate(segments) if owner == segment]
+        for index, span in zip(mine, align([surfaces[index] for index in mine], text, whole=not cut), strict=True):
+            spans[index] = span
+    pieces = tokenizer.convert_ids_to_tokens(ids)
+    return [_Row(*row) for row in zip(pieces, special, segments, spans, strict=True)]
+
+
+def _segments_of(special: Sequence[bool], n_texts: int) -> list[int]:
+    """The second text begins with the first typed token after special ones that follow typed ones."""
+    segments, segment, seen_text = [], 0, False
+    for index, is_special in enumerate(special):
+        if not is_special:
+            if seen_text and special[index - 1] and segment + 1 < n_texts:
+                segment += 1
+            seen_text = True
+        segments.append(segment)
+    return segments
+
+
+def _surfaces(tokenizer: Any, ids: Sequence[int], special: Sequence[bool]) -> list[str]:
+    """Each token as readable text; nothing for a special one."""
+    return [
+        "" if mark else tokenizer.decode([index], clean_up_tokenization_spaces=False)
+        for index, mark in zip(ids, special, strict=True)
+    ]
+
+
+def _placed(rows: Sequence[_Row], texts: Sequence[str]) -> list[Token]:
+    words = [Words.of(text) for text in texts]
+    return [_token(row, texts[min(row.segment, len(texts) - 1)], words[min(row.segment, len(texts) - 1)]) for row in rows]
+
+
+def _token(row: _Row, text: str, words: Words) -> Token:
+    if row.special:
+        return Token(row.piece, 0, 0, special=True, segment=row.segment)
+    start, end = row.span
+    typed = text[start:end]
+    stripped = typed.strip()
+    if stripped:
+        # Byte-level vocabularies count the space before a word to the word; the label and its offsets leave it out.
+        start += len(typed) - len(typed.lstrip())
+        end = start + len(stripped)
+    label = stripped or row.piece
+    return Token(label, start, end, segment=row.segment, word=words.at(start), piece="" if row.piece == label else row.piece)
+
+
+def _cut(tokens: Sequence[Token], segment: int, text: str) -> int | None:
+    """The end of what was kept of a text, None if that is all of it."""
+    kept = max((token.end for token in tokens if token.segment == segment and not token.special), default=0)
+    return kept if text[kept:].strip() else None

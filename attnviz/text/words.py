@@ -1,0 +1,33 @@
+"""Words as Unicode cuts them (UAX #29, word boundaries), so that every script is treated alike."""
+
+import bisect
+from dataclasses import dataclass
+
+import regex
+
+# Between two boundaries lies one word, one run of space, or one mark. Ideographs have a boundary on either side: each is a word.
+_BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Where the words of a text start and end, in the order of the text; spaces between them belong to none.
+
+    >>> Words.of("It didn't rain.").spans
+    ((0, 2), (3, 9), (10, 14), (14, 15))
+    """
+
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Words":
+        """Cut `text` at the word boundaries of Unicode Standard Annex #29."""
+        # The string's ends are no boundary where they touch no word character, but a word may still end there.
+        marks = sorted({0, len(text), *(match.start() for match in _BOUNDARY.finditer(text))})
+        spans = zip(marks, marks[1:], strict=False)
+        return cls(tuple((start, end) for start, end in spans if not text[start:end].isspace()))
+
+    def at(self, position: int) -> int | None:
+        """The number of the word that holds the character at `position`, None where that is between two words."""
+        index = bisect.bisect_right(self.spans, (position, float("inf"))) - 1
+        return index if index >= 0 and position < self.spans[index][1] else None
