@@ -1,0 +1,68 @@
+# attnviz: see README.md. Everything is installed into .venv, from the exact versions in constraints.txt.
+HOST ?= localhost
+PORT ?= 8501
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# The first interpreter that is new enough; a name on the PATH may be a shim with nothing behind it, so each is asked.
+NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
+PYTHON ?= $(shell for name in $(CANDIDATES); do \
+	$$name -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$name; break; }; done)
+# Spare cores run tests; a browser and its server already fill two.
+WORKERS ?= 2
+FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: help run test bench lint types chromium clean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@echo "attnviz: type a sentence, see what every attention head of a real model does with it"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
+	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
+
+test: lint types chromium ## every check: ruff, pyright, pytest with a real browser
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table
+	@for script in benchmarks/bench_*.py; do \
+		[ -e "$$script" ] || { echo "benchmarks/ has no bench_*.py yet"; break; }; \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+lint: $(VENV)/.installed-test ## ruff: rules and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-test ## pyright
+	$(BIN)/pyright
+
+clean: ## remove .venv and every cache
+	rm -rf $(VENV) build dist .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@[ -n "$(PYTHON)" ] || { echo "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# The build backend comes first and from the pins too; pip's own build environment would take whatever is newest.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "attnviz: installing into $(VENV), about two minutes the first time"
+	$(INSTALL) hatchling editables
+	$(INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(INSTALL) --no-build-isolation --editable ".[test]"
+	@touch $@
+
+# Where none can be had, the browser tests fail and say what to install.
+chromium: $(VENV)/.installed-test
+	@$(BIN)/python -m tests.browser.chromium 2>/dev/null && exit 0; \
+	if command -v apt-get >/dev/null; then \
+		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
+		$$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends chromium $(FONTS) >/dev/null; \
+	else $(BIN)/playwright install chromium; fi; \
+	$(BIN)/python -m tests.browser.chromium || true
