@@ -1,7 +1,6 @@
 """From a model and its tokenizer to something that traces: what it reads, how much of it, and which way its attention shows."""
 
 import inspect
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.errors import UnsupportedModelError
-from attnviz.models.protocol import ModelCard
+from attnviz.models import device
+from attnviz.models.protocol import Architecture, ModelCard
 from attnviz.models.reading import reader_for
 from attnviz.models.traced import TracedModel
 from attnviz.text.tokens import encode
 
+MAX_TOKENS = 2048
 PROBE = "One word follows another."
-TASKS = {
+TASKS: dict[Architecture, str] = {
     "encoder": "reads a text, every token seeing every other",
     "decoder": "continues a text, every token seeing those before it",
     "encoder-decoder": "reads a text and writes another",
@@ -65,12 +66,14 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         licence=facts.licence,
         sources=facts.sources,
     )
-    return TracedModel(card, model, tokenizer, reader, accepts, _writing(model, tokenizer))
+    return TracedModel(
+        card, model, tokenizer, reader, accepts, _writing(model, tokenizer) if architecture == "encoder-decoder" else {}
+    )
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:
     """How many tokens the model reads at once: what its tokenizer, its positions and ATTNVIZ_MAX_TOKENS allow."""
-    limits = [int(os.environ.get("ATTNVIZ_MAX_TOKENS", "2048")), tokenizer.model_max_length]
+    limits = [device.number("ATTNVIZ_MAX_TOKENS") or MAX_TOKENS, tokenizer.model_max_length]
     config = model.config.get_text_config()
     limits += [
         size for name in ("max_position_embeddings", "n_positions") if isinstance(size := getattr(config, name, None), int)
@@ -93,7 +96,7 @@ def _probe(model: Any, tokenizer: Any, accepts: frozenset[str]) -> dict[str, Ten
     return inputs
 
 
-def _reads(tokenizer: Any, architecture: str) -> tuple[str, ...]:
+def _reads(tokenizer: Any, architecture: Architecture) -> tuple[str, ...]:
     if architecture == "encoder-decoder":
         return ("target",)
     # A tokenizer that sets pairs apart adds more special tokens to a pair than to a single text.
@@ -102,8 +105,14 @@ def _reads(tokenizer: Any, architecture: str) -> tuple[str, ...]:
 
 
 def _writing(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """Models of many languages are told by the first token which one to write: French, unless the tokenizer has another."""
-    if not model.config.is_encoder_decoder or not hasattr(tokenizer, "get_lang_id"):
-        return {}
-    tokenizer.tgt_lang = tokenizer.tgt_lang or "fr"
-    return {"forced_bos_token_id": tokenizer.get_lang_id(tokenizer.tgt_lang)}
+    """What writing needs besides the text: a cache that fits, and of many languages the one to write."""
+    options: dict[str, Any] = {}
+    depths = {getattr(model.config, name, None) for name in ("num_layers", "num_decoder_layers")} - {None}
+    if len(depths) > 1:
+        # transformers gives T5's decoder a cache as deep as its encoder.
+        options["use_cache"] = False
+    if hasattr(tokenizer, "get_lang_id"):
+        # The first token tells the language: French, unless the tokenizer was saved with another.
+        tokenizer.tgt_lang = tokenizer.tgt_lang or "fr"
+        options["forced_bos_token_id"] = tokenizer.get_lang_id(tokenizer.tgt_lang)
+    return options

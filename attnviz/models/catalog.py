@@ -1,23 +1,92 @@
 """The models that attnviz knows by name, and the way to every other one."""
 
+import difflib
 import importlib
+from typing import Any
 
-from attnviz.models.protocol import AttentionModel, Progress
+from attnviz.errors import ModelNotFoundError
+from attnviz.models.protocol import Architecture, AttentionModel, Progress
 
-# name -> "module:function"; imported when asked for, so that listing the catalog costs nothing.
+# name -> "module:function", called with a Progress; imported when asked for, so that listing the catalog costs nothing.
 CATALOG = {
     "minilm": "attnviz.models.embedded:minilm",
+}
+# Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
+HUB: dict[Architecture, tuple[str, ...]] = {
+    "encoder": (
+        "distilbert-base-uncased",
+        "bert-base-uncased",
+        "bert-base-multilingual-cased",
+        "roberta-base",
+        "xlm-roberta-base",
+        "answerdotai/ModernBERT-base",
+    ),
+    "decoder": (
+        "distilgpt2",
+        "gpt2",
+        "EleutherAI/pythia-160m",
+        "HuggingFaceTB/SmolLM2-135M",
+        "facebook/opt-125m",
+        "Qwen/Qwen3-0.6B",
+    ),
+    "encoder-decoder": (
+        "t5-small",
+        "Helsinki-NLP/opus-mt-en-fr",
+        "facebook/bart-base",
+        "google/flan-t5-small",
+        "facebook/m2m100_418M",
+    ),
 }
 
 
 def available() -> tuple[str, ...]:
-    """The names of the catalog."""
+    """The names of the catalog.
+
+    >>> "minilm" in available()
+    True
+    """
     return tuple(CATALOG)
 
 
 def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> AttentionModel:
-    """A model that traces attention: a name of the catalog, a Hugging Face id, or a folder."""
+    """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
+
+    `allow_folders` is for who serves strangers: they must not read the server's disk. `progress` is told what is being done.
+
+    Raises:
+        ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
+        ModelError: it cannot be loaded or traced; the message says why.
+    """
+    name = name.strip()
+    from attnviz.models import hub
+
     if name in CATALOG:
         module, function = CATALOG[name].split(":")
-        return getattr(importlib.import_module(module), function)(progress)
-    raise NotImplementedError
+        return getattr(importlib.import_module(module), function)(progress or hub.silent)
+    try:
+        return hub.load(name, allow_folders=allow_folders, progress=progress)
+    except ModelNotFoundError as error:
+        raise ModelNotFoundError(f"{error}{_nearest(name)}") from error
+
+
+def wrap(model: Any, tokenizer: Any) -> AttentionModel:
+    """An `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
+
+    Raises:
+        UnsupportedModelError: it is no Hugging Face model, or its attention cannot be shown.
+    """
+    from attnviz.models.wrapped import wrapped
+
+    return wrapped(model, tokenizer)
+
+
+def _nearest(name: str) -> str:
+    """The catalog's names that someone who wrote `name` may have meant.
+
+    >>> _nearest("minilmm")
+    ' Did you mean minilm?'
+    """
+    known = [*CATALOG, *(model for models in HUB.values() for model in models)]
+    by_case = {model.casefold(): model for model in known}
+    near = difflib.get_close_matches(name.casefold(), by_case, n=3, cutoff=0.75)
+    return f" Did you mean {' or '.join(by_case[model] for model in near)}?" if near and name not in known else ""

@@ -1,10 +1,14 @@
-"""Where models compute."""
+"""Where models compute, and how large they may be there."""
 
 import os
 
 import torch
 
 from attnviz.errors import ModelError
+
+CPU_PARAMETERS = 1_500_000_000
+# Of a GPU's memory, the share that float32 weights may take: the rest is for what is computed with them.
+GPU_SHARE = 0.7
 
 
 def choose() -> torch.device:
@@ -18,6 +22,33 @@ def choose() -> torch.device:
     if torch.cuda.is_available():
         return torch.device("cuda:0")
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def max_parameters() -> int:
+    """The largest model that may be loaded; the environment variable ATTNVIZ_MAX_PARAMETERS overrides."""
+    if (limit := number("ATTNVIZ_MAX_PARAMETERS")) is not None:
+        return limit
+    device = choose()
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory * GPU_SHARE / 4)
+    return CPU_PARAMETERS
+
+
+def number(variable: str) -> int | None:
+    """A positive whole number out of the environment; None where it is not set.
+
+    Raises:
+        ModelError: it is set to something else.
+    """
+    if not (value := os.environ.get(variable)):
+        return None
+    try:
+        size = int(float(value))
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        raise ModelError(f"{variable} must be a positive number, such as 1500000000, not {value!r}; change it, or unset it.")
+    return size
 
 
 def _checked(name: str) -> torch.device:

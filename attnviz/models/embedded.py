@@ -23,7 +23,7 @@ FACTS = Facts(
 )
 
 
-def minilm(progress: Progress | None = None) -> TracedModel:
+def minilm(progress: Progress) -> TracedModel:
     """all-MiniLM-L6-v2 (Wang et al. 2020; Reimers and Gurevych 2019): 6 layers of 12 heads.
 
     The package's file is used only if it is, byte for byte, the published one; else the hub's.

@@ -21,7 +21,12 @@ from attnviz.trace import Kind
 from attnviz.weights import DenseWeights, QueryKeyWeights, WeightStore
 
 _CROSS = re.compile(r"cross|encdec|encoder_attn|enc_attn", re.IGNORECASE)
-_OUTPUTS: dict[str, Kind] = {"encoder_attentions": "encoder", "decoder_attentions": "decoder", "cross_attentions": "cross"}
+_OUTPUTS: dict[str, Kind] = {
+    "attentions": "encoder",
+    "encoder_attentions": "encoder",
+    "decoder_attentions": "decoder",
+    "cross_attentions": "cross",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +43,8 @@ Stacks = dict[Kind, Stack]
 class Reader(Protocol):
     """Runs a model and reads its attention."""
 
-    def read(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Stacks]:
-        """One forward pass over a batch of one: the model's first output, and its attention by kind.
+    def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
+        """One forward pass: the model's first output, and the attention by kind in one row of the batch.
 
         A model of one stack has its attention under "encoder", whether it looks ahead or not.
         """
@@ -54,13 +59,13 @@ class SeamReader:
         self._options = _quiet_options(model)
         self._kinds = _kinds(model)
 
-    def read(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Stacks]:
+    def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
         with torch.inference_mode(), tape.recording() as recorded:
             output = self._model(**inputs, **self._options)[0]
         calls: dict[Kind, list[tape.Call]] = {}
         for call in recorded.calls:
             calls.setdefault(self._kinds.get(id(call.module), "encoder"), []).append(call)
-        return output, {kind: _stack(recorded.layers(some), kind) for kind, some in calls.items()}
+        return output, {kind: _stack(recorded.layers(some, row=row), kind) for kind, some in calls.items()}
 
 
 class EagerReader:
@@ -70,14 +75,15 @@ class EagerReader:
         self._model = model
         self._options = _quiet_options(model) | {"output_attentions": True}
 
-    def read(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Stacks]:
+    def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
         with torch.inference_mode():
             output = self._model(**inputs, **self._options)
         stacks: Stacks = {}
         for name, layers in output.items():
-            kind = _OUTPUTS.get(name, "encoder" if name == "attentions" else None)
-            arrays = [layer[0].float().cpu().numpy() for layer in layers or () if isinstance(layer, Tensor)] if kind else []
-            if kind and arrays:
+            if (kind := _OUTPUTS.get(name)) is None:
+                continue
+            arrays = [layer[row].float().cpu().numpy() for layer in layers or () if isinstance(layer, Tensor)]
+            if arrays:
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
                 stacks[kind] = Stack(DenseWeights(tuple(arrays)), causal)
         return output[0], stacks
@@ -100,7 +106,8 @@ def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
         model.set_attn_implementation("eager")
     if not want:
         raise UnsupportedModelError(
-            f"{model.config.model_type} has no attention weights that can be shown; choose a transformer, such as bert-base-uncased."
+            f"A {model.config.model_type} model has no attention that can be shown; "
+            "choose a transformer, such as bert-base-uncased."
         )
     return eager
 

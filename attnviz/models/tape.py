@@ -5,7 +5,7 @@ transformers calls whatever `AttentionInterface` has under the name in a model's
 exact attention. What one forward pass records lives in a context variable, so passes in two threads never meet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,9 +24,11 @@ from attnviz.weights import QueryKeyLayer
 
 NAME = "attnviz"
 # Keywords that leave the scores as they are: a window is already in the mask, the rest concerns caches, outputs or training.
-HARMLESS = frozenset(
-    ["sliding_window", "position_ids", "cache_position", "cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k", "output_attentions", "output_hidden_states", "output_router_logits", "use_cache", "return_dict", "num_items_in_batch", "deterministic"]
-)
+HARMLESS = frozenset({
+    "cache_position", "cu_seq_lens_k", "cu_seq_lens_q", "deterministic", "max_length_k", "max_length_q", "num_items_in_batch",
+    "output_attentions", "output_hidden_states", "output_router_logits", "position_ids", "return_dict", "sliding_window",
+    "use_cache",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class Tape:
 
     calls: list[Call] = field(default_factory=list)
 
-    def layers(self, calls: list[Call], *, row: int = 0) -> tuple[QueryKeyLayer, ...]:
+    def layers(self, calls: Sequence[Call], *, row: int = 0) -> tuple[QueryKeyLayer, ...]:
         """What some calls recorded for one row of the batch; a mask or bias that calls share is shared by their layers."""
         shared: dict[int, Any] = {}
         return tuple(_layer(call, row, shared) for call in calls)
@@ -161,49 +163,44 @@ def _explicit_output(call: Call, key: Tensor, value: Tensor) -> Tensor:
 
 
 def _layer(call: Call, row: int, shared: dict[int, Any]) -> QueryKeyLayer:
-    visible, added = _once(shared, call.mask, lambda: _split_mask(call.mask, row), (None, None))
-    bias = _once(shared, call.bias, lambda: _split_bias(call.bias, row), None)
-    bias = added if bias is None else bias if added is None else bias + added
+    visible, added = (None, None) if call.mask is None else _once(shared, call.mask, row, _split_mask)
+    bias = None if call.bias is None else _once(shared, call.bias, row, _split_bias)
     return QueryKeyLayer(
         query=_array(call.query[row]),
         key=_array(call.key[row]),
         scaling=call.scaling,
         causal=call.causal,
         visible=visible,
-        bias=bias,
+        bias=bias if added is None else added if bias is None else bias + added,
         softcap=call.softcap,
         sink=None if call.sink is None else _array(call.sink),
     )
 
 
-def _once(shared: dict[int, Any], tensor: Tensor | None, make: Any, absent: Any) -> Any:
-    if tensor is None:
-        return absent
+def _once(shared: dict[int, Any], tensor: Tensor, row: int, read: Callable[[Tensor], Any]) -> Any:
+    """What `read` makes of a tensor's row, made once for all layers that share the tensor."""
     if id(tensor) not in shared:
-        shared[id(tensor)] = make()
+        shared[id(tensor)] = read(tensor[row if tensor.shape[0] > 1 else 0])
     return shared[id(tensor)]
 
 
-def _split_mask(mask: Tensor, row: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _split_mask(mask: Float[Tensor, "head query key"] | Bool[Tensor, "head query key"]) -> tuple[Any, Any]:
     """A mask as what may be seen, and what is added to the scores of that."""
-    mask = mask[row if mask.shape[0] > 1 else 0]
     if mask.shape[0] > 1:
-        raise UnsupportedModelError("a model with a mask of its own for every head")
+        raise UnsupportedModelError("This model masks every head differently, which attnviz cannot show; choose another model.")
     if mask.dtype == torch.bool:
         return mask[0].cpu().numpy(), None
     seen = mask > torch.finfo(mask.dtype).min / 2
-    added = mask.masked_fill(~seen, 0)
-    return seen[0].cpu().numpy(), _array(added) if added.any() else None
+    return seen[0].cpu().numpy(), _split_bias(mask.masked_fill(~seen, 0))
 
 
-def _split_bias(bias: Tensor, row: int) -> np.ndarray | None:
-    bias = bias[row if bias.shape[0] > 1 else 0]
+def _split_bias(bias: Float[Tensor, "head query key"]) -> np.ndarray | None:
     return _array(bias) if bias.any() else None
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    """The tensor as float32 in memory of its own: a view would keep alive what it was cut from."""
+    """The tensor as float32, in memory that holds nothing else: a view would keep alive what it was cut from."""
     tensor = tensor.detach().to("cpu", torch.float32)
     if tensor.untyped_storage().nbytes() > tensor.numel() * tensor.element_size():
-        tensor = tensor.contiguous().clone() if tensor.is_contiguous() else tensor.contiguous()
+        tensor = tensor.clone(memory_format=torch.contiguous_format)
     return tensor.numpy()

@@ -1,11 +1,12 @@
 """Words as Unicode cuts them (UAX #29, word boundaries), so that every script is treated alike."""
 
 import bisect
+import itertools
 from dataclasses import dataclass
 
 import regex
 
-# Between two boundaries lies one word, one run of space, or one mark. Ideographs have a boundary on either side: each is a word.
+# Between two boundaries lies one word, one run of space, or one mark. An ideograph has one on either side.
 _BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
 
 
@@ -24,7 +25,7 @@ class Words:
         """Cut `text` at the word boundaries of Unicode Standard Annex #29."""
         # The string's ends are no boundary where they touch no word character, but a word may still end there.
         marks = sorted({0, len(text), *(match.start() for match in _BOUNDARY.finditer(text))})
-        spans = zip(marks, marks[1:], strict=False)
+        spans = itertools.pairwise(marks)
         return cls(tuple((start, end) for start, end in spans if not text[start:end].isspace()))
 
     def at(self, position: int) -> int | None:

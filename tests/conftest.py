@@ -1,0 +1,59 @@
+"""What holds for every test: shapes are checked, nothing is random, and nothing leaves this machine."""
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+from jaxtyping import install_import_hook
+
+# Before anything of attnviz is imported: every annotated shape is checked whenever a function is called.
+install_import_hook("attnviz", "beartype.beartype")
+
+import ipaddress
+import random
+import socket
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _seeds() -> None:
+    random.seed(2017)
+    np.random.seed(2017)
+    import torch
+
+    torch.manual_seed(2017)
+
+
+def _is_local(address: object) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a Unix socket is a path
+    host = str(address[0])
+    if host in ("", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Fails the test that opens a connection to anywhere else, even where the code under test swallows the error."""
+    tried: list[object] = []
+
+    def guarded(connect: object) -> object:
+        def call(self: socket.socket, address: object) -> object:
+            if not _is_local(address):
+                tried.append(address)
+                raise OSError(f"a test tried to reach {address}")
+            return connect(self, address)  # type: ignore[operator]
+
+        return call
+
+    monkeypatch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+    yield
+    assert not tried, f"the test tried to reach {tried}"

@@ -1,0 +1,133 @@
+"""Tiny random models of every family, and tiny tokenizers for them. Every size is a different prime where the model allows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers as hf
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+VOCABULARY = 97
+WORDS = "the a cat dog sat on mat it was too tired ran because to street animal and of in by ##s ##ing ##ed . , ! ? '".split()
+ENCODER, DECODER, SEQ2SEQ = "encoder", "decoder", "encoder-decoder"
+
+
+@dataclass(frozen=True)
+class Family:
+    """How to make a tiny model of a family; `seam`: whether it shows its queries and keys."""
+
+    name: str
+    architecture: str
+    config: Callable[[], Any]
+    seam: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    def model(self) -> Any:
+        """A random model whose attention is far from uniform, so that a wrong weight is seen."""
+        torch.manual_seed(len(self.name))
+        kind = hf.AutoModelForSeq2SeqLM if self.architecture == SEQ2SEQ else hf.AutoModel
+        model = kind.from_config(self.config(), attn_implementation="eager").eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() >= 2:
+                    parameter.normal_(0, 1.2 * parameter.shape[-1] ** -0.5)
+                else:
+                    parameter.add_(torch.randn_like(parameter) * 0.1)
+        return model
+
+    def save(self, folder: Path) -> Any:
+        """The model and a tokenizer for it, in a folder as the hub would have it."""
+        model = self.model()
+        model.save_pretrained(folder)
+        tokenizer(self.architecture).save_pretrained(folder)
+        return model
+
+
+def tokenizer(architecture: str = ENCODER, **options: Any) -> hf.PreTrainedTokenizerFast:
+    """WordPiece over a handful of words, with the special tokens that such a model has."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [prefix + chr(code) for prefix in ("", "##") for code in range(ord("a"), ord("z") + 1)]
+    vocabulary = {word: index for index, word in enumerate([*special, *WORDS, *letters][:VOCABULARY])}
+    inner = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    inner.normalizer = normalizers.BertNormalizer(lowercase=True)
+    inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    marks = [("[CLS]", 2), ("[SEP]", 3)]
+    if architecture == ENCODER:
+        pair = "[CLS] $A [SEP] $B:1 [SEP]:1"
+        inner.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair=pair, special_tokens=marks)
+    elif architecture == SEQ2SEQ:
+        inner.post_processor = processors.TemplateProcessing(single="$A [SEP]", pair="$A $B [SEP]", special_tokens=marks)
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "eos_token": "[SEP]"}
+    if architecture == ENCODER:
+        names |= {"cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+        options.setdefault("model_input_names", ["input_ids", "token_type_ids", "attention_mask"])
+    else:
+        options.setdefault("model_input_names", ["input_ids", "attention_mask"])
+    return hf.PreTrainedTokenizerFast(tokenizer_object=inner, **names, **options)
+
+
+_IDS = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+_BERT = {**_IDS, "hidden_size": 15, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 11,
+         "max_position_embeddings": 61, "type_vocab_size": 2}  # fmt: skip
+_ROBERTA = {**_BERT, "pad_token_id": 1}
+_LLAMA = {**_IDS, "hidden_size": 24, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 2,
+          "intermediate_size": 13, "max_position_embeddings": 61, "head_dim": 4}  # fmt: skip
+_BART = {**_IDS, "d_model": 15, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3,
+         "decoder_attention_heads": 5, "encoder_ffn_dim": 11, "decoder_ffn_dim": 13, "max_position_embeddings": 61,
+         "decoder_start_token_id": 2, "forced_eos_token_id": None}  # fmt: skip
+_WINDOW = {**_LLAMA, "sliding_window": 3}
+_GEMMA = {**_WINDOW, "query_pre_attn_scalar": 7, "layer_types": ["sliding_attention", "full_attention"]}
+_OSS = {
+    **_WINDOW,
+    "intermediate_size": 12,
+    "num_local_experts": 3,
+    "num_experts_per_tok": 2,
+    "layer_types": ["sliding_attention", "full_attention"],
+}
+_DEBERTA = {**_BERT, "relative_attention": True, "position_buckets": 5, "pos_att_type": ["p2c", "c2p"],
+            "max_relative_positions": 17, "norm_rel_ebd": "layer_norm", "share_att_key": True}  # fmt: skip
+
+FAMILIES = (
+    Family("bert", ENCODER, lambda: hf.BertConfig(**_BERT)),
+    Family("roberta", ENCODER, lambda: hf.RobertaConfig(**_ROBERTA)),
+    Family("xlm-roberta", ENCODER, lambda: hf.XLMRobertaConfig(**_ROBERTA)),
+    Family("camembert", ENCODER, lambda: hf.CamembertConfig(**_ROBERTA)),
+    Family("electra", ENCODER, lambda: hf.ElectraConfig(**_BERT, embedding_size=7)),
+    Family("distilbert", ENCODER, lambda: hf.DistilBertConfig(
+        vocab_size=VOCABULARY, dim=15, n_heads=3, n_layers=2, hidden_dim=11, max_position_embeddings=61)),
+    Family("albert", ENCODER, lambda: hf.AlbertConfig(**_BERT, embedding_size=7)),
+    Family("modernbert", ENCODER, lambda: hf.ModernBertConfig(
+        **{**_BERT, "hidden_size": 12, "num_hidden_layers": 3}, cls_token_id=2, sep_token_id=3, local_attention=4,
+        global_attn_every_n_layers=2, reference_compile=False)),
+    Family("mpnet", ENCODER, lambda: hf.MPNetConfig(**_ROBERTA), seam=False),
+    Family("deberta-v2", ENCODER, lambda: hf.DebertaV2Config(**_DEBERTA), seam=False),
+    Family("xlnet", ENCODER, lambda: hf.XLNetConfig(
+        vocab_size=VOCABULARY, d_model=18, n_layer=2, n_head=3, d_inner=11, pad_token_id=0), seam=False),
+    Family("gpt2", DECODER, lambda: hf.GPT2Config(**_IDS, n_positions=61, n_embd=15, n_layer=2, n_head=3)),
+    Family("gpt-neox", DECODER, lambda: hf.GPTNeoXConfig(**{**_BERT, "hidden_size": 24}, rotary_pct=0.5)),
+    Family("opt", DECODER, lambda: hf.OPTConfig(
+        **_IDS, hidden_size=15, num_attention_heads=3, num_hidden_layers=2, ffn_dim=11, max_position_embeddings=61,
+        word_embed_proj_dim=15)),
+    Family("llama", DECODER, lambda: hf.LlamaConfig(**_LLAMA)),
+    Family("mistral", DECODER, lambda: hf.MistralConfig(**_WINDOW)),
+    Family("qwen3", DECODER, lambda: hf.Qwen3Config(**_LLAMA)),
+    Family("gemma2", DECODER, lambda: hf.Gemma2Config(**_GEMMA, attn_logit_softcapping=1.5)),
+    Family("gemma3", DECODER, lambda: hf.Gemma3TextConfig(**_GEMMA)),
+    Family("phi3", DECODER, lambda: hf.Phi3Config(**{**_LLAMA, "original_max_position_embeddings": 61})),
+    Family("gpt-oss", DECODER, lambda: hf.GptOssConfig(**_OSS)),
+    Family("bloom", DECODER, lambda: hf.BloomConfig(**_IDS, hidden_size=15, n_layer=2, n_head=3), seam=False),
+    Family("falcon", DECODER, lambda: hf.FalconConfig(
+        **_IDS, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, num_kv_heads=2, new_decoder_architecture=True),
+        seam=False),
+    Family("bart", SEQ2SEQ, lambda: hf.BartConfig(**_BART)),
+    Family("marian", SEQ2SEQ, lambda: hf.MarianConfig(**{**_BART, "d_model": 30})),
+    Family("m2m-100", SEQ2SEQ, lambda: hf.M2M100Config(**{**_BART, "d_model": 30})),
+    Family("pegasus", SEQ2SEQ, lambda: hf.PegasusConfig(**{**_BART, "d_model": 30})),
+    Family("t5", SEQ2SEQ, lambda: hf.T5Config(
+        **_IDS, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3, decoder_start_token_id=0,
+        relative_attention_num_buckets=7, relative_attention_max_distance=11)),
+)  # fmt: skip
