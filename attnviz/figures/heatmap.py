@@ -14,9 +14,9 @@ from attnviz.trace import AttentionMap, Token
 CLICKABLE_CELLS = 6_400
 # With labels of 14 px a tick every 20 px can be read.
 TICK_PIXELS = 20
-MAX_CELL_PIXELS = 34
-MIN_HEIGHT = 460
-MAX_HEIGHT = 900
+MAX_CELL_PIXELS = 40
+# Room for the colour bar under the picture.
+BAR_PIXELS = 56
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,13 @@ class Look:
 
     full_scale  colours run from 0 to 1; False: from 0 to the largest weight shown
     selected    (query, key) positions in the matrix, drawn as a crossing row and column
+    height      of the whole figure, in pixels; short texts take less
     """
 
     theme: Theme = LIGHT
     full_scale: bool = True
     selected: tuple[int, int] | None = None
+    height: int = 720
 
 
 def heatmap(
@@ -51,6 +53,14 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
     highest = 1.0 if look.full_scale else float(max(matrix.weights.max(), 1e-9))
     n_queries, n_keys = matrix.weights.shape
     gap = 1 if max(n_queries, n_keys) <= 64 else 0
+    masked = go.Heatmap(
+        z=np.where(matrix.visible, np.nan, 0.0),
+        colorscale=[(0, look.theme.masked), (1, look.theme.masked)],
+        showscale=False,
+        hoverinfo="skip",
+        xgap=gap,
+        ygap=gap,
+    )
     cells = go.Heatmap(
         z=weights,
         x=list(range(n_keys)),
@@ -65,7 +75,7 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         customdata=_hover_names(matrix),
         colorbar=_colour_bar(look.theme),
     )
-    figure = go.Figure(cells)
+    figure = go.Figure([cells] if matrix.visible.all() else [masked, cells])
     if weights.size <= CLICKABLE_CELLS:
         figure.add_trace(_click_targets(matrix))
     _lay_out(figure, matrix, look)
@@ -112,45 +122,44 @@ def _click_targets(matrix: HeadMatrix) -> go.Scatter:
 
 def _colour_bar(theme: Theme) -> dict:
     return {
-        "title": {"text": "weight", "font": {"size": LABEL_SIZE, "color": theme.faint}},
-        "tickfont": {"size": 13, "color": theme.faint},
-        "thickness": 10,
+        "title": {"text": "weight", "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
+        "tickfont": {"size": LABEL_SIZE, "color": theme.faint},
+        "nticks": 6,
+        "orientation": "h",
+        "thickness": 8,
         "outlinewidth": 0,
-        "len": 0.6,
-        "x": 1.01,
+        "len": 220,
+        "lenmode": "pixels",
+        "x": 0,
+        "xanchor": "left",
+        "y": 0,
+        "yanchor": "top",
+        "ypad": 12,
     }
 
 
 def _lay_out(figure: go.Figure, matrix: HeadMatrix, look: Look) -> None:
     n_queries, n_keys = matrix.weights.shape
     theme = look.theme
-    longest_key = max(len(token.text) for token in matrix.keys)
-    top = min(30 + 6 * longest_key, 130)
-    height = int(np.clip(n_queries * MAX_CELL_PIXELS, MIN_HEIGHT - top, MAX_HEIGHT - top)) + top
+    # Labels lean at 45 degrees: a letter of 14 px adds about 5 px of height.
+    top = min(34 + 5 * max(len(token.text) for token in matrix.keys), 130)
+    inner = min(max(n_queries * MAX_CELL_PIXELS, 120), look.height - top - BAR_PIXELS)
     row, column = look.selected or (None, None)
     axis = {"showgrid": False, "zeroline": False, "tickfont": {"size": LABEL_SIZE, "color": theme.text}, "ticks": ""}
     figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": top, "b": 8},
+        height=inner + top + BAR_PIXELS,
+        margin={"l": 8, "r": 24, "t": top, "b": BAR_PIXELS},
         paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor=theme.masked,
+        plot_bgcolor="rgba(0,0,0,0)",
         font={"family": FONT, "size": LABEL_SIZE, "color": theme.text},
         hoverlabel={"font": {"family": FONT, "size": 15}, "align": "left"},
         dragmode="zoom" if max(n_queries, n_keys) > 40 else False,
-        xaxis={
-            **axis,
-            **_ticks(matrix.keys, column, 900, theme),
-            "side": "top",
-            "tickangle": -45,
-            "range": [-0.5, n_keys - 0.5],
-        },
-        yaxis={
-            **axis,
-            **_ticks(matrix.queries, row, height - top, theme),
-            "range": [n_queries - 0.5, -0.5],
-            "automargin": True,
-        },
+        xaxis={**axis, **_ticks(matrix.keys, column, inner, theme), "side": "top", "tickangle": -45},
+        yaxis={**axis, **_ticks(matrix.queries, row, inner, theme), "automargin": True},
     )
+    # Square cells: the picture shrinks to fit, towards the top left.
+    figure.update_xaxes(range=[-0.5, n_keys - 0.5], constrain="domain", constraintoward="left")
+    figure.update_yaxes(range=[n_queries - 0.5, -0.5], constrain="domain", constraintoward="top", scaleanchor="x", scaleratio=1)
 
 
 def _ticks(tokens: tuple[Token, ...], selected: int | None, pixels: int, theme: Theme) -> dict:

@@ -1,0 +1,15 @@
+"""The router: which pages there are, and nothing else."""
+
+import streamlit as st
+
+from attnviz.paths import app_folder, assets_folder
+
+st.set_page_config(page_title="attnviz", page_icon=str(assets_folder() / "icon.svg"), layout="wide")
+st.logo(assets_folder() / "logo.svg", size="large", icon_image=assets_folder() / "icon.svg")
+pages = app_folder() / "pages"
+st.navigation(
+    [
+        st.Page(pages / "home.py", title="Home", icon=":material/home:", default=True),
+        st.Page(pages / "encode.py", title="Encode", icon=":material/grid_on:"),
+    ]
+).run()

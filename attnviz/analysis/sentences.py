@@ -1,0 +1,86 @@
+"""A picture's numbers in words: what the chosen link is, and what its head does as a whole."""
+
+from dataclasses import dataclass
+
+from attnviz.analysis.heads import HeadSummary, strongest_link, summarize
+from attnviz.analysis.view import HeadMatrix
+
+# A share of the attention from which on a head is called by it.
+MOSTLY = 0.5
+
+_PATTERNS = {
+    "previous": "the token before, wherever it stands: a previous-token head",
+    "following": "the token after, wherever it stands: a next-token head",
+    "itself": "the token itself",
+    "special": "special tokens, a resting place for heads that have nothing to say about a word (Clark et al. 2019)",
+    "first": "the very first token, a resting place for attention that has no use elsewhere (Xiao et al. 2023)",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a sentence; a strong one is a token or the name of a head."""
+
+    text: str
+    strong: bool = False
+
+
+Sentence = tuple[Part, ...]
+
+
+def plain(sentence: Sentence) -> str:
+    """The sentence as text, its tokens in quotes."""
+    return "".join(f"“{part.text}”" if part.strong and not _is_name(part.text) else part.text for part in sentence)
+
+
+def head_name(layer: int, head: int | None) -> str:
+    """L3·H1, or L3 for the mean of a layer. Layers and heads count from 0."""
+    return f"L{layer}" if head is None else f"L{layer}·H{head}"
+
+
+def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sentence:
+    """What the weight of one cell says, and whether the head has a stronger link between words."""
+    query, key = cell
+    weight = float(matrix.weights[cell])
+    subject, object_ = Part(matrix.queries[query].text, True), Part(matrix.keys[key].text, True)
+    if not matrix.visible[cell]:
+        return (subject, Part(" cannot look at "), object_, Part(": attention is masked there, and no weight was possible."))
+    said = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with weight {weight:.2f}"))
+    strongest = strongest_link(matrix)
+    if strongest is None:
+        return (*said, Part("."))
+    if (strongest.query, strongest.key) == cell:
+        return (*said, Part(": the strongest link between two words of this head."))
+    best = (Part(matrix.queries[strongest.query].text, True), Part(" to "), Part(matrix.keys[strongest.key].text, True))
+    return (*said, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
+
+
+def describe_head(matrix: HeadMatrix) -> Sentence:
+    """Where most of a head's attention goes, or how far it is spread."""
+    summary = summarize(matrix)
+    share, pattern = _largest_share(matrix, summary)
+    if share >= MOSTLY:
+        return (Part(f"{share:.0%} of its attention goes to {pattern}."),)
+    tokens = 2**summary.entropy
+    return (Part(f"Its attention is spread as if over {tokens:.1f} tokens alike (entropy {summary.entropy:.1f} bits)."),)
+
+
+def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:
+    """How much attention goes to the tokens that the picture leaves out; empty where none does."""
+    if matrix.hidden < 0.0005:
+        return ""
+    told = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
+    return f"What is hidden holds {matrix.hidden:.0%} of the attention; {told}."
+
+
+def _largest_share(matrix: HeadMatrix, summary: HeadSummary) -> tuple[float, str]:
+    shares = {name: getattr(summary, name) for name in _PATTERNS}
+    if matrix.keys[0].special:
+        # The first token is one of the special ones: the same attention must not be told under two names.
+        del shares["first"]
+    name = max(shares, key=lambda candidate: shares[candidate])
+    return shares[name], _PATTERNS[name]
+
+
+def _is_name(text: str) -> bool:
+    return text.startswith("L") and text[1:].replace("·H", "").isdigit()

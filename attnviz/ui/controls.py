@@ -1,0 +1,119 @@
+"""The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from attnviz.analysis.view import BETWEEN, View
+from attnviz.models import catalog
+from attnviz.trace import AttentionMap, Prompt
+from attnviz.ui.models import Traced
+
+_BETWEEN_LABELS = {
+    "all": "All",
+    "first-first": "First → first",
+    "first-second": "First → second",
+    "second-first": "Second → first",
+    "second-second": "Second → second",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which head is looked at, and how: `head` None is the mean over the layer's heads."""
+
+    layer: int
+    head: int | None
+    view: View
+    full_scale: bool
+
+
+def model_picker() -> str:
+    """The model to look into: of the catalog, of the hub, or any id or folder that is typed."""
+    options = [*catalog.available(), *(name for names in catalog.HUB.values() for name in names)]
+    if (current := st.session_state.get("model") or st.query_params.get("model")) and current not in options:
+        options.append(current)
+    return st.sidebar.selectbox(
+        "Model",
+        options,
+        key="model",
+        format_func=_model_label,
+        accept_new_options=True,
+        bind="query-params",
+        help="minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
+        "such as google/electra-small-discriminator, or a folder.",
+    )
+
+
+def _model_label(name: str) -> str:
+    kind = next((kind for kind, names in catalog.HUB.items() if name in names), "")
+    return f"{name} · {kind}" if kind else name
+
+
+def map_picker(traced: Traced) -> AttentionMap:
+    """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
+    kinds = traced.trace.kinds
+    if len(kinds) == 1:
+        return traced.trace.maps[0]
+    if st.session_state.get("attention") not in kinds:
+        st.session_state.pop("attention", None)
+    kind = st.sidebar.segmented_control(
+        "Attention", kinds, key="attention", default=kinds[-1], required=True, bind="query-params"
+    )
+    st.sidebar.text_input(
+        "Target text",
+        key="target",
+        bind="query-params",
+        placeholder=traced.trace.output,
+        help="The text whose tokens the decoder reads. Empty: what the model writes by itself.",
+    )
+    return traced.trace.map(kind)
+
+
+def forced_target(prompt: Prompt) -> Prompt:
+    """The prompt with the target text that the sidebar or the address gives, if any."""
+    target = st.session_state.get("target", st.query_params.get("target"))
+    return replace(prompt, target=target) if target else prompt
+
+
+def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> Choice:
+    """Layer, head and options for one map; `layer` and `head` are what a first visit opens."""
+    sidebar = st.sidebar
+    left, right = sidebar.columns(2)
+    with left:
+        layer = _stepper("Layer", "layer", layer, attention.n_layers)
+    mean = bool(st.session_state.get("mean"))
+    with right:
+        head = _stepper("Head", "head", head, attention.n_heads, disabled=mean)
+    mean = sidebar.toggle("Mean over heads", key="mean", bind="query-params")
+    words = sidebar.toggle("Merge subwords to words", key="words", bind="query-params")
+    hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
+    renormalize = hide and sidebar.toggle(
+        "Scale rows up to 1",
+        key="renormalize",
+        bind="query-params",
+        help="Off, a row sums to what the shown tokens really get. On, it is divided by that sum.",
+    )
+    between = "all"
+    if paired:
+        between = sidebar.selectbox(
+            "Between sentences", BETWEEN, key="between", format_func=_BETWEEN_LABELS.__getitem__, bind="query-params"
+        )
+    scale = sidebar.segmented_control(
+        "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
+    )
+    return Choice(layer, None if mean else head, View(words, hide, renormalize, between), scale == "0 to 1")
+
+
+def _stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
+    """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is."""
+    st.session_state[key] = min(max(int(st.session_state.get(key, st.query_params.get(key, default))), 0), size - 1)
+    return st.number_input(label, 0, size - 1, key=key, disabled=disabled, bind="query-params")
+
+
+def machine(traced: Traced) -> None:
+    """Where the model ran, how long it took, and what it is."""
+    card = traced.card
+    device = "CPU" if card.device == "cpu" else card.device.upper()
+    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms")
+    st.sidebar.caption(f"{card.n_layers} layers × {card.n_heads} heads · {card.parameters / 1e6:,.0f} M parameters")

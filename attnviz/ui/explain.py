@@ -1,0 +1,81 @@
+"""Under the picture: how its number comes about, how far to believe it, and how to keep it."""
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from attnviz.analysis.scores import score
+from attnviz.analysis.view import HeadMatrix
+from attnviz.trace import AttentionMap, AttentionTrace
+from attnviz.ui.controls import Choice
+from attnviz.ui.models import Traced
+
+_HOW = """
+Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by their
+dot product, and a softmax turns each row of scores into shares that sum to 1
+(Vaswani et al. 2017, *Attention Is All You Need*, section 3.2.1).
+"""
+_BELIEVE = """
+- The numbers are the model's own: they come from the forward pass over this very text, and attnviz's tests compare them
+  with the model's own report of its attention to five digits.
+- A large weight says where a head **looked**, not what the model **concluded** from it: values, other heads and later layers decide
+  what becomes of it (Jain & Wallace 2019, *Attention is not Explanation*; Wiegreffe & Pinter 2019, *Attention is not not Explanation*).
+- Much attention on [CLS], [SEP] or the first token usually means that a head found nothing to do (Clark et al. 2019).
+- One sentence is an anecdote. Change a word and see whether the pattern stays.
+"""
+
+
+def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int] | None) -> None:
+    """The formula, with the numbers of the chosen cell."""
+    with st.expander("How this number comes about · softmax(q·k / √d)"):
+        st.markdown(_HOW)
+        st.latex(r"\mathrm{weight}(q, k) = \frac{e^{\,q \cdot k / \sqrt{d}}}{\sum_{j} e^{\,q \cdot k_j / \sqrt{d}}}")
+        if cell is None or choice.head is None or choice.view.words:
+            st.caption("Choose one head, without merging subwords, to see the numbers of a link here.")
+            return
+        query, key = matrix.rows[cell[0]], matrix.columns[cell[1]]
+        found = score(attention, layer=choice.layer, head=choice.head, query=query, key=key)
+        if found is None:
+            st.caption("This model adds terms of its own to its scores; its weights are shown as it gives them.")
+            return
+        st.latex(
+            rf"q \cdot k = {found.product:.2f}, \qquad {found.product:.2f} \times {found.scaling:.4f} = {found.scaled:.2f}, "
+            rf"\qquad \mathrm{{softmax}} \to {found.weight:.4f} \qquad (d = {found.dim})"
+        )
+
+
+def belief() -> None:
+    """What attention shows, and what it does not."""
+    with st.expander("How far to believe it"):
+        st.markdown(_BELIEVE)
+
+
+def notices(traced: Traced) -> None:
+    """What happened to the text before the model read it."""
+    trace, card = traced.trace, traced.card
+    if trace.cut is not None:
+        st.warning(
+            f"{card.name} reads {card.max_tokens:,} tokens at most: the text was cut after character {trace.cut:,} "
+            f"of {len(trace.prompt.text):,}.",
+            icon=":material/content_cut:",
+        )
+    if trace.prompt.pair and "pair" not in card.reads:
+        st.info(f"{card.name} reads one text at a time: the second sentence was not used.", icon=":material/info:")
+    if unknown := _unknown(trace):
+        st.info(f"{card.name} does not know {unknown}: it reads a placeholder instead.", icon=":material/info:")
+
+
+def _unknown(trace: AttentionTrace) -> str:
+    """The typed tokens that the vocabulary has no piece for, named once each."""
+    tokens = trace.maps[0].keys
+    texts = dict.fromkeys(token.text for token in tokens if not token.special and token.piece in ("[UNK]", "<unk>"))
+    names = [f"“{text}”" for text in texts]
+    return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
+
+
+def keep() -> None:
+    """The link that opens exactly this picture again."""
+    with st.popover("Copy link", icon=":material/link:"):
+        st.caption("Opens this very picture, in any browser that reaches this app.")
+        query = urlencode(st.query_params.to_dict())
+        st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)

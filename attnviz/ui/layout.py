@@ -1,0 +1,63 @@
+"""The skeleton that all pages share: a name and a promise, what you type, the answer, the picture, its explanation."""
+
+import html
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
+
+from attnviz.analysis.sentences import Sentence
+from attnviz.figures.theme import DARK, LIGHT, Theme
+
+_STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
+
+
+def theme() -> Theme:
+    """Light or dark, as the person's browser shows the app."""
+    return DARK if st.context.theme.type == "dark" else LIGHT
+
+
+def header(title: str, promise: str) -> None:
+    """The page's name, and one line saying what you will see."""
+    _through_router()
+    st.html(f"<style>{_STYLE}</style>")
+    st.title(title, anchor=False)
+    st.html(f'<p class="promise">{html.escape(promise)}</p>')
+
+
+def _through_router() -> None:
+    """Hands a page that Streamlit has opened by itself to app.py.
+
+    Streamlit takes a folder `pages` beside the main script for pages of the older kind until `st.navigation` has run once,
+    so the first link that a fresh server is asked for would open its page without the router.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
+
+
+@contextmanager
+def hero() -> Iterator[None]:
+    """The frame of the picture."""
+    with st.container(border=True, key="hero"):
+        yield
+
+
+def story(*sentences: Sentence) -> None:
+    """Sentences made from the picture's numbers, in large type, their tokens in the accent colour."""
+    paragraphs = (
+        "".join(
+            f'<strong dir="auto">{html.escape(part.text)}</strong>' if part.strong else html.escape(part.text)
+            for part in sentence
+        )
+        for sentence in sentences
+    )
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+    st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
+
+
+def fact(text: str) -> None:
+    """A small line of figures, such as the number of tokens."""
+    st.html(f'<p class="fact">{html.escape(text)}</p>')

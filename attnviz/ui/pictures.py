@@ -1,0 +1,97 @@
+"""Figures mounted on the page, and what a click in them does to its state."""
+
+import streamlit as st
+
+from attnviz.analysis.view import HeadMatrix
+from attnviz.figures import bertviz, grid
+from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures.tokens import token_strip
+from attnviz.trace import AttentionMap
+from attnviz.ui.controls import Choice
+from attnviz.ui.layout import theme
+
+_GRID = st.components.v2.component(
+    "attnviz.grid",
+    html='<div class="grid"><canvas tabindex="0" role="application"></canvas><div class="note" hidden></div></div>',
+    css=grid.STYLE,
+    js=grid.SCRIPT,
+)
+_PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
+
+
+def show_grid(attention: AttentionMap, choice: Choice) -> None:
+    """All heads, layers down and heads across; a click opens one."""
+
+    def open_head() -> None:
+        picked = st.session_state.grid.picked
+        if picked is not None:
+            layer, head = picked
+            st.session_state.update(layer=int(layer), head=int(head), mean=False)
+            forget_cell()
+
+    data = grid.grid_bytes(
+        attention,
+        view=choice.view,
+        theme=theme(),
+        full_scale=choice.full_scale,
+        selected=(choice.layer, choice.head),
+    )
+    _GRID(key="grid", data=data, on_picked_change=open_head)
+
+
+def show_heatmap(matrix: HeadMatrix, choice: Choice, cell: tuple[int, int] | None, *, alt: str, height: int) -> None:
+    """One head; a click on a cell selects its row and its column."""
+
+    def select() -> None:
+        points = st.session_state.heatmap.selection.points
+        if points:
+            row, column = int(points[0]["y"]), int(points[0]["x"])
+            st.session_state.update(query=matrix.rows[row], key=matrix.columns[column])
+
+    figure = draw_matrix(matrix, Look(theme(), choice.full_scale, cell, height))
+    st.plotly_chart(figure, theme=None, key="heatmap", on_select=select, selection_mode="points", config=_PLOTLY, alt=alt)
+
+
+def show_tokens(matrix: HeadMatrix, query: int) -> None:
+    """The sentence, shaded by what one query gives to each token."""
+    st.html(token_strip(matrix, query=query, theme=theme()))
+
+
+def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
+    """BertViz's own head view or model view, without its network."""
+    kind = st.segmented_control(
+        "BertViz",
+        ["Head view", "Model view"],
+        default="Head view",
+        key="bertviz",
+        required=True,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    try:
+        if kind == "Head view":
+            page = bertviz.head_view(attention, layer=choice.layer, view=choice.view, theme=theme())
+        else:
+            page = bertviz.model_view(attention, view=choice.view, theme=theme())
+    except bertviz.TooManyTokensError as error:
+        st.info(str(error), icon=":material/grid_view:")
+        return
+    st.iframe(page, height=700)
+
+
+def forget_cell() -> None:
+    """The next picture shows its own strongest link."""
+    for name in ("query", "key"):
+        st.session_state.pop(name, None)
+        st.query_params.pop(name, None)
+
+
+def selected_cell(matrix: HeadMatrix, default: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The chosen (row, column) of this matrix: clicked, from the address, or `default`; kept in the address."""
+    query, key = (st.session_state.get(name, st.query_params.get(name)) for name in ("query", "key"))
+    try:
+        cell = matrix.rows.index(int(query)), matrix.columns.index(int(key))  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        return default
+    st.query_params["query"], st.query_params["key"] = str(query), str(key)
+    return cell

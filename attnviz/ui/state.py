@@ -1,0 +1,26 @@
+"""What the address says of a page, and what the page tells the address.
+
+Most controls are bound to a query parameter by Streamlit itself (`bind="query-params"`). The text is not: it belongs in the
+address when it was run, not while it is being typed.
+"""
+
+import streamlit as st
+
+# Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
+LINK_CHARACTERS = 4_000
+
+
+def remembered(name: str, default: str) -> str:
+    """A value that was run: of this visit, else of the address, else the default."""
+    if name not in st.session_state:
+        st.session_state[name] = st.query_params.get(name, default)
+    return st.session_state[name]
+
+
+def remember(name: str, value: str, default: str) -> None:
+    """Keeps a value that is run now, and puts it into the address unless it is the default or too long."""
+    st.session_state[name] = value
+    if value == default or len(value) > LINK_CHARACTERS:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value

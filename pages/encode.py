@@ -1,0 +1,73 @@
+"""Encode: type a sentence, see what every head of a transformer looks at."""
+
+import streamlit as st
+
+from attnviz.analysis.heads import strongest_link
+from attnviz.analysis.sentences import describe_head, describe_hidden, describe_link, head_name, plain
+from attnviz.analysis.view import View, head_matrix
+from attnviz.errors import TraceError
+from attnviz.trace import AttentionMap
+from attnviz.ui.controls import Choice, forced_target, head_controls, machine, map_picker, model_picker
+from attnviz.ui.examples import Example, examples
+from attnviz.ui.explain import belief, computation, keep, notices
+from attnviz.ui.layout import fact, header, hero, story
+from attnviz.ui.models import trace
+from attnviz.ui.pictures import selected_cell, show_bertviz, show_grid, show_heatmap, show_tokens
+from attnviz.ui.prompt import prompt_box
+
+VIEWS = ["Grid + matrix", "Matrix", "All heads", "BertViz"]
+
+
+def show(attention: AttentionMap, choice: Choice, example: Example | None, fact_line: str) -> None:
+    """The picture in its frame, and under it the sentences that its numbers make."""
+    matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
+    strongest = strongest_link(matrix)
+    cell = selected_cell(matrix, (strongest.query, strongest.key) if strongest else None)
+    name = head_name(choice.layer, choice.head)
+    link = describe_link(matrix, name, cell) if cell else ()
+    with hero():
+        with st.container(horizontal=True, vertical_alignment="center"):
+            view = st.segmented_control(
+                "View", VIEWS, default=VIEWS[0], key="view", required=True, bind="query-params", label_visibility="collapsed"
+            )
+            st.space("stretch")
+            fact(fact_line)
+        grid, matrix_place = st.columns([5, 4], gap="medium") if view == VIEWS[0] else (st.container(), st.container())
+        if view in (VIEWS[0], "All heads"):
+            with grid:
+                st.caption("All heads: layers down, heads across. Click one to open it.")
+                show_grid(attention, choice)
+        if view in (VIEWS[0], "Matrix"):
+            with matrix_place:
+                st.caption(f"{name}: who looks (rows) at whom (columns)")
+                show_heatmap(matrix, choice, cell, alt=plain(link) or name, height=500 if view == VIEWS[0] else 800)
+            if cell:
+                show_tokens(matrix, cell[0])
+        if view == "BertViz":
+            show_bertviz(attention, choice)
+    whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
+    story(*([link] if link else []), describe_head(whole))
+    if hidden := describe_hidden(matrix, choice.view.renormalize):
+        st.caption(hidden)
+    if example:
+        st.caption(f":material/lightbulb: {example.notice}")
+    computation(attention, matrix, choice, cell)
+
+
+header("Encode", "Type a sentence. See what every head of a transformer looks at.")
+model = model_picker()
+prompt, example = prompt_box("encode")
+traced = trace(model, forced_target(prompt)) if prompt else None
+if traced:
+    notices(traced)
+    attention = map_picker(traced)
+    first = example or examples("encode")[0]
+    choice = head_controls(attention, layer=first.layer, head=first.head, paired=traced.trace.prompt.pair is not None)
+    machine(traced)
+    n_heads = attention.n_layers * attention.n_heads
+    try:
+        show(attention, choice, example, f"{len(attention.keys)} tokens · {n_heads} heads")
+    except TraceError as error:
+        st.info(str(error), icon=":material/visibility_off:")
+    belief()
+    keep()
