@@ -102,7 +102,8 @@ def _document(name: Literal["head", "model"], attention: AttentionMap, options: 
 
 def _parts(attention: AttentionMap, view: View) -> list[dict]:
     """What BertViz calls attention: the whole map, and of a pair each sentence to each."""
-    is_pair = all({token.segment for token in axis} >= {0, 1} for axis in (attention.queries, attention.keys))
+    typed = ({token.segment for token in axis if not token.special} for axis in (attention.queries, attention.keys))
+    is_pair = all(segments >= {0, 1} for segments in typed)
     lenses = {between: Lens(attention, replace(view, between=between)) for between in (BETWEEN if is_pair else (view.between,))}
     for lens in lenses.values():
         _check_size(attention, max(len(lens.queries), len(lens.keys)))

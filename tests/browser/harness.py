@@ -1,0 +1,99 @@
+"""What the browser tests stand on: an app that is served, and a browser that is watched."""
+
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Route, WebSocket
+
+ROOT = Path(__file__).parents[2]
+START_LIMIT = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def serving(command: list[str], *, folder: Path, log: Path, **environment: str) -> Iterator[str]:
+    """The address of the app that `command` serves (a port is appended to it); it is stopped at the end."""
+    port = free_port()
+    address = f"http://localhost:{port}"
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [*command, "--port", str(port)],
+            cwd=folder,
+            env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        started = time.monotonic()
+        while not is_healthy(address):
+            waited = time.monotonic() - started
+            if server.poll() is not None or waited > START_LIMIT:
+                pytest.fail(f"the app did not start within {waited:.0f} s:\n{log.read_text()[-4000:]}")
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+def is_healthy(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+class Watch:
+    """Keeps a browser context on this machine, and notes what went wrong in it."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.problems: list[str] = []
+        context.route("**/*", self._route)
+        context.on("page", self._page)
+
+    def _route(self, route: Route) -> None:
+        if self._is_local(route.request.url):
+            route.continue_()
+        else:
+            self.problems.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def _page(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))
+        page.on("console", self._console)
+        page.on("dialog", self._dialog)
+        page.on("websocket", self._websocket)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.problems.append(f"console: {message.text}")
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _websocket(self, websocket: WebSocket) -> None:
+        if not self._is_local(websocket.url):
+            self.problems.append(f"opened {websocket.url}")
+
+    @staticmethod
+    def _is_local(url: str) -> bool:
+        parts = urlsplit(url)
+        return parts.scheme in ("about", "blob", "data", "file") or parts.hostname in ("localhost", "127.0.0.1")

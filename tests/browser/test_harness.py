@@ -1,0 +1,34 @@
+"""The watch that every browser test relies on sees what it must see."""
+
+import pytest
+
+from tests.browser.harness import Watch
+
+INCIDENTS = {
+    "an image": ('<img src="http://elsewhere.example/a.png">', "asked for http://elsewhere.example/a.png"),
+    "a script": ('<script src="https://elsewhere.example/a.js"></script>', "asked for https://elsewhere.example/a.js"),
+    "a fetch": ("<script>fetch('http://10.1.2.3/').catch(() => 0)</script>", "asked for http://10.1.2.3/"),
+    "a socket": ("<script>new WebSocket('ws://elsewhere.example/a')</script>", "opened ws://elsewhere.example/a"),
+    "an error": ("<script>throw new Error('broken')</script>", "page error: broken"),
+    "a complaint": ("<script>console.error('odd')</script>", "console: odd"),
+    "a dialog": ("<script>alert('boo')</script>", "dialog: boo"),
+}
+
+
+@pytest.mark.parametrize(("document", "problem"), INCIDENTS.values(), ids=INCIDENTS.keys())
+def test_watch_notes(browser, document, problem):
+    with browser.new_context() as context:
+        watch = Watch(context)
+        page = context.new_page()
+        page.set_content(document)
+        page.wait_for_timeout(200)
+        assert problem in watch.problems
+
+
+def test_watch_is_content_with_this_machine(browser, app_url):
+    with browser.new_context() as context:
+        watch = Watch(context)
+        page = context.new_page()
+        page.goto(f"{app_url}/_stcore/health")
+        assert page.inner_text("body") == "ok"
+        assert watch.problems == []
