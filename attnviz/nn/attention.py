@@ -38,8 +38,8 @@ def masked_softmax(
         return scores.softmax(dim=-1)
     # exp(-inf) is exactly 0. A large negative number in its place would turn a row that sees nothing into a uniform one.
     scores = scores.masked_fill(~visible, -torch.inf)
-    # But a row of nothing but -inf is 0 / 0. It gets harmless scores before the softmax, and zeros after it;
-    # `masked_fill` also stops the gradient there, so that no NaN flows back into the weights of the model.
+    # But a row of nothing but -inf is 0 / 0. It gets harmless scores before the softmax, and zeros after it, so that no NaN
+    # arises on the way there or back; `masked_fill` passes no gradient to what it filled.
     blind = ~visible.any(dim=-1, keepdim=True)
     return scores.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0)
 

@@ -122,7 +122,9 @@ def test_a_row_that_sees_nothing_is_zero_with_finite_gradients(mechanism, mask):
     # The heads' contexts are zero; multi-head attention then adds the bias of its output projection, and nothing else.
     bias = mechanism.module.output.bias.detach() if isinstance(mechanism.module, MultiHeadAttention) else 0
     assert (output[2] == bias).all()
-    (output.square().sum() + weights.square().sum()).backward()
+    # Not even on the way: a NaN that is zeroed later would still stop whoever debugs with anomaly detection.
+    with pytest.warns(UserWarning, match="Anomaly Detection"), torch.autograd.detect_anomaly():
+        (output.square().sum() + weights.square().sum()).backward()
     assert (mechanism.states.grad[2] == 0).all()
     assert all(parameter.grad.isfinite().all() for parameter in mechanism.module.parameters())
 
@@ -239,6 +241,12 @@ def test_softmax_survives_scores_that_overflow_exp():
     assert torch.autograd.grad(weights[0, 0], scores)[0].isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_no_visible_score_is_too_low_to_beat_a_masked_one(dtype):
+    lowest = torch.tensor([[torch.finfo(dtype).min, 0]], dtype=dtype)
+    assert masked_softmax(lowest, torch.tensor([[True, False]])).tolist() == [[1, 0]]
+
+
 def test_what_is_masked_may_be_anything():
     scores = torch.tensor([[torch.nan, 0, torch.inf], [torch.nan, torch.inf, -torch.inf]], requires_grad=True)
     weights = masked_softmax(scores, torch.tensor([[False, True, False], [False, False, False]]))
@@ -250,6 +258,11 @@ def test_what_is_masked_may_be_anything():
 def test_heads_must_divide_the_dimension(n_heads):
     with pytest.raises(ModelError, match=f"{n_heads} heads cannot share 22 dimensions"):
         MultiHeadAttention(22, n_heads)
+
+
+def test_additive_attention_has_the_one_bias_that_matters():
+    names = {name for name, _ in AdditiveAttention(13, 17, DIM).named_parameters()}
+    assert names == {"query.weight", "query.bias", "key.weight", "energy.weight"}
 
 
 def test_no_module_keeps_anything_from_a_call(mechanism):

@@ -149,9 +149,23 @@ def test_dropout_acts_on_attention_and_on_both_sublayers_and_on_the_embedding():
     torch.testing.assert_close(block(states)[0], attended + block.contract(block.expand(attended).relu()))
 
 
-@pytest.mark.parametrize(("norm", "count"), [("off", 0), ("before", 4), ("after", 4)])
-def test_a_norm_that_is_off_has_no_parameters(norm, count):
-    assert sum("norm" in name for name in make_block(norm).state_dict()) == count
+def test_dropout_acts_inside_the_feed_forward_network():
+    block, seen = make_block("off", dropout=1.0), []
+    block.contract.register_forward_pre_hook(lambda _, hidden: seen.append(hidden[0]))
+    for training in (True, False):
+        block.train(training)(torch.randn(3, KEY, DIM))
+    assert [bool(hidden.any()) for hidden in seen] == [False, True]
+
+
+@pytest.mark.parametrize(("norm", "count"), [("off", 0), ("before", 3 * 4 + 2), ("after", 3 * 4)])
+def test_norms_are_where_they_are_asked_for(norm, count):
+    """Weight and bias of two norms in each of three blocks; and of a last one, where no block ends with one."""
+    assert sum("norm" in name for name in make_encoder(norm).state_dict()) == count
+
+
+@pytest.mark.parametrize(("positions", "learned"), [("sinusoidal", False), ("learned", True)])
+def test_positions_are_what_was_asked_for(positions, learned):
+    assert ("positions.table" in make_encoder(positions=positions).state_dict()) == learned
 
 
 def test_configs_refuse_what_they_do_not_know(monkeypatch):
