@@ -7,11 +7,6 @@ import torch
 TOLERANCE = {"atol": 1e-5, "rtol": 1e-5}
 
 
-@pytest.fixture(autouse=True)
-def seed():
-    torch.manual_seed(0)
-
-
 @pytest.fixture
 def visible():
     """Three sentences of at most seven tokens: one whole, one with padding at its end, one that is all padding."""
