@@ -1,0 +1,20 @@
+"""Importing attnviz is cheap: the heavy packages come when a model or a page needs them."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import sys, time
+started = time.process_time()
+import attnviz
+print(time.process_time() - started, *sorted({"streamlit", "torch", "transformers", "plotly", "matplotlib"} & set(sys.modules)))
+"""
+SECONDS = 0.3
+
+
+def test_import_is_light_and_fast():
+    # Processor time and the best of five: what else runs on the machine does not count, nor a first run without .pyc files.
+    runs = [subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True) for _ in range(5)]
+    seconds, heavy = zip(*((float(line[0]), line[1:]) for line in (run.stdout.split() for run in runs)), strict=True)
+    assert not any(heavy), f"importing attnviz imports {heavy[0]}"
+    assert min(seconds) <= SECONDS

@@ -1,0 +1,117 @@
+"""The design, held: imports point down, each third-party package stays where it belongs, and nothing grows too long."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+VALUES = {"errors", "trace", "weights"}
+BELOW_UI = VALUES | {"paths", "text", "nn", "models", "analysis", "figures", "export"}
+# Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
+MAY_IMPORT = {
+    "errors": set(),
+    "paths": set(),
+    "weights": {"errors"},
+    "trace": {"errors", "weights"},
+    "text": VALUES,
+    "nn": {"errors"},
+    "models": VALUES | {"paths", "text", "nn"},
+    "analysis": VALUES | {"text"},
+    "figures": VALUES | {"text", "analysis"},
+    "export": VALUES | {"text", "analysis", "figures"},
+    "training": VALUES | {"paths", "text", "nn", "models", "analysis"},
+    "ui": BELOW_UI | {"training"},
+    "cli": BELOW_UI | {"training"},
+    "__init__": VALUES | {"models"},
+    "app": BELOW_UI | {"ui"},
+}
+MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub"}
+DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib"}
+# Third-party packages that a part must not import, at the top of a file or inside a function.
+MUST_NOT_IMPORT = {
+    **dict.fromkeys(("errors", "paths", "weights", "trace", "cli", "__init__"), MODELLING | DRAWING),
+    **dict.fromkeys(("text", "models", "training"), DRAWING),
+    "nn": DRAWING | {"transformers"},
+    "analysis": DRAWING | MODELLING,
+    "figures": MODELLING | {"streamlit"},
+    "export": MODELLING | {"streamlit"},
+    "ui": {"bertviz"},
+    "app": MODELLING | {"plotly", "numpy", "bertviz"},
+}
+FILES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("**/*.py")), *sorted((ROOT / "attnviz").glob("**/*.py"))]
+each_file = pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
+
+
+def part_of(path: Path) -> str:
+    folder, *rest = path.relative_to(ROOT).with_suffix("").parts
+    return rest[0] if folder == "attnviz" else "app"
+
+
+def package_of(path: Path) -> tuple[str, ...]:
+    """The package that relative imports of this file start from."""
+    return path.relative_to(ROOT).parent.parts
+
+
+def imported(source: str, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The dotted names a source imports anywhere in it, relative ones made absolute."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else ()
+            named = tuple(node.module.split(".")) if node.module else ()
+            yield from ((*above, *named, alias.name) for alias in node.names)
+
+
+def violations(source: str, part: str, package: tuple[str, ...]) -> set[str]:
+    """What a file of that part imports and should not."""
+    wrong = set()
+    for name in imported(source, package):
+        if name[0] in MUST_NOT_IMPORT[part]:
+            wrong.add(name[0])
+        # `from attnviz import Token` names no part: the public names are for everyone above the values.
+        if name[0] == "attnviz" and len(name) > 1 and name[1] in MAY_IMPORT and name[1] not in MAY_IMPORT[part] | {part}:
+            wrong.add(".".join(name[:2]))
+    return wrong
+
+
+def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function, its docstring not counted."""
+    docstring = ast.get_docstring(function, clean=False)
+    return (function.end_lineno or 0) - function.lineno + 1 - (docstring.count("\n") + 1 if docstring else 0)
+
+
+@each_file
+def test_imports_point_down(path):
+    assert part_of(path) in MAY_IMPORT, "a new part of attnviz needs its place in this file's tables and in CONTRIBUTING.md"
+    assert violations(path.read_text(encoding="utf-8"), part_of(path), package_of(path)) == set()
+
+
+@each_file
+def test_size(path):
+    source = path.read_text(encoding="utf-8")
+    limit = 119 if part_of(path) == "app" else 300
+    assert source.count("\n") <= limit
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert {function.name: code_lines(function) for function in functions if code_lines(function) > 40} == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "source", "found"),
+    [
+        ("figures", "import torch.nn", {"torch"}),
+        ("figures", "from attnviz.models.hub import load_folder", {"attnviz.models"}),
+        ("figures", "from attnviz import models", {"attnviz.models"}),
+        ("figures", "from ..models import hub", {"attnviz.models"}),
+        ("figures", "from .theme import LIGHT", set()),
+        ("models", "def draw():\n    import plotly.graph_objects as go", {"plotly"}),
+        ("analysis", "import attnviz.figures.theme", {"attnviz.figures"}),
+        ("analysis", "from attnviz.trace import Token", set()),
+        ("app", "import numpy as np", {"numpy"}),
+        ("nn", "if TYPE_CHECKING:\n    from attnviz.trace import AttentionMap", {"attnviz.trace"}),
+    ],
+)
+def test_an_import_that_points_up_is_seen(part, source, found):
+    assert violations(source, part, ("attnviz", part)) == found
