@@ -5,7 +5,7 @@ attention was given, so that memory grows with layers·heads·tokens·dim instea
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -18,6 +18,7 @@ LayerWeights = Float[np.ndarray, "head query key"]
 ROW_SUM_TOLERANCE = 1e-4
 
 
+@runtime_checkable
 class WeightStore(Protocol):
     """What an `AttentionMap` needs of its weights. Stores check themselves when they are built."""
 

@@ -1,21 +1,19 @@
 """What holds for every test: shapes are checked, nothing is random, and nothing leaves this machine."""
 
-import os
-
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-
-from jaxtyping import install_import_hook
-
-# Before anything of attnviz is imported: every annotated shape is checked whenever a function is called.
-install_import_hook("attnviz", "beartype.beartype")
-
 import ipaddress
+import os
 import random
 import socket
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from jaxtyping import install_import_hook
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+# Before anything of attnviz is imported: every annotated shape is checked whenever a function is called.
+install_import_hook("attnviz", "beartype.beartype")
 
 
 @pytest.fixture(autouse=True)
@@ -40,16 +38,16 @@ def _is_local(address: object) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def _no_network(monkeypatch: pytest.MonkeyPatch) -> object:
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fails the test that opens a connection to anywhere else, even where the code under test swallows the error."""
     tried: list[object] = []
 
-    def guarded(connect: object) -> object:
+    def guarded(connect: Callable) -> Callable:
         def call(self: socket.socket, address: object) -> object:
             if not _is_local(address):
                 tried.append(address)
                 raise OSError(f"a test tried to reach {address}")
-            return connect(self, address)  # type: ignore[operator]
+            return connect(self, address)
 
         return call
 

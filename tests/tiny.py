@@ -10,7 +10,10 @@ import transformers as hf
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 VOCABULARY = 97
-WORDS = "the a cat dog sat on mat it was too tired ran because to street animal and of in by ##s ##ing ##ed . , ! ? '".split()
+WORDS = [
+    "the", "a", "cat", "dog", "sat", "on", "mat", "it", "was", "too", "tired", "ran", "because", "to", "street", "animal",
+    "and", "of", "in", "by", "##s", "##ing", "##ed", ".", ",", "!", "?", "'",
+]  # fmt: skip
 ENCODER, DECODER, SEQ2SEQ = "encoder", "decoder", "encoder-decoder"
 
 
@@ -33,6 +36,8 @@ class Family:
         model = kind.from_config(self.config(), attn_implementation="eager").eval()
         with torch.no_grad():
             for parameter in model.parameters():
+                if not parameter.requires_grad:
+                    continue  # sinusoidal positions are computed, not saved
                 if parameter.dim() >= 2:
                     parameter.normal_(0, 1.2 * parameter.shape[-1] ** -0.5)
                 else:

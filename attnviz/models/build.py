@@ -42,6 +42,8 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
     """
     model.eval()
+    if model.config.is_encoder_decoder and model.generation_config.decoder_start_token_id is None:
+        raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
     accepts = frozenset(inspect.signature(model.forward).parameters)
     probe = _probe(model, tokenizer, accepts)
     reader = reader_for(model, probe)

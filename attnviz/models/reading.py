@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -40,6 +40,7 @@ class Stack:
 Stacks = dict[Kind, Stack]
 
 
+@runtime_checkable
 class Reader(Protocol):
     """Runs a model and reads its attention."""
 

@@ -68,10 +68,11 @@ class TracedModel:
         """What the decoder reads: its ids, their tokens, and the whole text; written by the model where none is given."""
         if prompt.target:
             encoded = self._encode([prompt.target], target=True)
-            labels = torch.tensor([encoded.inputs["input_ids"]], device=self.model.device)
-            ids = self.model.prepare_decoder_input_ids_from_labels(labels=labels)
             # Shifted right by one: the decoder reads the start token first, and its own last token never.
-            return ids, (self._start(ids), *encoded.tokens[:-1]), prompt.target
+            start = self.model.generation_config.decoder_start_token_id
+            ids = [start, *encoded.inputs["input_ids"][:-1]]
+            first = Token(self.tokenizer.convert_ids_to_tokens(start), 0, 0, special=True)
+            return torch.tensor([ids], device=self.model.device), (first, *encoded.tokens[:-1]), prompt.target
         ids = self._written(inputs)[:, :-1]
         with self.lock:
             output = self.tokenizer.decode(ids[0], skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
@@ -82,9 +83,6 @@ class TracedModel:
         options = {"num_beams": 1, "do_sample": False, "max_new_tokens": length, "max_length": None}
         with torch.inference_mode():
             return self.model.generate(**inputs, **options, **self.writing)
-
-    def _start(self, ids: Tensor) -> Token:
-        return Token(self.tokenizer.convert_ids_to_tokens(int(ids[0, 0])), 0, 0, special=True)
 
     def _traced(self, prompt: Prompt, stacks: Stacks, tokens: Rows, source: Encoded, output: str = "") -> AttentionTrace:
         maps = []

@@ -69,7 +69,8 @@ def placed_ids(tokenizer: Any, ids: Sequence[int], text: str) -> tuple[Token, ..
     special_ids = set(tokenizer.all_special_ids)
     special = [index in special_ids for index in ids]
     spans = align(_surfaces(tokenizer, ids, special), text)
-    pieces = tokenizer.convert_ids_to_tokens(list(ids))
+    # Vocabularies are padded to a round size: a model may write an id that stands for nothing.
+    pieces = [piece or f"<{index}>" for index, piece in zip(ids, tokenizer.convert_ids_to_tokens(list(ids)), strict=True)]
     rows = [_Row(*row) for row in zip(pieces, special, [0] * len(pieces), spans, strict=True)]
     return tuple(_placed(rows, (text,)))
 

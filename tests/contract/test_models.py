@@ -1,0 +1,197 @@
+"""What every model must keep, one family a parameter: its attention as shown is its attention as computed, within 1e-5.
+
+The truth here is the same model under transformers' own "eager" attention with `output_attentions=True`.
+"""
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import attnviz
+from attnviz import AttentionTrace, Prompt
+from attnviz.models import hub, reading, tape
+from attnviz.models.protocol import AttentionModel
+from tests import tiny
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+TEXT = "The cat sat on the mat, because it was too tired."
+TOLERANCE = 1e-5
+OUTPUTS = {
+    "attentions": "encoder",
+    "encoder_attentions": "encoder",
+    "decoder_attentions": "decoder",
+    "cross_attentions": "cross",
+}
+
+by_family = pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
+by_device = pytest.mark.parametrize("device", DEVICES)
+
+
+@pytest.fixture(autouse=True)
+def _exact(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    torch.backends.cuda.matmul.allow_tf32 = False
+    if "device" in request.fixturenames:
+        monkeypatch.setenv("ATTNVIZ_DEVICE", request.getfixturevalue("device"))
+
+
+def truth(model: Any, inputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, dict[str, list[np.ndarray]]]:
+    """The first output of the eager model, and its attention by kind: a list of (batch, head, query, key)."""
+    with torch.no_grad():
+        outputs = model(**inputs, output_attentions=True)
+    found = {OUTPUTS[name]: layers for name, layers in outputs.items() if name in OUTPUTS and layers}
+    return outputs[0], {kind: [layer.float().cpu().numpy() for layer in layers] for kind, layers in found.items()}
+
+
+def batch(family: tiny.Family, device: str, side: str) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+    """Three rows of 11, 7 and 5 tokens, padded on one side, and what of them is not padding."""
+    lengths, longest = (11, 7, 5), 11
+    generator = torch.Generator().manual_seed(11)
+    ids = torch.randint(5, tiny.VOCABULARY, (len(lengths), longest), generator=generator)
+    kept = torch.zeros_like(ids)
+    for row, length in enumerate(lengths):
+        kept[row, longest - length :] = 1
+        if side == "right":
+            kept[row] = kept[row].flip(0)
+    pad = 1 if family.config().pad_token_id == 1 else 0
+    inputs = {"input_ids": ids.masked_fill(kept == 0, pad), "attention_mask": kept}
+    if family.architecture == tiny.SEQ2SEQ:
+        inputs["decoder_input_ids"] = torch.randint(5, tiny.VOCABULARY, (len(lengths), 8), generator=generator)
+    return {name: tensor.to(device) for name, tensor in inputs.items()}, kept.bool()
+
+
+def assert_maps_equal(trace: AttentionTrace, want: dict[str, list[np.ndarray]]) -> None:
+    assert set(trace.kinds) == set(want)
+    for attention in trace.maps:
+        layers = want[attention.kind]
+        assert attention.n_layers == len(layers)
+        assert attention.n_heads == layers[0].shape[1]
+        for layer, weights in enumerate(layers):
+            n_keys = weights.shape[-1]
+            np.testing.assert_allclose(attention.layer_weights(layer)[..., :n_keys], weights[0], atol=TOLERANCE)
+            head = attention.n_heads - 1
+            np.testing.assert_array_equal(attention.weights(layer, head), attention.layer_weights(layer)[head])
+
+
+@by_device
+@by_family
+def test_a_traced_folder_shows_what_the_eager_model_computes(family: tiny.Family, device: str, tmp_path: Path) -> None:
+    model = family.save(tmp_path).to(device)
+    traced = hub.load(str(tmp_path))
+    assert traced.card.architecture == family.architecture
+    assert traced.card.device.startswith(device)
+    assert isinstance(traced.reader, reading.SeamReader if family.seam else reading.EagerReader)
+
+    target = "the dog ran" if family.architecture == tiny.SEQ2SEQ else None
+    trace = traced.trace(Prompt(TEXT, target=target))
+
+    encoded = traced.tokenizer(TEXT, return_tensors="pt")
+    inputs = {name: ids.to(device) for name, ids in encoded.items() if name in traced.accepts}
+    if target:
+        labels = traced.tokenizer(text_target=target, return_tensors="pt")["input_ids"]
+        start = torch.tensor([[model.config.decoder_start_token_id]])
+        inputs["decoder_input_ids"] = torch.cat([start, labels[:, :-1]], dim=1).to(device)
+    _, want = truth(model, inputs)
+    if family.architecture != tiny.SEQ2SEQ:
+        want = {family.architecture: want["encoder"]}
+    assert_maps_equal(trace, want)
+    assert {attention.kind: attention.causal for attention in trace.maps} == {kind: kind == "decoder" for kind in trace.kinds}
+
+
+@by_device
+@pytest.mark.parametrize("side", ["left", "right"])
+@by_family
+def test_a_padded_batch_is_read_row_by_row(family: tiny.Family, side: str, device: str) -> None:
+    model = family.model().to(device)
+    inputs, kept = batch(family, device, side)
+    want_output, want = truth(model, inputs)
+    if family.seam:
+        model.set_attn_implementation(tape.NAME)
+    reader = reading.SeamReader(model) if family.seam else reading.EagerReader(model)
+    source, everything = kept.numpy(), np.ones((3, 8), bool)
+    for row in range(3):
+        output, stacks = reader.read(inputs, row=row)
+        rows = everything if family.architecture == tiny.SEQ2SEQ else source
+        np.testing.assert_allclose(
+            output[row].float().cpu()[rows[row]], want_output[row].cpu()[rows[row]], atol=TOLERANCE, rtol=TOLERANCE
+        )
+        assert set(stacks) == set(want)
+        for kind, stack in stacks.items():
+            queries = source[row] if kind == "encoder" else everything[row]
+            for layer, weights in enumerate(want[kind]):
+                n_keys = weights.shape[-1]
+                got = stack.store.layer(layer)[:, queries, :n_keys]
+                np.testing.assert_allclose(got, weights[row][:, queries], atol=TOLERANCE)
+                if kind != "decoder" and n_keys == source.shape[1]:
+                    assert not got[..., ~source[row]].any(), "padding takes attention"
+
+
+@by_family
+def test_the_answers_under_the_seam_are_the_eager_models(family: tiny.Family) -> None:
+    model = family.model()
+    inputs, _ = batch(family, "cpu", "right")
+    alone = {name: tensor[:1] for name, tensor in inputs.items()}
+    want, _ = truth(model, alone)
+    got, _ = reading.reader_for(model, alone).read(alone)
+    np.testing.assert_allclose(got, want, atol=TOLERANCE, rtol=TOLERANCE)
+
+
+@by_family
+def test_a_wrapped_model_is_traced_and_stays_as_it_was(family: tiny.Family) -> None:
+    model = family.model().train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    traced = attnviz.wrap(model, tiny.tokenizer(family.architecture))
+    trace = traced.trace(TEXT)
+    assert model.training
+    assert model.config._attn_implementation == "eager"
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    shared = {parameter.data_ptr() for parameter in model.parameters()}
+    assert {parameter.data_ptr() for parameter in traced.model.parameters()} == shared
+    assert trace.maps[0].n_layers == traced.card.n_layers
+
+
+@by_family
+def test_every_row_sums_to_one_and_every_masked_cell_is_zero(family: tiny.Family, tmp_path: Path) -> None:
+    family.save(tmp_path)
+    for attention in hub.load(str(tmp_path)).trace(TEXT).maps:
+        for layer in range(attention.n_layers):
+            weights = attention.layer_weights(layer)
+            np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-4)
+            assert not weights[:, ~attention.visible(layer)].any()
+
+
+@pytest.fixture(scope="module")
+def minilm() -> AttentionModel:
+    return attnviz.load("minilm")
+
+
+def test_two_threads_get_exactly_what_each_gets_alone(minilm: AttentionModel) -> None:
+    texts = ("Two people type at once.", "The other one writes something longer, and in another place.")
+    alone = [minilm.trace(text).encoder for text in texts]
+    kept = [[(layer.query, layer.key) for layer in attention.store.layers] for attention in alone]
+    wrong: list[str] = []
+
+    def trace_often(mine: int) -> None:
+        torch.set_num_threads(1)
+        for _ in range(ROUNDS):
+            attention = minilm.trace(texts[mine]).encoder
+            equal = attention.queries == alone[mine].queries and all(
+                np.array_equal(layer.query, query) and np.array_equal(layer.key, key)
+                for layer, (query, key) in zip(attention.store.layers, kept[mine], strict=True)
+            )
+            if not equal:
+                wrong.append(texts[mine])
+
+    threads = [threading.Thread(target=trace_often, args=(mine,)) for mine in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "1000"))
