@@ -1,5 +1,43 @@
-"""Home: what attnviz is, a picture to start from, and the way to every page."""
+"""Home: what attnviz is, a picture to start from, and the way to the pages."""
 
 import streamlit as st
 
-st.title("attnviz")
+from attnviz.analysis.sentences import describe_link, head_name
+from attnviz.analysis.view import View, head_matrix
+from attnviz.models import catalog
+from attnviz.trace import Prompt
+from attnviz.ui.controls import Choice
+from attnviz.ui.examples import examples
+from attnviz.ui.layout import header, hero, story
+from attnviz.ui.models import trace
+from attnviz.ui.pictures import show_grid, show_tokens
+from attnviz.ui.prompt import address
+
+ENCODE = "pages/encode.py"
+
+header("attnviz", "Type a sentence. See what every attention head of a real model does with it.")
+shown = examples("encode")
+first = shown[0]
+traced = trace(catalog.available()[0], Prompt(first.text))
+picture, start = st.columns([3, 2], gap="large")
+if traced:
+    attention = traced.trace.encoder
+    matrix = head_matrix(attention, layer=first.layer, head=first.head)
+    with picture, hero():
+        show_tokens(matrix, first.query)
+        story(describe_link(matrix, head_name(first.layer, first.head), (first.query, first.key)))
+        st.caption(f"All {attention.n_layers} × {attention.n_heads} heads of {traced.card.name}. Click one to open it.")
+
+        def open_in_encode(layer: int, head: int) -> None:
+            st.session_state.opening = {"layer": str(layer), "head": str(head)}
+
+        show_grid(attention, Choice(first.layer, first.head, View(), True), open_in_encode)
+with start:
+    st.subheader("Start here", anchor=False)
+    for example in shown:
+        with st.container(gap=None):
+            st.page_link(ENCODE, label=f"**{example.label}**", icon=":material/arrow_forward:", query_params=address(example))
+            st.caption(example.notice)
+    st.page_link(ENCODE, label="**Your own sentence**", icon=":material/edit:")
+if opening := st.session_state.pop("opening", None):
+    st.switch_page(ENCODE, query_params=opening)

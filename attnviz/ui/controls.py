@@ -107,8 +107,19 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
 
 def _stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
     """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is."""
-    st.session_state[key] = min(max(int(st.session_state.get(key, st.query_params.get(key, default))), 0), size - 1)
-    return st.number_input(label, 0, size - 1, key=key, disabled=disabled, bind="query-params")
+    value = st.session_state.get(key, st.query_params.get(key, default))
+    st.session_state[key] = min(max(_whole(value, default), 0), size - 1)
+    number = st.number_input(label, 0, size - 1, key=key, disabled=disabled)
+    st.query_params[key] = str(number)
+    return number
+
+
+def _whole(value: str | int | None, default: int) -> int:
+    """What the address says, if it is a number."""
+    try:
+        return int(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        return default
 
 
 def machine(traced: Traced) -> None:

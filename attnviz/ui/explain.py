@@ -11,15 +11,16 @@ from attnviz.ui.controls import Choice
 from attnviz.ui.models import Traced
 
 _HOW = """
-Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by their
-dot product, and a softmax turns each row of scores into shares that sum to 1
+Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
+their dot product, and a softmax turns each row of scores into shares that sum to 1
 (Vaswani et al. 2017, *Attention Is All You Need*, section 3.2.1).
 """
 _BELIEVE = """
-- The numbers are the model's own: they come from the forward pass over this very text, and attnviz's tests compare them
-  with the model's own report of its attention to five digits.
-- A large weight says where a head **looked**, not what the model **concluded** from it: values, other heads and later layers decide
-  what becomes of it (Jain & Wallace 2019, *Attention is not Explanation*; Wiegreffe & Pinter 2019, *Attention is not not Explanation*).
+- The numbers are the model's own: they come from its forward pass over this very text, and attnviz's tests compare them with
+  the model's own report of its attention to five digits.
+- A large weight says where a head **looked**, not what the model **concluded** from it: values, other heads and later layers
+  decide what becomes of it (Jain & Wallace 2019, *Attention is not Explanation*; Wiegreffe & Pinter 2019, *Attention is not
+  not Explanation*).
 - Much attention on [CLS], [SEP] or the first token usually means that a head found nothing to do (Clark et al. 2019).
 - One sentence is an anecdote. Change a word and see whether the pattern stays.
 """

@@ -10,6 +10,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz.analysis.sentences import Sentence
 from attnviz.figures.theme import DARK, LIGHT, Theme
+from attnviz.ui.state import arrive
 
 _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
 
@@ -22,6 +23,7 @@ def theme() -> Theme:
 def header(title: str, promise: str) -> None:
     """The page's name, and one line saying what you will see."""
     _through_router()
+    arrive(title)
     st.html(f"<style>{_STYLE}</style>")
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')

@@ -1,6 +1,9 @@
 """Figures mounted on the page, and what a click in them does to its state."""
 
+from collections.abc import Callable
+
 import streamlit as st
+from streamlit.components.v2 import component
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.figures import bertviz, grid
@@ -9,8 +12,9 @@ from attnviz.figures.tokens import token_strip
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import Choice
 from attnviz.ui.layout import theme
+from attnviz.ui.state import forget_cell
 
-_GRID = st.components.v2.component(
+_GRID = component(
     "attnviz.grid",
     html='<div class="grid"><canvas tabindex="0" role="application"></canvas><div class="note" hidden></div></div>',
     css=grid.STYLE,
@@ -19,15 +23,18 @@ _GRID = st.components.v2.component(
 _PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
 
-def show_grid(attention: AttentionMap, choice: Choice) -> None:
-    """All heads, layers down and heads across; a click opens one."""
+def open_head(layer: int, head: int) -> None:
+    """Makes a head the one that is looked at, with its own strongest link."""
+    st.session_state.update(layer=layer, head=head, mean=False)
+    forget_cell()
 
-    def open_head() -> None:
-        picked = st.session_state.grid.picked
-        if picked is not None:
-            layer, head = picked
-            st.session_state.update(layer=int(layer), head=int(head), mean=False)
-            forget_cell()
+
+def show_grid(attention: AttentionMap, choice: Choice, on_pick: Callable[[int, int], None] = open_head) -> None:
+    """All heads, layers down and heads across; `on_pick` is called with the layer and the head that are clicked."""
+
+    def picked() -> None:
+        if (cell := st.session_state.grid.picked) is not None:
+            on_pick(int(cell[0]), int(cell[1]))
 
     data = grid.grid_bytes(
         attention,
@@ -36,7 +43,7 @@ def show_grid(attention: AttentionMap, choice: Choice) -> None:
         full_scale=choice.full_scale,
         selected=(choice.layer, choice.head),
     )
-    _GRID(key="grid", data=data, on_picked_change=open_head)
+    _GRID(key="grid", data=data, on_picked_change=picked)
 
 
 def show_heatmap(matrix: HeadMatrix, choice: Choice, cell: tuple[int, int] | None, *, alt: str, height: int) -> None:
@@ -77,13 +84,6 @@ def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
         st.info(str(error), icon=":material/grid_view:")
         return
     st.iframe(page, height=700)
-
-
-def forget_cell() -> None:
-    """The next picture shows its own strongest link."""
-    for name in ("query", "key"):
-        st.session_state.pop(name, None)
-        st.query_params.pop(name, None)
 
 
 def selected_cell(matrix: HeadMatrix, default: tuple[int, int] | None) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz.errors import PromptError
 from attnviz.trace import Prompt
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.state import LINK_CHARACTERS, remember, remembered
+from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
 
 def prompt_box(page: str) -> tuple[Prompt | None, Example | None]:
@@ -25,6 +25,7 @@ def prompt_box(page: str) -> tuple[Prompt | None, Example | None]:
             if st.session_state.get("with_pair"):
                 _text_area("A second sentence", "typed_pair", "Type a second sentence; the model reads both at once")
         if st.form_submit_button("Run", type="primary"):
+            forget_cell()
             text = st.session_state.typed
             pair = st.session_state.typed_pair if st.session_state.get("with_pair") else ""
     example = _chips(page, text, pair)
@@ -65,6 +66,12 @@ def _chips(page: str, text: str, pair: str) -> Example | None:
         st.space("stretch")
         st.toggle("Second sentence", key="with_pair", on_change=drop_pair)
     return current
+
+
+def address(example: Example) -> dict[str, str]:
+    """The query parameters of a page that shows an example."""
+    numbers = {name: str(getattr(example, name)) for name in ("layer", "head", "query", "key")}
+    return {"text": example.text, "pair": example.pair, **numbers}
 
 
 def open_example(example: Example) -> None:

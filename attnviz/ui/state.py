@@ -10,6 +10,18 @@ import streamlit as st
 LINK_CHARACTERS = 4_000
 
 
+_OF_A_VISIT = ("text", "pair", "typed", "typed_pair", "with_pair", "layer", "head", "query", "key", "target")
+
+
+def arrive(page: str) -> None:
+    """On the first run of a page after another: what the address says replaces what an earlier visit left behind."""
+    if st.session_state.get("page") != page:
+        st.session_state.page = page
+        if st.query_params:
+            for name in _OF_A_VISIT:
+                st.session_state.pop(name, None)
+
+
 def remembered(name: str, default: str) -> str:
     """A value that was run: of this visit, else of the address, else the default."""
     if name not in st.session_state:
@@ -24,3 +36,10 @@ def remember(name: str, value: str, default: str) -> None:
         st.query_params.pop(name, None)
     elif st.query_params.get(name) != value:
         st.query_params[name] = value
+
+
+def forget_cell() -> None:
+    """Lets go of the chosen cell: the next picture shows its own strongest link."""
+    for name in ("query", "key"):
+        st.session_state.pop(name, None)
+        st.query_params.pop(name, None)
