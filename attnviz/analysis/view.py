@@ -78,9 +78,10 @@ class Lens:
         return self._columns.tokens
 
     def matrix(self, weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"]) -> HeadMatrix:
-        shown = self._columns.total(self._rows.mean(weights).T).T
-        seen = self._columns.total(self._rows.mean(visible.astype(np.float32)).T).T > 0
-        whole = self._rows.mean(weights).sum(axis=1)
+        given = self._rows.mean(weights)
+        shown = self._columns.total(given.T).T
+        seen = self._columns.total(self._rows.total(visible.astype(np.float32)).T).T > 0
+        whole = given.sum(axis=1)
         kept = shown.sum(axis=1)
         hidden = float(1 - kept.sum() / whole.sum()) if whole.sum() > 0 else 0.0
         if self.view.renormalize:
@@ -118,15 +119,16 @@ class _Axis:
 
     def total(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
         """Attention that a word receives is the sum over its tokens."""
-        return self._reduce(rows)
+        index = np.concatenate(self.parts)
+        if len(index) > len(self.parts):
+            starts = np.cumsum([0, *(len(part) for part in self.parts[:-1])])
+            return np.add.reduceat(rows[index], starts, axis=0)
+        # Nothing merges; and where nothing is hidden either, a copy of a large head would be wasted.
+        return rows if len(index) == len(rows) else rows[index]
 
     def mean(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
         """Attention that a word gives is the mean over its tokens."""
-        return self._reduce(rows) / np.array([len(part) for part in self.parts])[:, None]
-
-    def _reduce(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
-        starts = np.cumsum([0, *(len(part) for part in self.parts[:-1])])
-        return np.add.reduceat(rows[np.concatenate(self.parts)], starts, axis=0)
+        return self.total(rows) / np.array([[len(part)] for part in self.parts], dtype=rows.dtype)
 
 
 def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
