@@ -19,7 +19,7 @@ def make_block(norm, dropout=0.0):
     block = EncoderBlock(BlockConfig(DIM, HEAD, HIDDEN, norm, dropout))
     # Norms start as γ = 1, β = 0, at which a forgotten γ or β would go unseen.
     for parameter in block.parameters():
-        nn.init.normal_(parameter, std=0.5)
+        nn.init.normal_(parameter, std=0.2)
     return block
 
 
