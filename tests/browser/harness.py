@@ -1,6 +1,7 @@
 """What the browser tests stand on: an app that is served, and a browser that is watched."""
 
 import os
+import re
 import socket
 import subprocess
 import time
@@ -15,6 +16,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Ro
 
 ROOT = Path(__file__).parents[2]
 START_LIMIT = 60
+BELOW_A_PAGE = re.compile(r"/.+/_stcore/(health|host-config)")
 
 
 def free_port() -> int:
@@ -82,8 +84,11 @@ class Watch:
         page.on("websocket", self._websocket)
 
     def _console(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
-            self.problems.append(f"console: {message.text}")
+        url = message.location.get("url", "")
+        # Opened at /encode, Streamlit's page looks for its server below /encode first, and then at the top.
+        is_search = "Failed to load resource" in message.text and BELOW_A_PAGE.fullmatch(urlsplit(url).path)
+        if message.type == "error" and not is_search:
+            self.problems.append(f"console: {message.text} ({url})")
 
     def _dialog(self, dialog: Dialog) -> None:
         self.problems.append(f"dialog: {dialog.message}")
