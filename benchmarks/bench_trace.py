@@ -1,6 +1,7 @@
 """What a trace costs: against the eager forward that keeps all weights (MiniLM), and at length (GPT-2 and Llama sizes).
 
-Run `python benchmarks/bench_trace.py`. Medians of 20 after a warm-up, pairs interleaved so that both sides meet the same machine.
+Run `python benchmarks/bench_trace.py`. Medians of 20 after a warm-up, taken in turns so that both
+sides meet the same machine.
 On a GPU a second table follows; both are printed as Markdown. Exits 1 if a bar is missed.
 """
 
@@ -23,7 +24,7 @@ from attnviz.trace import Prompt
 
 ROUNDS, WARM_UP = 20, 5
 MIB = 2**20
-WORDS = ["the", "animal", "did", "not", "cross", "the", "street", "because", "it", "was", "too", "tired", "to", "walk", "any", "further", "that", "day"]
+WORDS = "the animal did not cross the street because it was too tired to walk".split()
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def minilm() -> Iterator[Row]:
     tokenizer = hf.AutoTokenizer.from_pretrained(folder)
     eager = hf.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval().to(traced.card.device)
     for tokens, limit in ((16, 1.05), (256, 0.9), (512, 0.9)):
-        prompt = Prompt(" ".join((WORDS * 32)[: tokens - 2]))
+        prompt = Prompt(" ".join((WORDS * 40)[: tokens - 2]))
 
         def forward(text: str = prompt.text) -> Any:
             with torch.inference_mode():
@@ -82,7 +83,7 @@ def random_reader(config: Any, device: str) -> tuple[reading.SeamReader, Any]:
 
 def gpt2(device: str) -> Iterator[Row]:
     """Bar 4: what a long trace holds, and how soon a head is there."""
-    reader, model = random_reader(hf.GPT2Config(), device)
+    reader, _ = random_reader(hf.GPT2Config(), device)
     ids = torch.randint(0, 50257, (1, 1024), device=device)
     store = reader.read({"input_ids": ids})[1]["encoder"].store
     [seconds, head] = [medians(lambda: reader.read({"input_ids": ids}))[0], medians(lambda: store.head(7, 5))[0]]

@@ -26,7 +26,14 @@ def align(surfaces: Sequence[str], text: str, *, whole: bool = True) -> list[Spa
         found.append((start, start + len(needle)) if start >= 0 else None)
         cursor = start + len(needle) if start >= 0 else cursor
     filled = _fill(found, surfaces, len(folded) if whole else cursor)
-    return [_in_text(span, origin, len(text)) for span in filled]
+    return [_in_text(span, origin, text) for span in filled]
+
+
+def with_marks(text: str, end: int, stop: int) -> int:
+    """`end` moved past the combining marks that follow, which belong to the character before them; at most to `stop`."""
+    while end < stop and unicodedata.combining(text[end]):
+        end += 1
+    return end
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
@@ -53,11 +60,9 @@ def _fill(found: list[Span | None], surfaces: Sequence[str], end: int) -> list[S
     return filled
 
 
-def _in_text(span: Span, origin: list[int], length: int) -> Span:
+def _in_text(span: Span, origin: list[int], text: str) -> Span:
     start, end = span
     if start >= end:
-        position = origin[start] if start < len(origin) else length
+        position = origin[start] if start < len(origin) else len(text)
         return position, position
-    last = origin[end - 1] + 1
-    # A combining mark after the last character belongs to it.
-    return origin[start], last if end >= len(origin) else max(last, min(origin[end], last))
+    return origin[start], with_marks(text, origin[end - 1] + 1, len(text))

@@ -1,10 +1,10 @@
 """What a tokenizer makes of a text, as tokens that know where they stand in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from attnviz.text.align import align
+from attnviz.text.align import align, with_marks
 from attnviz.text.words import Words
 from attnviz.trace import Token
 
@@ -123,7 +123,15 @@ def _surfaces(tokenizer: Any, ids: Sequence[int], special: Sequence[bool]) -> li
 
 def _placed(rows: Sequence[_Row], texts: Sequence[str]) -> list[Token]:
     words = [Words.of(text) for text in texts]
-    return [_token(row, texts[min(row.segment, len(texts) - 1)], words[min(row.segment, len(texts) - 1)]) for row in rows]
+    tokens = []
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        text, (start, end) = texts[row.segment], row.span
+        # Tokenizers that drop accents leave them out of their offsets too, but a reader wants the word as it was typed.
+        stop = after.span[0] if after and not after.special and after.segment == row.segment else len(text)
+        if start < end < len(text):
+            row = replace(row, span=(start, with_marks(text, end, stop)))
+        tokens.append(_token(row, text, words[row.segment]))
+    return tokens
 
 
 def _token(row: _Row, text: str, words: Words) -> Token:

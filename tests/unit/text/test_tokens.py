@@ -1,0 +1,199 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers as hf
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from attnviz.models.embedded import packaged
+from attnviz.text.tokens import Encoded, encode, placed_ids
+from tests import tiny
+
+
+@pytest.fixture(scope="module")
+def bert() -> Any:
+    folder = packaged()
+    assert isinstance(folder, Path)
+    return hf.AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def byte_level() -> Any:
+    """A byte-level tokenizer like GPT-2's, trained on a sentence: it knows few merges, so it splits what is rare."""
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, special_tokens=["<|end|>"], show_progress=False)
+    inner.train_from_iterator(["the cat sat on the mat because the cat was tired"] * 3, trainer)
+    return hf.PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|end|>")
+
+
+def typed(encoded: Encoded) -> list[str]:
+    return [token.text for token in encoded.tokens if not token.special]
+
+
+def test_tokens_are_the_text_as_typed_with_the_vocabularys_piece_beside_it(bert: Any) -> None:
+    encoded = encode(bert, ["The animal didn't CROSS unbelievableness"])
+    text = "The animal didn't CROSS unbelievableness"
+    assert [token.text for token in encoded.tokens] == [
+        "[CLS]", "The", "animal", "didn", "'", "t", "CROSS", "unbelievable", "ness", "[SEP]"
+    ]  # fmt: skip
+    assert [token.piece for token in encoded.tokens] == ["", "the", "", "", "", "", "cross", "", "##ness", ""]
+    assert [token.word for token in encoded.tokens] == [None, 0, 1, 2, 2, 2, 3, 4, 4, None]
+    assert [token.special for token in encoded.tokens] == [True, *[False] * 8, True]
+    assert all(text[token.start : token.end] == token.text for token in encoded.tokens if not token.special)
+    assert encoded.cuts == (None,)
+    assert set(encoded.inputs) == {"input_ids", "token_type_ids", "attention_mask"}
+    assert len(encoded) == 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👩‍👩‍👧 waves 🇫🇷",
+        "مرحبا بالعالم",
+        "中文 and 日本",
+        "a\r\nb",
+        "e\u0301te\u0301",
+        "the the the",
+        "<script>alert('a&b')</script>",
+    ],
+)
+def test_every_script_keeps_its_place(bert: Any, byte_level: Any, text: str) -> None:
+    for tokenizer in (bert, byte_level):
+        tokens = [token for token in encode(tokenizer, [text]).tokens if not token.special]
+        assert tokens
+        starts = [token.start for token in tokens]
+        assert starts == sorted(starts)
+        for token in tokens:
+            label = text[token.start : token.end]
+            assert token.text == label or (not label.strip() and token.text == (token.piece or token.text))
+        covered = {index for token in tokens for index in range(token.start, token.end)}
+        # BERT's normalizer drops the joiners inside an emoji; nothing that can be seen is lost.
+        lost = {text[index] for index in range(len(text)) if index not in covered and not text[index].isspace()}
+        assert lost <= {"\u200d"}
+
+
+def test_byte_level_pieces_of_one_emoji_share_its_place(byte_level: Any) -> None:
+    tokens = encode(byte_level, ["a 🦊"]).tokens
+    fox = [token for token in tokens if token.text == "🦊"]
+    assert len(fox) > 1
+    assert {(token.start, token.end) for token in fox} == {(2, 3)}
+    assert all(token.piece for token in fox)
+
+
+def test_the_space_before_a_word_is_not_part_of_its_label(byte_level: Any) -> None:
+    tokens = encode(byte_level, ["the cat"]).tokens
+    assert [(token.text, token.start, token.end) for token in tokens] == [("the", 0, 3), ("cat", 4, 7)]
+    assert [token.piece for token in tokens] == ["", "Ġcat"]
+
+
+def test_a_token_of_space_alone_shows_its_piece(byte_level: Any) -> None:
+    [_, newline, _] = encode(byte_level, ["a\nb"]).tokens
+    assert (newline.text, newline.start, newline.end, newline.word, newline.piece) == ("Ċ", 1, 2, None, "")
+
+
+@pytest.mark.parametrize("name", ["[CLS]", "[SEP]"])
+def test_a_special_tokens_name_in_the_text_is_text(bert: Any, name: str) -> None:
+    tokens = encode(bert, [f"say {name} now"]).tokens
+    assert [token.text for token in tokens][1:-1] == ["say", name, "now"]
+    assert [token.special for token in tokens] == [True, False, False, False, True]
+
+
+def test_an_unknown_word_is_shown_as_typed() -> None:
+    tokens = encode(tiny.tokenizer(), ["the ☃ sat"]).tokens
+    assert [(token.text, token.piece) for token in tokens] == [
+        ("[CLS]", ""),
+        ("the", ""),
+        ("☃", "[UNK]"),
+        ("sat", ""),
+        ("[SEP]", ""),
+    ]
+
+
+def test_a_pair_has_two_segments_and_words_counted_in_each(bert: Any) -> None:
+    encoded = encode(bert, ["A cat.", "It didn't sit"])
+    assert [token.segment for token in encoded.tokens] == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    assert [token.word for token in encoded.tokens] == [None, 0, 1, 2, None, 0, 1, 1, 1, 2, None]
+    assert encoded.tokens[5].start == 0
+
+
+def test_long_text_is_cut_and_says_where(bert: Any) -> None:
+    text = "one two three four five six"
+    encoded = encode(bert, [text], limit=5)
+    assert typed(encoded) == ["one", "two", "three"]
+    assert encoded.cuts == (text.index(" four"),)
+    assert encode(bert, [text], limit=8).cuts == (None,)
+
+
+def test_of_a_pair_the_longer_text_is_cut_first(bert: Any) -> None:
+    first, second = "one two three four five six", "seven eight"
+    encoded = encode(bert, [first, second], limit=8)
+    assert typed(encoded) == ["one", "two", "three", "seven", "eight"]
+    assert encoded.cuts == (len("one two three"), None)
+
+
+class SlowTokenizer:
+    """What encode uses of a tokenizer without offsets."""
+
+    is_fast = False
+    all_special_ids = (0, 3)
+
+    def __init__(self, *, types: bool = False) -> None:
+        self._inner = tiny.tokenizer()
+        self._types = types
+
+    def __call__(self, *texts: str, return_offsets_mapping: bool, **options: Any) -> dict[str, list[int]]:
+        assert not return_offsets_mapping
+        encoding = dict(self._inner(*texts, **options))
+        if not self._types:
+            del encoding["token_type_ids"]
+        return encoding
+
+    def decode(self, ids: list[int], **options: Any) -> str:
+        return self._inner.decode(ids, **options).removeprefix("##")
+
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+        return self._inner.convert_ids_to_tokens(ids)
+
+
+@pytest.mark.parametrize("types", [False, True])
+@pytest.mark.parametrize("texts", [["The cats sat, sitting by ☃ it"], ["a cat", "The cats sat"], ["the [CLS] cat"]])
+def test_a_tokenizer_without_offsets_gives_the_same_tokens(texts: list[str], types: bool) -> None:
+    slow, fast = encode(SlowTokenizer(types=types), texts), encode(tiny.tokenizer(), texts)
+    assert slow.tokens == fast.tokens
+    assert slow.cuts == fast.cuts
+    assert "special_tokens_mask" not in slow.inputs
+
+
+def test_a_cut_text_without_offsets_says_where() -> None:
+    text = "the cat sat on the mat"
+    assert (
+        encode(SlowTokenizer(), [text], limit=5).cuts == encode(tiny.tokenizer(), [text], limit=5).cuts == (len("the cat sat"),)
+    )
+
+
+def test_what_a_model_wrote_is_laid_over_its_own_text() -> None:
+    tokenizer = tiny.tokenizer(tiny.SEQ2SEQ)
+    ids = [0, *tokenizer("the cats ran")["input_ids"]]
+    tokens = placed_ids(tokenizer, ids, "the cats ran")
+    assert [token.text for token in tokens] == ["[PAD]", "the", "cat", "s", "ran", "[SEP]"]
+    assert [token.special for token in tokens] == [True, False, False, False, False, True]
+    assert [(token.start, token.end) for token in tokens][1:5] == [(0, 3), (4, 7), (7, 8), (9, 12)]
+    assert [token.word for token in tokens] == [None, 0, 1, 1, 2, None]
+
+
+def test_an_id_that_stands_for_nothing_is_shown_by_its_number() -> None:
+    tokenizer = tiny.tokenizer(tiny.SEQ2SEQ)
+    [token] = placed_ids(tokenizer, [4999], "")
+    assert token.text == "<4999>"
+
+
+def test_a_target_is_read_as_a_target() -> None:
+    class Translator(SlowTokenizer):
+        def __call__(self, *texts: str, **options: Any) -> dict[str, list[int]]:
+            assert not texts
+            return super().__call__(options.pop("text_target"), **options)
+
+    assert typed(encode(Translator(), ["the cat"], target=True)) == ["the", "cat"]
