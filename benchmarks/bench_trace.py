@@ -24,7 +24,7 @@ from attnviz.trace import Prompt
 
 ROUNDS, WARM_UP = 20, 5
 MIB = 2**20
-WORDS = "the animal did not cross the street because it was too tired to walk".split()
+WORDS = ["the", "animal", "did", "not", "cross", "the", "street", "because", "it", "was", "too", "tired", "to", "walk"]
 
 
 @dataclass(frozen=True)

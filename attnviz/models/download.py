@@ -95,7 +95,7 @@ def _bar(progress: Progress, stage: str) -> type[tqdm]:
             options.pop("name", None)
             super().__init__(*arguments, **{**options, "file": _Nowhere(), "disable": False})
 
-        def update(self, n: float | None = 1) -> bool | None:
+        def update(self, n: int | float | None = 1) -> bool | None:
             drawn = super().update(n)
             # The bars that count files say little: one file is nearly all of a model.
             if self.unit == "B" and self.total:

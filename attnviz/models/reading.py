@@ -83,7 +83,9 @@ class EagerReader:
         for name, layers in output.items():
             if (kind := _OUTPUTS.get(name)) is None:
                 continue
-            arrays = [layer[row].float().cpu().numpy() for layer in layers or () if isinstance(layer, Tensor)]
+            # Some call other things "attentions": attention has a batch, heads, queries and keys.
+            fit = [layer for layer in layers or () if isinstance(layer, Tensor) and layer.ndim == 4]
+            arrays = [layer[row].float().cpu().numpy() for layer in fit]
             if arrays:
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
                 stacks[kind] = Stack(DenseWeights(tuple(arrays)), causal)

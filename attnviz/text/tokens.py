@@ -124,7 +124,7 @@ def _surfaces(tokenizer: Any, ids: Sequence[int], special: Sequence[bool]) -> li
 def _placed(rows: Sequence[_Row], texts: Sequence[str]) -> list[Token]:
     words = [Words.of(text) for text in texts]
     tokens = []
-    for row, after in zip(rows, [*rows[1:], None], strict=True):
+    for row, after in zip(rows, [*rows[1:], None], strict=False):
         text, (start, end) = texts[row.segment], row.span
         # Tokenizers that drop accents leave them out of their offsets too, but a reader wants the word as it was typed.
         stop = after.span[0] if after and not after.special and after.segment == row.segment else len(text)

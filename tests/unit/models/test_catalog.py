@@ -1,0 +1,57 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import attnviz
+from attnviz.errors import UnsupportedModelError
+from attnviz.models import catalog
+from attnviz.models.protocol import AttentionModel
+from tests import tiny
+
+FAMILY = {family.name: family for family in tiny.FAMILIES}
+
+
+def test_the_public_names_are_the_catalogs() -> None:
+    assert attnviz.available() == catalog.available()
+    assert "minilm" in attnviz.available()
+
+
+@pytest.mark.parametrize("name", catalog.available())
+def test_every_name_of_the_catalog_loads_a_model(name: str) -> None:
+    model = attnviz.load(name)
+    assert isinstance(model, AttentionModel)
+    assert model.card.name == name
+    assert model.trace("The cat sat.").maps
+
+
+def test_the_list_of_the_hub_is_by_kind_and_names_no_model_twice() -> None:
+    assert set(catalog.HUB) == {"encoder", "decoder", "encoder-decoder"}
+    names = [name for models in catalog.HUB.values() for name in models]
+    assert len(set(names)) == len(names)
+
+
+def test_listing_the_catalog_imports_no_torch() -> None:
+    code = "import attnviz, sys; attnviz.available(); assert 'torch' not in sys.modules and 'streamlit' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_is_no_hugging_face_model_cannot_be_wrapped() -> None:
+    with pytest.raises(UnsupportedModelError, match="not a Linear"):
+        attnviz.wrap(torch.nn.Linear(2, 3), tiny.tokenizer())
+
+
+def test_a_wrapped_model_follows_the_training_of_the_one_in_hand() -> None:
+    model = FAMILY["bert"].model()
+    traced = attnviz.wrap(model, tiny.tokenizer())
+    before = traced.trace("the cat sat").encoder.weights(0, 0)
+    with torch.no_grad():
+        model.encoder.layer[0].attention.self.query.weight.mul_(3)
+    assert abs(traced.trace("the cat sat").encoder.weights(0, 0) - before).max() > 1e-3
+
+
+def test_a_model_in_half_precision_is_wrapped_too() -> None:
+    traced = attnviz.wrap(FAMILY["llama"].model().to(torch.bfloat16), tiny.tokenizer(tiny.DECODER))
+    trace = traced.trace("the cat sat on the mat")
+    assert abs(trace.decoder.layer_weights(1).sum(axis=-1) - 1).max() < 1e-5

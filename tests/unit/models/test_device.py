@@ -1,0 +1,43 @@
+import pytest
+import torch
+
+from attnviz.errors import ModelError
+from attnviz.models import device
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "want"), [(True, True, "cuda:0"), (True, False, "cuda:0"), (False, True, "mps"), (False, False, "cpu")]
+)
+def test_cuda_comes_before_mps_before_the_cpu(cuda: bool, mps: bool, want: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTNVIZ_DEVICE", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert str(device.choose()) == want
+
+
+def test_the_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("ATTNVIZ_DEVICE", "cpu")
+    assert str(device.choose()) == "cpu"
+
+
+@pytest.mark.parametrize("name", ["abacus", "cuda:99"])
+def test_a_device_that_is_not_there_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_DEVICE", name)
+    with pytest.raises(ModelError, match=f"ATTNVIZ_DEVICE names '{name}'"):
+        device.choose()
+
+
+def test_the_limit_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_DEVICE", "cpu")
+    monkeypatch.delenv("ATTNVIZ_MAX_PARAMETERS", raising=False)
+    assert device.max_parameters() == 1_500_000_000
+    monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", "7e9")
+    assert device.max_parameters() == 7_000_000_000
+
+
+@pytest.mark.parametrize("value", ["many", "-3", "0", "inf", "nan"])
+def test_a_setting_that_is_no_number_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", value)
+    with pytest.raises(ModelError, match="ATTNVIZ_MAX_TOKENS must be a positive number"):
+        device.number("ATTNVIZ_MAX_TOKENS")
