@@ -1,9 +1,10 @@
 """What one head does, in numbers: where its attention goes, how spread it is, its strongest link."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import Token
@@ -37,19 +38,31 @@ class HeadSummary:
 
 
 def is_word(token: Token) -> bool:
-    """A token with a letter or a digit in it: neither special nor punctuation."""
+    """A token with a letter or a digit in it: neither special nor punctuation.
+
+    >>> [is_word(Token(text, 0, len(text))) for text in ("it", "'", "3.5", "…")]
+    [True, False, True, False]
+    """
     return not token.special and any(character.isalnum() for character in token.text)
 
 
 def strongest_link(matrix: HeadMatrix) -> Link | None:
-    """The largest weight between two different words; None where no two words look at each other."""
-    words_only = np.outer([is_word(token) for token in matrix.queries], [is_word(token) for token in matrix.keys])
-    if matrix.queries == matrix.keys:
-        np.fill_diagonal(words_only, False)
-    weights = np.where(words_only, matrix.weights, 0)
+    """The largest weight between two different words; None where no two words look at each other.
+
+    A token's link to itself, and to another token of its own word, is not one between two words.
+    """
+    weights = np.where(_between_words(matrix.queries, matrix.keys, matrix.own), matrix.weights, 0)
     query, key = np.unravel_index(int(weights.argmax()), weights.shape)
     weight = float(weights[query, key])
     return Link(int(query), int(key), weight) if weight > 0 else None
+
+
+def telling_cell(matrix: HeadMatrix) -> tuple[int, int]:
+    """The (row, column) to look at first: the strongest link between words, else what the first typed token looks at most."""
+    if link := strongest_link(matrix):
+        return link.query, link.key
+    row = next((index for index, token in enumerate(matrix.queries) if not token.special), 0)
+    return row, int(matrix.weights[row].argmax())
 
 
 def received(matrix: HeadMatrix) -> Float[np.ndarray, " key"]:
@@ -58,15 +71,13 @@ def received(matrix: HeadMatrix) -> Float[np.ndarray, " key"]:
 
 
 def summarize(matrix: HeadMatrix) -> HeadSummary:
-    """Where the attention of a head over one sequence goes."""
-    rows = [index for index, token in enumerate(matrix.queries) if not token.special] or list(range(len(matrix.queries)))
+    """Where the attention of a head goes. Between two texts no token has itself, one before or one after: these are 0."""
+    rows = _spoken(matrix)
     weights = matrix.weights[rows]
-    square = len(matrix.queries) == len(matrix.keys)
 
     def diagonal(offset: int) -> float:
-        if not square:
-            return 0.0
-        cells = [matrix.weights[row, row + offset] for row in rows if 0 <= row + offset < len(matrix.keys)]
+        own = [(row, column + offset) for row in rows if (column := matrix.own[row]) is not None]
+        cells = [matrix.weights[row, column] for row, column in own if 0 <= column < len(matrix.keys)]
         return float(np.mean(cells)) if cells else 0.0
 
     special = [index for index, token in enumerate(matrix.keys) if token.special]
@@ -75,12 +86,43 @@ def summarize(matrix: HeadMatrix) -> HeadSummary:
         previous=diagonal(-1),
         following=diagonal(1),
         special=float(weights[:, special].sum(axis=1).mean()),
-        first=float(weights[:, 0].mean()),
-        entropy=float(entropy(weights).mean()),
+        first=float(weights[:, 0].mean()) if matrix.columns[0] == 0 else 0.0,
+        entropy=mean_entropy(matrix),
     )
 
 
+def mean_entropy(matrix: HeadMatrix) -> float:
+    """The entropy of a head in bits: the mean over the queries that are not special tokens."""
+    return float(entropy(matrix.weights[_spoken(matrix)]).mean())
+
+
 def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
-    """H = -Σ p log2 p of each row, in bits."""
-    logs = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
-    return -(weights * logs).sum(axis=1)
+    """H = -Σ p log2 p of each row, in bits; p is the share of what the row holds, so that hidden keys do not count.
+
+    >>> entropy(np.array([[0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0], [0.2, 0.2, 0, 0]])).tolist()
+    [2.0, 0.0, 1.0]
+    """
+    total = weights.sum(axis=1, keepdims=True)
+    shares = weights / np.where(total > 0, total, 1)
+    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
+    # The sum of the terms is -0.0 for a row that looks at one token only.
+    return abs((shares * logs).sum(axis=1))
+
+
+def _spoken(matrix: HeadMatrix) -> list[int]:
+    """The rows of what was typed; all of them where there is none."""
+    return [index for index, token in enumerate(matrix.queries) if not token.special] or list(range(len(matrix.queries)))
+
+
+@lru_cache(maxsize=2)  # Heads that are read one after another have their tokens in common.
+def _between_words(
+    queries: tuple[Token, ...], keys: tuple[Token, ...], own: tuple[int | None, ...]
+) -> Bool[np.ndarray, "query key"]:
+    between = np.outer([is_word(token) for token in queries], [is_word(token) for token in keys])
+    names = [index if key.word is None else (key.word, key.segment) for index, key in enumerate(keys)]
+    columns_of = {name: [index for index, other in enumerate(names) if other == name] for name in names}
+    for query, column in enumerate(own):
+        if column is not None:
+            between[query, columns_of[names[column]]] = False
+    between.flags.writeable = False
+    return between

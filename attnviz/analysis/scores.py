@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from attnviz.errors import TraceError
 from attnviz.trace import AttentionMap, QueryKeyWeights
 
 
 @dataclass(frozen=True)
 class Score:
-    """weight = softmax over keys of (product · scaling); `dim` is the size of the query and the key."""
+    """weight = softmax over keys of (product · scaling), 0 where the key is masked; `dim` is the size of the two vectors."""
 
     product: float
     scaling: float
@@ -23,9 +24,22 @@ def score(attention: AttentionMap, *, layer: int, head: int, query: int, key: in
     """The dot product behind a weight; None where the weight is not the softmax of a plain scaled dot product.
 
     Raises:
-        TraceError: there is no such layer or head.
+        TraceError: there is no such layer, head, query or key.
+
+    >>> import numpy as np
+    >>> from attnviz.trace import Token
+    >>> from attnviz.weights import QueryKeyLayer
+    >>> vectors = np.array([[[1.0, 2.0], [3.0, 4.0]]])
+    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
+    >>> attention = AttentionMap("encoder", tokens, tokens, QueryKeyWeights((QueryKeyLayer(vectors, vectors, 0.5),)))
+    >>> found = score(attention, layer=0, head=0, query=0, key=1)
+    >>> found.product, found.scaled, round(found.weight, 4)
+    (11.0, 5.5, 0.9526)
     """
-    weight = float(attention.weights(layer, head)[query, key])
+    weights = attention.weights(layer, head)
+    for axis, index, size in zip(("query", "key"), (query, key), weights.shape, strict=True):
+        if not 0 <= index < size:
+            raise TraceError(f"there is no {axis} {index}: {attention.kind} attention has {size}")
     if not isinstance(attention.store, QueryKeyWeights):
         return None
     vectors = attention.store.layers[layer]
@@ -33,4 +47,4 @@ def score(attention: AttentionMap, *, layer: int, head: int, query: int, key: in
         return None
     group = vectors.query.shape[0] // vectors.key.shape[0]
     product = float(vectors.query[head, query] @ vectors.key[head // group, key])
-    return Score(product, vectors.scaling, weight, vectors.query.shape[2])
+    return Score(product, vectors.scaling, float(weights[query, key]), vectors.query.shape[2])

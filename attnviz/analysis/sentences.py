@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from attnviz.analysis.heads import HeadSummary, strongest_link, summarize
 from attnviz.analysis.view import HeadMatrix
+from attnviz.trace import Token
 
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
@@ -19,30 +20,43 @@ _PATTERNS = {
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a sentence; a strong one is a token or the name of a head."""
+    """A piece of a sentence; a strong one is a token, which stands in quotes in plain text, or the name of a head."""
 
     text: str
     strong: bool = False
+    quoted: bool = False
 
 
 Sentence = tuple[Part, ...]
 
 
 def plain(sentence: Sentence) -> str:
-    """The sentence as text, its tokens in quotes."""
-    return "".join(f"“{part.text}”" if part.strong and not _is_name(part.text) else part.text for part in sentence)
+    """The sentence as text, its tokens in quotes.
+
+    >>> plain((Part("L0·H1", strong=True), Part(" looks at "), Part("it", strong=True, quoted=True)))
+    'L0·H1 looks at “it”'
+    """
+    return "".join(f"“{part.text}”" if part.quoted else part.text for part in sentence)
 
 
 def head_name(layer: int, head: int | None) -> str:
-    """L3·H1, or L3 for the mean of a layer. Layers and heads count from 0."""
+    """L3·H1, or L3 for the mean of a layer. Layers and heads count from 0.
+
+    >>> head_name(3, 1), head_name(3, None)
+    ('L3·H1', 'L3')
+    """
     return f"L{layer}" if head is None else f"L{layer}·H{head}"
 
 
 def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sentence:
-    """What the weight of one cell says, and whether the head has a stronger link between words."""
+    """What the weight of one cell says, and whether the head has a stronger link between words.
+
+    Raises:
+        IndexError: the matrix has no such cell.
+    """
     query, key = cell
     weight = float(matrix.weights[cell])
-    subject, object_ = Part(matrix.queries[query].text, True), Part(matrix.keys[key].text, True)
+    subject, object_ = _token(matrix.queries[query]), _token(matrix.keys[key])
     if not matrix.visible[cell]:
         return (subject, Part(" cannot look at "), object_, Part(": attention is masked there, and no weight was possible."))
     said = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with weight {weight:.2f}"))
@@ -50,8 +64,8 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sente
     if strongest is None:
         return (*said, Part("."))
     if (strongest.query, strongest.key) == cell:
-        return (*said, Part(": the strongest link between two words of this head."))
-    best = (Part(matrix.queries[strongest.query].text, True), Part(" to "), Part(matrix.keys[strongest.key].text, True))
+        return (*said, Part(": its strongest link between two words."))
+    best = (_token(matrix.queries[strongest.query]), Part(" to "), _token(matrix.keys[strongest.key]))
     return (*said, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
 
 
@@ -60,7 +74,7 @@ def describe_head(matrix: HeadMatrix) -> Sentence:
     summary = summarize(matrix)
     share, pattern = _largest_share(matrix, summary)
     if share >= MOSTLY:
-        return (Part(f"{share:.0%} of its attention goes to {pattern}."),)
+        return (Part(f"{_percent(share)} of its attention goes to {pattern}."),)
     tokens = 2**summary.entropy
     return (Part(f"Its attention is spread as if over {tokens:.1f} tokens alike (entropy {summary.entropy:.1f} bits)."),)
 
@@ -70,7 +84,7 @@ def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:
     if matrix.hidden < 0.0005:
         return ""
     told = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
-    return f"What is hidden holds {matrix.hidden:.0%} of the attention; {told}."
+    return f"What is hidden holds {_percent(matrix.hidden)} of the attention; {told}."
 
 
 def _largest_share(matrix: HeadMatrix, summary: HeadSummary) -> tuple[float, str]:
@@ -82,5 +96,12 @@ def _largest_share(matrix: HeadMatrix, summary: HeadSummary) -> tuple[float, str
     return shares[name], _PATTERNS[name]
 
 
-def _is_name(text: str) -> bool:
-    return text.startswith("L") and text[1:].replace("·H", "").isdigit()
+def _token(token: Token) -> Part:
+    return Part(token.text, strong=True, quoted=True)
+
+
+def _percent(share: float) -> str:
+    """In whole percent, but never none or all of it where that is not so."""
+    if 0.995 <= share < 0.9995:
+        return "more than 99%"
+    return "less than 1%" if 0 < share < 0.005 else f"{share:.0%}"

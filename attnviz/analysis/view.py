@@ -33,8 +33,10 @@ class View:
 class HeadMatrix:
     """The weights of one head, or the mean of a layer's, as they are drawn.
 
-    hidden   share of the shown rows' attention that goes to keys not shown, 0 to 1 (also when rows are renormalized)
     rows     for each query, the position in the map of its first token; columns: the same for each key
+    own      for each query, the index of the column that is the same token; None where there is none: it is not shown, or
+             queries and keys are different texts
+    hidden   share of the shown rows' attention that goes to keys not shown, 0 to 1 (also when rows are renormalized)
     """
 
     weights: Float[np.ndarray, "query key"]
@@ -43,6 +45,7 @@ class HeadMatrix:
     keys: tuple[Token, ...]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
+    own: tuple[int | None, ...]
     hidden: float = 0.0
 
 
@@ -51,11 +54,17 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
 
     Raises:
         TraceError: there is no such layer or head, or the view leaves no token.
+
+    >>> from attnviz.trace import DenseWeights
+    >>> cat, s = Token("cat", 0, 3, word=0), Token("s", 3, 4, word=0)
+    >>> attention = AttentionMap("encoder", (cat, s), (cat, s), DenseWeights((np.array([[[0.5, 0.5], [0.25, 0.75]]]),)))
+    >>> head_matrix(attention, layer=0, head=0).weights.tolist()
+    [[0.5, 0.5], [0.25, 0.75]]
+    >>> merged = head_matrix(attention, layer=0, head=0, view=View(words=True))
+    >>> merged.keys[0].text, merged.weights.tolist()
+    ('cats', [[1.0]])
     """
-    if head is None:
-        weights = attention.layer_weights(layer).mean(axis=0)
-    else:
-        weights = attention.weights(layer, head)
+    weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
     return Lens(attention, view or View()).matrix(weights, attention.visible(layer))
 
 
@@ -68,6 +77,8 @@ class Lens:
         self._columns = _Axis.of(attention.keys, view, "keys")
         if not self._rows.tokens or not self._columns.tokens:
             raise TraceError("Nothing is left to show: every token is hidden. Show special tokens, or all sentences.")
+        shift, columns = _shift(attention), {position: index for index, position in enumerate(self._columns.first)}
+        self._own = tuple(None if shift is None else columns.get(position + shift) for position in self._rows.first)
 
     @property
     def queries(self) -> tuple[Token, ...]:
@@ -78,21 +89,21 @@ class Lens:
         return self._columns.tokens
 
     def matrix(self, weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"]) -> HeadMatrix:
+        """The matrix of one head: its weights, and what its layer may look at, both as the map gives them."""
         given = self._rows.mean(weights)
         shown = self._columns.total(given.T).T
-        seen = self._columns.total(self._rows.total(visible.astype(np.float32)).T).T > 0
-        whole = given.sum(axis=1)
-        kept = shown.sum(axis=1)
-        hidden = float(1 - kept.sum() / whole.sum()) if whole.sum() > 0 else 0.0
+        kept, whole = shown.sum(axis=1), float(given.sum())
+        hidden = 1 - float(kept.sum()) / whole if whole > 0 else 0.0
         if self.view.renormalize:
             shown = np.divide(shown, kept[:, None], out=np.zeros_like(shown), where=kept[:, None] > 0)
         return HeadMatrix(
-            weights=shown.astype(np.float32),
-            visible=seen,
+            weights=shown.astype(np.float32, copy=False),
+            visible=self._columns.any(self._rows.any(visible).T).T,
             queries=self.queries,
             keys=self.keys,
             rows=self._rows.first,
             columns=self._columns.first,
+            own=self._own,
             hidden=max(hidden, 0.0),
         )
 
@@ -119,16 +130,24 @@ class _Axis:
 
     def total(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
         """Attention that a word receives is the sum over its tokens."""
-        index = np.concatenate(self.parts)
-        if len(index) > len(self.parts):
-            starts = np.cumsum([0, *(len(part) for part in self.parts[:-1])])
-            return np.add.reduceat(rows[index], starts, axis=0)
-        # Nothing merges; and where nothing is hidden either, a copy of a large head would be wasted.
-        return rows if len(index) == len(rows) else rows[index]
+        return self._merge(rows, np.add)
 
     def mean(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
         """Attention that a word gives is the mean over its tokens."""
-        return self.total(rows) / np.array([[len(part)] for part in self.parts], dtype=rows.dtype)
+        total, counts = self.total(rows), np.array([[len(part)] for part in self.parts], dtype=rows.dtype)
+        return total / counts if counts.max() > 1 else total
+
+    def any(self, rows: Bool[np.ndarray, "row other"]) -> Bool[np.ndarray, "kept other"]:
+        """A word can be looked at where one of its tokens can."""
+        return self._merge(rows, np.logical_or)
+
+    def _merge(self, rows: np.ndarray, combine: np.ufunc) -> np.ndarray:
+        index = np.concatenate(self.parts)
+        if len(index) > len(self.parts):
+            starts = np.cumsum([0, *(len(part) for part in self.parts[:-1])])
+            return combine.reduceat(rows[index], starts, axis=0)
+        # Nothing merges; and where nothing is hidden either, a copy of a large head would be wasted.
+        return rows if len(index) == len(rows) else rows[index]
 
 
 def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
@@ -144,12 +163,19 @@ def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
 
 
 def _joined(tokens: list[Token]) -> Token:
-    """One token that stands for its parts; parts over the same characters (a split emoji) are written once."""
-    first, text, end = tokens[0], "", -1
+    """One token that stands for its parts; characters that several parts cover (a split emoji) are written once."""
+    first, text, end = tokens[0], "", tokens[0].start
     for token in tokens:
-        if token.start >= end:
-            text, end = text + token.text, token.end
-    return first if len(tokens) == 1 else replace(first, text=text, end=tokens[-1].end, piece="")
+        text += token.text[max(end - token.start, 0) :]
+        end = max(end, token.end)
+    return first if len(tokens) == 1 else replace(first, text=text, end=end, piece="")
+
+
+def _shift(attention: AttentionMap) -> int | None:
+    """How many keys stand before the one that is the first query: 0, or what a cache held; None between two texts."""
+    queries, keys = attention.queries, attention.keys
+    shifts = () if attention.kind == "cross" else (0, len(keys) - len(queries))
+    return next((shift for shift in shifts if keys[shift : shift + len(queries)] == queries), None)
 
 
 def _is_shown(token: Token, view: View, axis: Literal["queries", "keys"]) -> bool:
