@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from attnviz.analysis.heads import entropy, strongest_link
+from attnviz.analysis.heads import mean_entropy, strongest_link
 from attnviz.analysis.view import HeadMatrix, Lens, View
 from attnviz.figures.theme import LIGHT, Theme, rgb
 from attnviz.trace import AttentionMap
@@ -34,6 +34,13 @@ def grid_bytes(
 
     Raises:
         TraceError: the view leaves no token.
+
+    >>> from attnviz.trace import DenseWeights, Token
+    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[0, 1], [0.5, 0.5]]]),)))
+    >>> data = grid_bytes(attention)
+    >>> list(data[4 + int.from_bytes(data[:4], "little") :])
+    [0, 254, 127, 127]
     """
     lens = Lens(attention, view or View())
     pictures, notes = [], []
@@ -82,10 +89,10 @@ def _colours(theme: Theme) -> UInt8[np.ndarray, "256 3"]:
 
 
 def _note(matrix: HeadMatrix) -> dict[str, object]:
-    """What hovering a head says of it: mean entropy in bits, and the strongest link between words."""
+    """What hovering a head says of it: its entropy in bits, and its strongest link between words."""
     link = strongest_link(matrix)
     return {
-        "entropy": round(float(entropy(matrix.weights).mean()), 2),
+        "entropy": round(mean_entropy(matrix), 2),
         "query": matrix.queries[link.query].text if link else "",
         "key": matrix.keys[link.key].text if link else "",
         "weight": round(link.weight, 3) if link else 0,

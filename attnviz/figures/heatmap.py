@@ -1,20 +1,26 @@
 """One head as a heatmap: queries down, keys across, the weight as colour and on hover."""
 
 import html
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
+from attnviz.figures.tokens import label
 from attnviz.trace import AttentionMap, Token
 
-# A click selects a cell through an invisible marker on it; above this many cells markers would slow the browser down.
+# A click selects a cell through an invisible marker on it; above this many cells markers, and names kept with every cell,
+# would slow the browser down.
 CLICKABLE_CELLS = 6_400
 # With labels of 14 px a tick every 20 px can be read.
 TICK_PIXELS = 20
 MAX_CELL_PIXELS = 40
+MIN_PICTURE_PIXELS = 120
+# A longer word is cut in its label: it would leave no room for the picture. Hovering tells all of it.
+MAX_LABEL_LENGTH = 24
 # Room for the colour bar under the picture.
 BAR_PIXELS = 56
 
@@ -43,6 +49,13 @@ def heatmap(
 
     Raises:
         TraceError: there is no such layer or head, or the view leaves no token.
+
+    >>> from attnviz.trace import DenseWeights
+    >>> tokens = (Token("<s>", 0, 0, special=True), Token("a", 0, 1))
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[1, 0], [0.5, 0.5]]]),)))
+    >>> figure = heatmap(attention, layer=0, head=0)
+    >>> figure.data[0].z.tolist(), figure.layout.xaxis.ticktext
+    ([[1.0, 0.0], [0.5, 0.5]], ('&lt;s&gt;', 'a'))
     """
     return draw_matrix(head_matrix(attention, layer=layer, head=head, view=view), look or Look())
 
@@ -53,6 +66,7 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
     highest = 1.0 if look.full_scale else float(max(matrix.weights.max(), 1e-9))
     n_queries, n_keys = matrix.weights.shape
     gap = 1 if max(n_queries, n_keys) <= 64 else 0
+    clickable = weights.size <= CLICKABLE_CELLS
     masked = go.Heatmap(
         z=np.where(matrix.visible, np.nan, 0.0),
         colorscale=[(0, look.theme.masked), (1, look.theme.masked)],
@@ -71,12 +85,12 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         xgap=gap,
         ygap=gap,
         hoverongaps=False,
-        hovertemplate=_HOVER,
-        customdata=_hover_names(matrix),
+        hovertemplate=f"{_NAMES if clickable else _AXES}<br>weight <b>%{{z:.4f}}</b><extra></extra>",
+        customdata=_hover_names(matrix) if clickable else None,
         colorbar=_colour_bar(look.theme),
     )
     figure = go.Figure([cells] if matrix.visible.all() else [masked, cells])
-    if weights.size <= CLICKABLE_CELLS:
+    if clickable:
         figure.add_trace(_click_targets(matrix))
     _lay_out(figure, matrix, look)
     if look.selected is not None:
@@ -84,13 +98,9 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
     return figure
 
 
-_HOVER = "%{customdata[0]} → %{customdata[1]}<br>weight <b>%{z:.4f}</b><extra></extra>"
-
-
-def label(token: Token) -> str:
-    """A token as a label: as typed, escaped, with white space made visible."""
-    shown = token.text.replace("\r\n", "↵").replace("\n", "↵").replace("\t", "⇥")
-    return html.escape(shown if shown.strip() else "␣", quote=False)
+# What hovering tells, from the names kept with each cell, or from the axes' labels, which weigh nothing.
+_NAMES = "%{customdata[0]} → %{customdata[1]}"
+_AXES = "%{y} → %{x}"
 
 
 def _hover_names(matrix: HeadMatrix) -> np.ndarray:
@@ -107,6 +117,10 @@ def _full_name(token: Token) -> str:
 
 def _click_targets(matrix: HeadMatrix) -> go.Scatter:
     queries, keys = np.indices(matrix.weights.shape).reshape(2, -1)
+    told = [
+        f"weight <b>{weight:.4f}</b>" if seen else "masked"
+        for weight, seen in zip(matrix.weights.flat, matrix.visible.flat, strict=True)
+    ]
     return go.Scatter(
         x=keys,
         y=queries,
@@ -114,8 +128,8 @@ def _click_targets(matrix: HeadMatrix) -> go.Scatter:
         marker={"symbol": "square", "size": 18, "opacity": 0, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=np.column_stack([_hover_names(matrix).reshape(-1, 2), matrix.weights.reshape(-1)]),
-        hovertemplate="%{customdata[0]} → %{customdata[1]}<br>weight <b>%{customdata[2]:.4f}</b><extra></extra>",
+        customdata=np.column_stack([_hover_names(matrix).reshape(-1, 2), told]),
+        hovertemplate=f"{_NAMES}<br>%{{customdata[2]}}<extra></extra>",
         showlegend=False,
     )
 
@@ -143,7 +157,9 @@ def _lay_out(figure: go.Figure, matrix: HeadMatrix, look: Look) -> None:
     theme = look.theme
     # Labels lean at 45 degrees: a letter of 14 px adds about 5 px of height.
     top = min(34 + 5 * max(len(token.text) for token in matrix.keys), 130)
-    inner = min(max(n_queries * MAX_CELL_PIXELS, 120), look.height - top - BAR_PIXELS)
+    inner = max(min(n_queries * MAX_CELL_PIXELS, look.height - top - BAR_PIXELS), MIN_PICTURE_PIXELS)
+    # Cells are square, so that the longer side sets their size; a figure is taken to be as wide as it may be high.
+    step = math.ceil(TICK_PIXELS / min(inner / n_queries, look.height / n_keys))
     row, column = look.selected or (None, None)
     axis = {"showgrid": False, "zeroline": False, "tickfont": {"size": LABEL_SIZE, "color": theme.text}, "ticks": ""}
     figure.update_layout(
@@ -154,25 +170,32 @@ def _lay_out(figure: go.Figure, matrix: HeadMatrix, look: Look) -> None:
         font={"family": FONT, "size": LABEL_SIZE, "color": theme.text},
         hoverlabel={"font": {"family": FONT, "size": 15}, "align": "left"},
         dragmode="zoom" if max(n_queries, n_keys) > 40 else False,
-        xaxis={**axis, **_ticks(matrix.keys, column, inner, theme), "side": "top", "tickangle": -45},
-        yaxis={**axis, **_ticks(matrix.queries, row, inner, theme), "automargin": True},
+        xaxis={**axis, **_ticks(matrix.keys, column, step, theme), "side": "top", "tickangle": -45},
+        yaxis={**axis, **_ticks(matrix.queries, row, step, theme), "automargin": True},
     )
     # Square cells: the picture shrinks to fit, towards the top left.
     figure.update_xaxes(range=[-0.5, n_keys - 0.5], constrain="domain", constraintoward="left")
     figure.update_yaxes(range=[n_queries - 0.5, -0.5], constrain="domain", constraintoward="top", scaleanchor="x", scaleratio=1)
 
 
-def _ticks(tokens: tuple[Token, ...], selected: int | None, pixels: int, theme: Theme) -> dict:
-    """As many labels as can be read; of a dense axis every n-th, and always the selected one."""
-    step = max(1, -(-len(tokens) * TICK_PIXELS // pixels))
-    shown = [index for index in range(len(tokens)) if index == selected or index % step == 0]
+def _ticks(tokens: tuple[Token, ...], selected: int | None, step: int, theme: Theme) -> dict:
+    """Every `step`-th label, and always the selected one, in place of those that it would run into."""
+    shown = [index for index in range(0, len(tokens), step) if selected is None or abs(index - selected) >= step]
+    if selected is not None:
+        shown = sorted([*shown, selected])
+    names = [label(_cut(tokens[index])) for index in shown]
     texts = [
-        f'<b><span style="color:{theme.accent}">{label(tokens[index])}</span></b>'
-        if index == selected
-        else label(tokens[index])
-        for index in shown
+        f'<b><span style="color:{theme.accent}">{name}</span></b>' if index == selected else name
+        for index, name in zip(shown, names, strict=True)
     ]
-    return {"tickmode": "array", "tickvals": shown, "ticktext": texts}
+    ticks = {"tickmode": "array", "tickvals": shown, "ticktext": texts}
+    # What hovering calls the positions that have no tick.
+    return ticks | {"hoverformat": "d", "labelalias": {str(index): _full_name(token) for index, token in enumerate(tokens)}}
+
+
+def _cut(token: Token) -> Token:
+    too_long = len(token.text) > MAX_LABEL_LENGTH
+    return replace(token, text=f"{token.text[: MAX_LABEL_LENGTH - 1]}…") if too_long else token
 
 
 def _mark(figure: go.Figure, matrix: HeadMatrix, look: Look) -> None:

@@ -49,21 +49,38 @@ class Theme:
         return f"#{red:02x}{green:02x}{blue:02x}"
 
     def ink(self, weight: float) -> str:
-        """Black or white, whichever is better read on the colour of that weight (WCAG 2 contrast)."""
-        luminance = relative_luminance(self.colour(weight))
-        return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#111118"
+        """The colour of text on the colour of that weight."""
+        return ink_on(self.colour(weight))
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue of "#rrggbb", 0 to 255."""
+    """Red, green and blue of "#rrggbb", 0 to 255.
+
+    >>> rgb("#4f46e5")
+    (79, 70, 229)
+    """
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def relative_luminance(colour: str) -> float:
-    """Y of a colour, 0 (black) to 1 (white): WCAG 2.2, "relative luminance"."""
+    """Y of a colour, 0 (black) to 1 (white): WCAG 2.2, "relative luminance".
+
+    >>> relative_luminance("#000000"), round(relative_luminance("#808080"), 3)
+    (0.0, 0.216)
+    """
     channels = np.array(rgb(colour)) / 255
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is better read on a colour: no colour leaves both under a contrast of 4.58 (WCAG 2.2).
+
+    >>> ink_on("#12121a"), ink_on("#f0e442")
+    ('#ffffff', '#000000')
+    """
+    luminance = relative_luminance(colour)
+    return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
 
 
 LIGHT = Theme(

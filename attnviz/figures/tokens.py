@@ -1,14 +1,17 @@
-"""The sentence itself, each token shaded by the attention that one query gives it."""
+"""The sentence itself, each token shaded by the attention that one query gives it; and a token as a label."""
 
 import html
 
 from attnviz.analysis.view import HeadMatrix
-from attnviz.figures.theme import LIGHT, Theme
+from attnviz.figures.theme import LIGHT, Theme, ink_on
+from attnviz.trace import Token
 
 _STYLE = """
 <style>
-.attnviz-tokens { display: flex; flex-wrap: wrap; gap: 4px; font-size: 1.3rem; line-height: 1.5; max-height: 15rem; overflow-y: auto;
-                  padding: 3px; }
+.attnviz-tokens {
+  display: flex; flex-wrap: wrap; gap: 4px; padding: 3px; font-size: 1.3rem; line-height: 1.5; max-height: 15rem;
+  overflow-y: auto;
+}
 .attnviz-tokens span { padding: 1px 6px; border-radius: 6px; white-space: pre; }
 .attnviz-tokens .query { outline: 2px solid var(--accent); outline-offset: -1px; }
 .attnviz-tokens .special { font-size: 1rem; align-self: center; }
@@ -16,19 +19,29 @@ _STYLE = """
 """
 
 
+def label(token: Token) -> str:
+    """A token as a label: as typed, escaped, with white space made visible.
+
+    >>> label(Token("<s>", 0, 0, special=True)), label(Token("a\\tb", 0, 3)), label(Token(" ", 3, 4))
+    ('&lt;s&gt;', 'a⇥b', '␣')
+    """
+    shown = token.text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
+    return html.escape(shown if shown.strip() else "␣", quote=False)
+
+
 def token_strip(matrix: HeadMatrix, *, query: int, theme: Theme = LIGHT) -> str:
     """HTML of the keys in reading order, shaded by the weights of row `query`; the query itself is outlined.
 
-    Tokens are escaped, and right-to-left text keeps its order.
+    Tokens are escaped, right-to-left text keeps its order, and masked keys have a colour of their own.
     """
-    row = matrix.weights[query]
-    same = matrix.queries == matrix.keys
     spans = []
     for index, token in enumerate(matrix.keys):
-        weight = float(row[index])
-        classes = " ".join(name for name, on in (("query", same and index == query), ("special", token.special)) if on)
+        weight = float(matrix.weights[query, index])
+        seen = bool(matrix.visible[query, index])
+        background = theme.colour(weight) if seen else theme.masked
+        classes = " ".join(name for name, on in (("query", index == matrix.own[query]), ("special", token.special)) if on)
         spans.append(
-            f'<span dir="auto" class="{classes}" title="{weight:.4f}" '
-            f'style="background:{theme.colour(weight)};color:{theme.ink(weight)}">{html.escape(token.text)}</span>'
+            f'<span dir="auto" class="{classes}" title="{f"{weight:.4f}" if seen else "masked"}" '
+            f'style="background:{background};color:{ink_on(background)}">{label(token)}</span>'
         )
     return f'{_STYLE}<div class="attnviz-tokens" dir="auto" style="--accent:{theme.accent}">{"".join(spans)}</div>'
