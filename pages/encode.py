@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.analysis.heads import strongest_link
+from attnviz.analysis.heads import telling_cell
 from attnviz.analysis.sentences import describe_head, describe_hidden, describe_link, head_name, plain
 from attnviz.analysis.view import View, head_matrix
 from attnviz.errors import TraceError
@@ -21,10 +21,9 @@ VIEWS = ["Grid + matrix", "Matrix", "All heads", "BertViz"]
 def show(attention: AttentionMap, choice: Choice, example: Example | None, fact_line: str) -> None:
     """The picture in its frame, and under it the sentences that its numbers make."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
-    strongest = strongest_link(matrix)
-    cell = selected_cell(matrix, (strongest.query, strongest.key) if strongest else None)
+    cell = selected_cell(matrix) or telling_cell(matrix)
     name = head_name(choice.layer, choice.head)
-    link = describe_link(matrix, name, cell) if cell else ()
+    link = describe_link(matrix, name, cell)
     with hero():
         with st.container(horizontal=True, vertical_alignment="center"):
             view = st.segmented_control(
@@ -40,13 +39,12 @@ def show(attention: AttentionMap, choice: Choice, example: Example | None, fact_
         if view in (VIEWS[0], "Matrix"):
             with matrix_place:
                 st.caption(f"{name}: who looks (rows) at whom (columns)")
-                show_heatmap(matrix, choice, cell, alt=plain(link) or name, height=500 if view == VIEWS[0] else 800)
-            if cell:
-                show_tokens(matrix, cell[0])
+                show_heatmap(matrix, choice, cell, alt=plain(link), height=500 if view == VIEWS[0] else 800)
+            show_tokens(matrix, cell[0])
         if view == "BertViz":
             show_bertviz(attention, choice)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
-    story(*([link] if link else []), describe_head(whole))
+    story(link, describe_head(whole))
     if hidden := describe_hidden(matrix, choice.view.renormalize):
         st.caption(hidden)
     if example:

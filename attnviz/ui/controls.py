@@ -4,10 +4,11 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from attnviz.analysis.view import BETWEEN, View
+from attnviz.analysis.view import BETWEEN, Between, View
 from attnviz.models import catalog
 from attnviz.trace import AttentionMap, Prompt
 from attnviz.ui.models import Traced
+from attnviz.ui.state import publish, restore
 
 _BETWEEN_LABELS = {
     "all": "All",
@@ -30,19 +31,22 @@ class Choice:
 
 def model_picker() -> str:
     """The model to look into: of the catalog, of the hub, or any id or folder that is typed."""
+    default = catalog.available()[0]
+    restore("model", default)
     options = [*catalog.available(), *(name for names in catalog.HUB.values() for name in names)]
-    if (current := st.session_state.get("model") or st.query_params.get("model")) and current not in options:
+    if (current := st.session_state.model) and current not in options:
         options.append(current)
-    return st.sidebar.selectbox(
+    name = st.sidebar.selectbox(
         "Model",
         options,
         key="model",
         format_func=_model_label,
         accept_new_options=True,
-        bind="query-params",
         help="minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
         "such as google/electra-small-discriminator, or a folder.",
     )
+    publish("model", name or default, default)
+    return name or default
 
 
 def _model_label(name: str) -> str:
@@ -94,11 +98,11 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
         bind="query-params",
         help="Off, a row sums to what the shown tokens really get. On, it is divided by that sum.",
     )
-    between = "all"
+    between: Between = "all"
     if paired:
-        between = sidebar.selectbox(
-            "Between sentences", BETWEEN, key="between", format_func=_BETWEEN_LABELS.__getitem__, bind="query-params"
-        )
+        restore("between", between, BETWEEN)
+        between = sidebar.selectbox("Between sentences", BETWEEN, key="between", format_func=_BETWEEN_LABELS.__getitem__)
+        publish("between", between, "all")
     scale = sidebar.segmented_control(
         "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
     )

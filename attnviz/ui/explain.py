@@ -26,12 +26,12 @@ _BELIEVE = """
 """
 
 
-def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int] | None) -> None:
+def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int]) -> None:
     """The formula, with the numbers of the chosen cell."""
     with st.expander("How this number comes about · softmax(q·k / √d)"):
         st.markdown(_HOW)
         st.latex(r"\mathrm{weight}(q, k) = \frac{e^{\,q \cdot k / \sqrt{d}}}{\sum_{j} e^{\,q \cdot k_j / \sqrt{d}}}")
-        if cell is None or choice.head is None or choice.view.words:
+        if choice.head is None or choice.view.words:
             st.caption("Choose one head, without merging subwords, to see the numbers of a link here.")
             return
         query, key = matrix.rows[cell[0]], matrix.columns[cell[1]]

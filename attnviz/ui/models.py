@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 import streamlit as st
+from threadpoolctl import ThreadpoolController
 
 from attnviz.errors import AttnvizError
 from attnviz.models import catalog
@@ -11,6 +12,10 @@ from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.jobs import Job
 from attnviz.ui.settings import folders_allowed
+
+# A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
+# threads wait for each other. PyTorch keeps its own threads.
+ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 
 MODELS_KEPT = 3
 TRACES_KEPT = 24

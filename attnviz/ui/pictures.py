@@ -46,7 +46,7 @@ def show_grid(attention: AttentionMap, choice: Choice, on_pick: Callable[[int, i
     _GRID(key="grid", data=data, on_picked_change=picked)
 
 
-def show_heatmap(matrix: HeadMatrix, choice: Choice, cell: tuple[int, int] | None, *, alt: str, height: int) -> None:
+def show_heatmap(matrix: HeadMatrix, choice: Choice, cell: tuple[int, int], *, alt: str, height: int) -> None:
     """One head; a click on a cell selects its row and its column."""
 
     def select() -> None:
@@ -86,12 +86,12 @@ def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
     st.iframe(page, height=700)
 
 
-def selected_cell(matrix: HeadMatrix, default: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The chosen (row, column) of this matrix: clicked, from the address, or `default`; kept in the address."""
+def selected_cell(matrix: HeadMatrix) -> tuple[int, int] | None:
+    """The chosen (row, column) of this matrix, clicked or from the address, kept in the address; None if it shows no such."""
     query, key = (st.session_state.get(name, st.query_params.get(name)) for name in ("query", "key"))
     try:
         cell = matrix.rows.index(int(query)), matrix.columns.index(int(key))  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
-        return default
+        return None
     st.query_params["query"], st.query_params["key"] = str(query), str(key)
     return cell

@@ -4,13 +4,28 @@ Most controls are bound to a query parameter by Streamlit itself (`bind="query-p
 address when it was run, not while it is being typed.
 """
 
+from collections.abc import Collection
+
 import streamlit as st
 
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
 LINK_CHARACTERS = 4_000
 
 
-_OF_A_VISIT = ("text", "pair", "typed", "typed_pair", "with_pair", "layer", "head", "query", "key", "target")
+_OF_A_VISIT = (
+    "text",
+    "pair",
+    "typed",
+    "typed_pair",
+    "with_pair",
+    "layer",
+    "head",
+    "query",
+    "key",
+    "target",
+    "model",
+    "between",
+)
 
 
 def arrive(page: str) -> None:
@@ -20,6 +35,24 @@ def arrive(page: str) -> None:
         if st.query_params:
             for name in _OF_A_VISIT:
                 st.session_state.pop(name, None)
+
+
+def restore(name: str, default: str, options: Collection[str] = ()) -> None:
+    """Gives the widget called `name` the value that the address holds, before the widget is drawn for the first time.
+
+    For widgets whose labels differ from their values: Streamlit's own binding would put the labels into the address.
+    """
+    if name not in st.session_state:
+        value = st.query_params.get(name, default)
+        st.session_state[name] = value if not options or value in options else default
+
+
+def publish(name: str, value: str, default: str) -> None:
+    """Puts a value into the address, unless it is the default."""
+    if value == default:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
 
 
 def remembered(name: str, default: str) -> str:
@@ -32,10 +65,7 @@ def remembered(name: str, default: str) -> str:
 def remember(name: str, value: str, default: str) -> None:
     """Keeps a value that is run now, and puts it into the address unless it is the default or too long."""
     st.session_state[name] = value
-    if value == default or len(value) > LINK_CHARACTERS:
-        st.query_params.pop(name, None)
-    elif st.query_params.get(name) != value:
-        st.query_params[name] = value
+    publish(name, value if len(value) <= LINK_CHARACTERS else default, default)
 
 
 def forget_cell() -> None:
