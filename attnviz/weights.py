@@ -121,7 +121,7 @@ class DenseWeights:
 
 @dataclass(frozen=True, eq=False)
 class QueryKeyLayer:
-    """One layer of scaled dot-product attention: softmax(mask(softcap(scaling · Q Kᵀ + bias))).
+    """One layer of scaled dot-product attention: softmax(mask(softcap(scaling · Q Kᵀ) + bias)).
 
     Vaswani et al. 2017, section 3.2.1. Queries and keys are those the model multiplied, after any rotary embedding.
     A model with grouped queries (Ainslie et al. 2023) has fewer key heads than query heads. A sink (one learned score a
@@ -136,7 +136,7 @@ class QueryKeyLayer:
     scaling: float
     causal: bool = False
     visible: Bool[np.ndarray, "query key"] | None = None
-    bias: Float[np.ndarray, "#head #query key"] | None = None
+    bias: Float[np.ndarray, "#head query key"] | None = None
     softcap: float | None = None
     sink: Float[np.ndarray, " head"] | None = None
 
@@ -144,15 +144,22 @@ class QueryKeyLayer:
         for name in ("query", "key", "bias", "sink"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, frozen(array))
-                if not np.isfinite(getattr(self, name)).all():
+                if not np.isfinite(array).all():
                     raise TraceError(f"the {name} of a layer holds values that are not finite")
-        if self.visible is not None:
-            object.__setattr__(self, "visible", frozen(self.visible, bool))
-            if self.visible.shape != self.shape[:2]:
-                raise TraceError(f"a mask of shape {self.visible.shape} does not fit {self.shape} queries and keys")
         heads, key_heads = self.query.shape[0], self.key.shape[0]
         if self.query.shape[2] != self.key.shape[2] or heads % key_heads:
             raise TraceError(f"queries {self.query.shape} and keys {self.key.shape} do not fit together")
+        if self.visible is not None:
+            object.__setattr__(self, "visible", frozen(self.visible, bool))
+        for name, array, sizes in (
+            ("mask", self.visible, (self.shape,)),
+            ("bias", self.bias, ((heads, *self.shape), (1, *self.shape))),
+            ("sink", self.sink, ((heads,),)),
+        ):
+            if array is not None and array.shape not in sizes:
+                raise TraceError(
+                    f"a {name} of shape {array.shape} does not fit {heads} heads over {self.shape} queries and keys"
+                )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -164,10 +171,10 @@ class QueryKeyLayer:
         group = self.query.shape[0] // self.key.shape[0]
         key = self.key[np.arange(self.query.shape[0])[heads] // group]
         scores = (self.query[heads] @ key.swapaxes(1, 2)) * np.float32(self.scaling)
-        if self.bias is not None:
-            scores += self.bias if self.bias.shape[0] == 1 else self.bias[heads]
         if self.softcap is not None:
             scores = np.tanh(scores / np.float32(self.softcap)) * np.float32(self.softcap)
+        if self.bias is not None:
+            scores += self.bias if self.bias.shape[0] == 1 else self.bias[heads]
         if self.sink is not None:
             column = np.broadcast_to(self.sink[heads, None, None], (*scores.shape[:2], 1))
             scores = np.concatenate([scores, column], axis=2)

@@ -6,14 +6,14 @@ import random
 import socket
 from collections.abc import Callable, Iterator
 
+import jaxtyping
 import numpy as np
 import pytest
-from jaxtyping import install_import_hook
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 # Before anything of attnviz is imported: every annotated shape is checked whenever a function is called.
-install_import_hook("attnviz", "beartype.beartype")
+jaxtyping.install_import_hook("attnviz", "beartype.beartype")
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +23,14 @@ def _seeds() -> None:
     import torch
 
     torch.manual_seed(2017)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Shapes and types are not checked, as they are not for a user: what is left are the checks in the code itself."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def _is_local(address: object) -> bool:

@@ -75,7 +75,7 @@ def recording() -> Iterator[Tape]:
 def attend(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """softmax(mask(softcap(scaling · Q Kᵀ + bias))) V, recorded if a tape is running.
+    """softmax(mask(softcap(scaling · Q Kᵀ) + bias)) V, recorded if a tape is running.
 
     Raises:
         UnsupportedModelError: the model passes something that could change the scores and is not known here.
@@ -165,6 +165,9 @@ def _explicit_output(call: Call, key: Tensor, value: Tensor) -> Tensor:
 def _layer(call: Call, row: int, shared: dict[int, Any]) -> QueryKeyLayer:
     visible, added = (None, None) if call.mask is None else _once(shared, call.mask, row, _split_mask)
     bias = None if call.bias is None else _once(shared, call.bias, row, _split_bias)
+    if bias is not None:
+        # A bias may be the same for all queries.
+        bias = np.broadcast_to(bias, (bias.shape[0], call.query.shape[2], call.key.shape[2]))
     return QueryKeyLayer(
         query=_array(call.query[row]),
         key=_array(call.key[row]),
@@ -195,6 +198,7 @@ def _split_mask(mask: Float[Tensor, "head query key"] | Bool[Tensor, "head query
 
 
 def _split_bias(bias: Float[Tensor, "head query key"]) -> np.ndarray | None:
+    """A bias; none if it is all zeros, as T5's is where it has no positions to tell apart."""
     return _array(bias) if bias.any() else None
 
 
