@@ -9,7 +9,7 @@ NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for name in $(CANDIDATES); do \
 	$$name -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$name; break; }; done)
-# Spare cores run tests; a browser and its server already fill two.
+# One thread each: two workers that both want every core were measured to be a quarter slower.
 WORKERS ?= 2
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -25,7 +25,7 @@ run: $(VENV)/.installed ## install what is missing, serve the app at http://loca
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
 test: lint types chromium ## every check: ruff, pyright, pytest with a real browser
-	$(BIN)/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table
 	@for script in benchmarks/bench_*.py; do \
