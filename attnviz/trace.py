@@ -169,6 +169,7 @@ class AttentionTrace:
 
     output  the translation, the answer, the kept text; empty for a plain encoder
     cut     the character at which `prompt.text` was cut because the model reads no more; None: it was read whole
+    cut_pair  the same for `prompt.pair`
 
     Raises:
         TraceError: there is no map, or two of one kind.
@@ -179,6 +180,7 @@ class AttentionTrace:
     maps: tuple[AttentionMap, ...]
     output: str = ""
     cut: int | None = None
+    cut_pair: int | None = None
 
     def __post_init__(self) -> None:
         kinds = [attention.kind for attention in self.maps]

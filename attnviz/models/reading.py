@@ -27,6 +27,8 @@ _OUTPUTS: dict[str, Kind] = {
     "decoder_attentions": "decoder",
     "cross_attentions": "cross",
 }
+# How a model says that token ids are not enough for it: one of text and images, for example.
+MODEL_FAILURES = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +118,10 @@ def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
 
 
 def _attempt(reader: Reader, inputs: Mapping[str, Tensor]) -> tuple[Tensor | None, Stacks]:
+    """What a reader reads; nothing where the model cannot be read in this way."""
     try:
         return reader.read(inputs)
-    except (UnsupportedModelError, TraceError):
+    except (UnsupportedModelError, TraceError, *MODEL_FAILURES):
         return None, {}
 
 

@@ -16,6 +16,7 @@ from attnviz.models import catalog, checkpoint, download, hub
 from attnviz.trace import Prompt
 from tests import tiny
 
+CLIP = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
 FAMILY = {family.name: family for family in tiny.FAMILIES}
 
 
@@ -158,9 +159,10 @@ def test_a_model_that_reads_no_text(folder: Path) -> None:
     "model",
     [
         lambda: hf.MambaModel(hf.MambaConfig(vocab_size=97, hidden_size=12, state_size=5, num_hidden_layers=2)),
+        lambda: hf.CLIPModel(hf.CLIPConfig(text_config=CLIP, vision_config=CLIP | {"image_size": 8, "patch_size": 4})),
         lambda: hf.RwkvModel(hf.RwkvConfig(vocab_size=97, hidden_size=12, attention_hidden_size=12, num_hidden_layers=2)),
     ],
-    ids=["mamba", "rwkv"],
+    ids=["mamba", "clip", "rwkv"],
 )
 def test_a_model_without_attention_weights(folder: Path, model: Any) -> None:
     model().save_pretrained(folder)
@@ -304,6 +306,9 @@ def test_a_pair_is_read_by_models_that_read_pairs(folder: Path, tmp_path: Path) 
     pair = Prompt("the cat sat", pair="the dog ran too")
     tokens = hub.load(str(folder)).trace(pair).encoder.queries
     assert [token.segment for token in tokens if not token.special] == [0, 0, 0, 1, 1, 1, 1]
+    long = hub.load(str(folder)).trace(Prompt("the cat " * 60, pair="the dog " * 60))
+    firsts, seconds = ([token for token in long.encoder.queries if token.segment == segment] for segment in (0, 1))
+    assert (long.cut, long.cut_pair) == (max(token.end for token in firsts), max(token.end for token in seconds))
     FAMILY["gpt2"].save(tmp_path / "gpt2")
     decoder = hub.load(str(tmp_path / "gpt2"))
     assert decoder.card.reads == ()

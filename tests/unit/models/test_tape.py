@@ -90,7 +90,8 @@ def test_a_fully_masked_row_is_all_zeros() -> None:
     mask = torch.ones(BATCH, 1, QUERIES, KEYS, dtype=torch.bool)
     mask[1, :, 2] = False
     check(tensors(), mask, np.where(mask.numpy(), 0, -np.inf))
-    check(tensors(), mask, np.where(mask.numpy(), 0, -np.inf), softcap=None, position_bias=torch.zeros(1, 1, 1, KEYS))
+    check(tensors(), mask, np.where(mask.numpy(), 0, -np.inf), position_bias=torch.zeros(1, 1, 1, KEYS))
+    check(tensors(), mask, np.where(mask.numpy(), 0, -np.inf), softcap=0.9)
 
 
 @pytest.mark.parametrize("fill", [float("-inf"), torch.finfo(torch.float32).min])
