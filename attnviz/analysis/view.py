@@ -113,7 +113,7 @@ class _Axis:
     """The tokens of one axis after merging and hiding, and for each where its parts stand in the map."""
 
     tokens: tuple[Token, ...]
-    parts: tuple[Int[np.ndarray, " part"], ...]
+    parts: tuple[Int[np.ndarray, "_"], ...]
 
     @staticmethod
     def of(tokens: tuple[Token, ...], view: View, axis: Literal["queries", "keys"]) -> "_Axis":
