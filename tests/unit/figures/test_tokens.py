@@ -1,0 +1,91 @@
+"""The token strip, read as a browser reads it."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.view import View, head_matrix
+from attnviz.figures.theme import DARK, LIGHT, ink_on
+from attnviz.figures.tokens import token_strip
+from attnviz.trace import Token
+from tests.factories import dot_product_map, make_map, numbered, pair, sentence, special, typed
+
+
+class Strip(HTMLParser):
+    """The spans of a strip, with their attributes and their text."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.spans: list[dict[str, str]] = []
+        self.feed(document)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        if tag == "span":
+            self.spans.append({**dict(attrs), "text": ""})
+
+    def handle_data(self, data):
+        if self.spans and self.names[-1] == "span":
+            self.spans[-1]["text"] += data
+
+
+def strip_of(attention, query, theme=LIGHT, **view):
+    return Strip(token_strip(head_matrix(attention, layer=0, head=1, view=View(**view)), query=query, theme=theme))
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("query", [0, 3, 4])
+def test_each_token_has_the_colour_of_its_weight(theme, query):
+    attention = make_map(numbered(5), numbered(7))
+    spans = strip_of(attention, query, theme).spans
+    weights = attention.weights(0, 1)[query]
+    assert [span["text"] for span in spans] == [f"t{index}" for index in range(7)]
+    for span, weight in zip(spans, weights, strict=True):
+        assert span["style"] == f"background:{theme.colour(float(weight))};color:{theme.ink(float(weight))}"
+        assert span["title"] == f"{weight:.4f}"
+    assert len({span["style"] for span in spans}) > 3
+
+
+def test_tokens_stand_as_typed_and_open_no_element():
+    texts = ["<script>alert(1)</script>", "a&b", '"', "'><img src=x>", "</span>", "مرحبا", "🙂", "中文", "the", "the", "&lt;"]
+    strip = strip_of(make_map([Token(text, 0, 1) for text in texts]), 0)
+    assert [span["text"] for span in strip.spans] == texts
+    assert strip.names == ["style", "div", *["span"] * len(texts)]
+    assert all(span["dir"] == "auto" for span in strip.spans)
+
+
+def test_a_line_break_is_seen_and_breaks_nothing():
+    assert [span["text"] for span in strip_of(make_map([Token("\n", 0, 1), Token("a", 1, 2)]), 0).spans] == ["↵", "a"]
+
+
+OUTLINED = {
+    "a token": (make_map(numbered(5)), {}, [3]),
+    "of repeated words": (make_map(typed("the cat the cat the")), {}, [3]),
+    "without special tokens": (make_map(sentence("a b c d")), {"hide_special": True}, [3]),
+    "beside a sink": (dot_product_map(numbered(5), sink=np.ones(6)), {}, [3]),
+    "of another text": (make_map(numbered(5), numbered(7)), {}, []),
+    "of the same words in another text": (make_map(numbered(5), numbered(5)), {}, []),
+    "of another sentence": (make_map(pair("a b c", "d")), {"between": "first-second"}, []),
+}
+
+
+@pytest.mark.parametrize(("attention", "view", "outlined"), OUTLINED.values(), ids=OUTLINED)
+def test_the_query_is_outlined(attention, view, outlined):
+    spans = strip_of(attention, 3, **view).spans
+    assert [index for index, span in enumerate(spans) if "query" in span["class"].split()] == outlined
+
+
+def test_special_tokens_are_smaller():
+    spans = strip_of(make_map(sentence("a b")), 1).spans
+    assert [span["class"] for span in spans] == ["special", "query", "", "special"]
+    assert strip_of(make_map([special("<s>"), *typed("a")]), 0).spans[0]["class"] == "query special"
+
+
+def test_a_masked_token_is_not_one_of_weight_zero():
+    spans = strip_of(make_map(numbered(5), causal=True), 2).spans
+    for span in spans[3:]:
+        assert span["title"] == "masked"
+        assert span["style"] == f"background:{LIGHT.masked};color:{ink_on(LIGHT.masked)}"
+    assert all(LIGHT.masked not in span["style"] for span in spans[:3])
