@@ -10,7 +10,7 @@ from attnviz.trace import AttentionMap
 from attnviz.ui.controls import Choice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
-from attnviz.ui.layout import fact, header, hero, story
+from attnviz.ui.layout import answer, fact, header, hero, size, story
 from attnviz.ui.models import trace
 from attnviz.ui.pictures import selected_cell, show_bertviz, show_grid, show_heatmap, show_tokens
 from attnviz.ui.prompt import prompt_box
@@ -18,7 +18,7 @@ from attnviz.ui.prompt import prompt_box
 VIEWS = ["Grid + matrix", "Matrix", "All heads", "BertViz"]
 
 
-def show(attention: AttentionMap, choice: Choice, example: Example | None, fact_line: str) -> None:
+def show(attention: AttentionMap, choice: Choice, example: Example | None) -> None:
     """The picture in its frame, and under it the sentences that its numbers make."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or telling_cell(matrix)
@@ -30,7 +30,7 @@ def show(attention: AttentionMap, choice: Choice, example: Example | None, fact_
                 "View", VIEWS, default=VIEWS[0], key="view", required=True, bind="query-params", label_visibility="collapsed"
             )
             st.space("stretch")
-            fact(fact_line)
+            fact(size(attention))
         grid, matrix_place = st.columns([5, 4], gap="medium") if view == VIEWS[0] else (st.container(), st.container())
         if view in (VIEWS[0], "All heads"):
             with grid:
@@ -62,9 +62,9 @@ if traced:
     first = example or examples("encode")[0]
     choice = head_controls(attention, layer=first.layer, head=first.head, paired=traced.trace.prompt.pair is not None)
     machine(traced)
-    n_heads = attention.n_layers * attention.n_heads
+    answer(traced.trace.output)
     try:
-        show(attention, choice, example, f"{len(attention.keys)} tokens · {n_heads} heads")
+        show(attention, choice, example)
     except TraceError as error:
         st.info(str(error), icon=":material/visibility_off:")
     belief()

@@ -130,5 +130,12 @@ def machine(traced: Traced) -> None:
     """Where the model ran, how long it took, and what it is."""
     card = traced.card
     device = "CPU" if card.device == "cpu" else card.device.upper()
-    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms")
-    st.sidebar.caption(f"{card.n_layers} layers × {card.n_heads} heads · {card.parameters / 1e6:,.0f} M parameters")
+    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{_parameters(card.parameters)} parameters")
+
+
+def _parameters(count: int) -> str:
+    """23 million as "23 M"."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return str(count)

@@ -10,6 +10,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz.analysis.sentences import Sentence
 from attnviz.figures.theme import DARK, LIGHT, Theme
+from attnviz.trace import AttentionMap
 from attnviz.ui.state import arrive
 
 _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
@@ -63,3 +64,16 @@ def story(*sentences: Sentence) -> None:
 def fact(text: str) -> None:
     """A small line of figures, such as the number of tokens."""
     st.html(f'<p class="fact">{html.escape(text)}</p>')
+
+
+def size(attention: AttentionMap) -> str:
+    """How much a map shows, in words."""
+    queries, keys = len(attention.queries), len(attention.keys)
+    tokens = f"{keys} tokens" if queries == keys else f"{queries} × {keys} tokens"
+    return f"{tokens} · {attention.n_layers * attention.n_heads} heads"
+
+
+def answer(text: str) -> None:
+    """What the model wrote, in large type."""
+    if text:
+        st.html(f'<p class="answer" dir="auto">{html.escape(text)}</p>')

@@ -50,7 +50,7 @@ def drawn_weights(page: Page) -> list[list[float | None]]:
     return page.evaluate(
         """() => {
           const data = document.querySelector(".js-plotly-plot")._fullData.filter((trace) => trace.type === "heatmap").at(-1);
-          return Array.from(data.z, (row) => Array.from(row));
+          return Array.from(data.z, (row) => Array.from(row, (cell) => (Number.isFinite(cell) ? cell : null)));
         }"""
     )
 

@@ -1,0 +1,94 @@
+"""Other models on the Encode page: every kind, from folders that the tests make, and everything that is no model."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+from safetensors.torch import save_file
+
+import attnviz
+from attnviz.trace import Prompt
+from tests.browser.test_encode import choose, drawn_weights, open_page, run, settle
+from tests.tiny import FAMILIES
+
+TEXT = "the cat sat on the mat because it was tired ."
+TARGET = "the dog ran to the street ."
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    made = {}
+    for family in FAMILIES:
+        if family.name in ("mistral", "bart", "deberta-v2"):
+            made[family.name] = tmp_path_factory.mktemp(family.name)
+            family.save(made[family.name])
+    return made
+
+
+def test_a_decoders_masked_cells_are_not_zeros(page: Page, app_url: str, folders: dict[str, Path]) -> None:
+    open_page(page, app_url, model=str(folders["mistral"]), text=TEXT, view="Matrix")
+    attention = attnviz.load(str(folders["mistral"])).trace(TEXT).decoder
+    shown = drawn_weights(page)
+    for query, row in enumerate(attention.weights(1, 1)):
+        visible = attention.visible(1)[query]
+        assert [cell is not None for cell in shown[query]] == visible.tolist()
+        assert [cell for cell in shown[query] if cell is not None] == pytest.approx(row[visible].tolist(), abs=1e-6)
+
+
+def test_an_encoder_decoder_shows_all_three_maps_of_a_given_target(page: Page, app_url: str, folders: dict[str, Path]) -> None:
+    trace = attnviz.load(str(folders["bart"])).trace(Prompt(TEXT, target=TARGET))
+    open_page(page, app_url, model=str(folders["bart"]), text=TEXT, target=TARGET, view="Matrix", layer=0, head=1)
+    for kind in ("cross", "decoder", "encoder"):
+        choose(page, kind)
+        wanted = trace.map(kind).weights(0, 1)
+        shown = drawn_weights(page)
+        assert (len(shown), len(shown[0])) == wanted.shape
+        assert shown[-1] == pytest.approx(wanted[-1].tolist(), abs=1e-6)
+
+
+def test_a_model_that_keeps_its_queries_to_itself_still_shows_its_weights(
+    page: Page, app_url: str, folders: dict[str, Path]
+) -> None:
+    open_page(page, app_url, model=str(folders["deberta-v2"]), text=TEXT, view="Matrix", layer=0, head=0)
+    wanted = attnviz.load(str(folders["deberta-v2"])).trace(TEXT).encoder.weights(0, 0)
+    assert drawn_weights(page)[3] == pytest.approx(wanted[3].tolist(), abs=1e-6)
+
+
+def _truncated(folder: Path) -> None:
+    family = next(family for family in FAMILIES if family.name == "bert")
+    family.save(folder)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+
+
+def _plain_mlp(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "mlp", "hidden_size": 8}))
+    save_file({"layer.weight": torch.zeros(8, 8)}, folder / "model.safetensors")
+
+
+def _rwkv(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "rwkv", "hidden_size": 8, "num_hidden_layers": 1}))
+
+
+@pytest.mark.parametrize("spoil", [_truncated, _plain_mlp, _rwkv, lambda folder: None], ids=["cut", "mlp", "rwkv", "empty"])
+def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(page: Page, app_url: str, tmp_path: Path, spoil) -> None:
+    spoil(tmp_path)
+    open_page(page, app_url, model=str(tmp_path), text=TEXT)
+    told = page.get_by_test_id("stAlert")
+    expect(told).to_have_count(1)
+    expect(told).to_contain_text(tmp_path.name)
+    assert page.locator("textarea").first.input_value() == TEXT
+    page.get_by_role("combobox", name="Model").click()
+    page.get_by_role("option", name="minilm", exact=True).click()
+    page.wait_for_timeout(500)
+    settle(page)
+    run(page, "It works again.")
+    expect(told).to_have_count(0)
+    expect(page.locator(".attnviz-tokens")).to_contain_text("works")
+
+
+def test_a_misspelt_model_gets_the_nearest_names(page: Page, app_url: str) -> None:
+    open_page(page, app_url, model="minilmm")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("Did you mean minilm?")
