@@ -5,6 +5,7 @@ layer, head, row, column. A pixel is an index into the header's 256 colours; the
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,25 +23,19 @@ CELL_PIXELS = 64
 MASKED = 255
 
 
-def grid_bytes(
-    attention: AttentionMap,
-    *,
-    view: View | None = None,
-    theme: Theme = LIGHT,
-    full_scale: bool = True,
-    selected: tuple[int, int | None] = (0, 0),
-) -> bytes:
-    """All heads of a map, one small picture each; `selected` is the (layer, head) to outline, head None for the whole layer.
+@dataclass(frozen=True, eq=False)
+class Painted:
+    """The pictures of all heads, and what hovering says of each: the part of the bytes that takes time to make."""
+
+    pixels: UInt8[np.ndarray, "layer head row column"]
+    notes: list[dict[str, object]]
+
+
+def paint(attention: AttentionMap, *, view: View | None = None, full_scale: bool = True) -> Painted:
+    """A small picture of every head.
 
     Raises:
         TraceError: the view leaves no token.
-
-    >>> from attnviz.trace import DenseWeights, Token
-    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
-    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[0, 1], [0.5, 0.5]]]),)))
-    >>> data = grid_bytes(attention)
-    >>> list(data[4 + int.from_bytes(data[:4], "little") :])
-    [0, 254, 127, 127]
     """
     lens = Lens(attention, view or View())
     pictures, notes = [], []
@@ -51,20 +46,35 @@ def grid_bytes(
             highest = 1.0 if full_scale else max(float(matrix.weights.max()), 1e-9)
             pictures.append(pixels(matrix, highest))
             notes.append(_note(matrix))
+    stacked = np.stack(pictures).reshape(attention.n_layers, attention.n_heads, *pictures[0].shape)
+    return Painted(stacked, notes)
+
+
+def grid_bytes(painted: Painted, *, theme: Theme = LIGHT, selected: tuple[int, int | None] = (0, 0)) -> bytes:
+    """The bytes for `grid.js`; `selected` is the (layer, head) to outline, head None for the whole layer.
+
+    >>> from attnviz.trace import DenseWeights, Token
+    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[0, 1], [0.5, 0.5]]]),)))
+    >>> data = grid_bytes(paint(attention))
+    >>> list(data[4 + int.from_bytes(data[:4], "little") :])
+    [0, 254, 127, 127]
+    """
+    layers, heads, rows, columns = painted.pixels.shape
     header = {
-        "layers": attention.n_layers,
-        "heads": attention.n_heads,
-        "rows": pictures[0].shape[0],
-        "columns": pictures[0].shape[1],
+        "layers": layers,
+        "heads": heads,
+        "rows": rows,
+        "columns": columns,
         "selected": selected,
-        "notes": notes,
+        "notes": painted.notes,
         "colours": _colours(theme).reshape(-1).tolist(),
         "accent": theme.accent,
         "text": theme.text,
         "faint": theme.faint,
     }
     encoded = json.dumps(header, ensure_ascii=False).encode()
-    return len(encoded).to_bytes(4, "little") + encoded + np.stack(pictures).tobytes()
+    return len(encoded).to_bytes(4, "little") + encoded + painted.pixels.tobytes()
 
 
 def pixels(matrix: HeadMatrix, highest: float) -> UInt8[np.ndarray, "row column"]:

@@ -1,11 +1,12 @@
 """Figures mounted on the page, and what a click in them does to its state."""
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.view import HeadMatrix, View
 from attnviz.figures import bertviz, grid
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.tokens import token_strip
@@ -20,6 +21,7 @@ _GRID = component(
     css=grid.STYLE,
     js=grid.SCRIPT,
 )
+_PAINTED: WeakKeyDictionary[AttentionMap, dict[tuple[View, bool], grid.Painted]] = WeakKeyDictionary()
 _PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
 
@@ -36,14 +38,18 @@ def show_grid(attention: AttentionMap, choice: Choice, on_pick: Callable[[int, i
         if (cell := st.session_state.grid.picked) is not None:
             on_pick(int(cell[0]), int(cell[1]))
 
-    data = grid.grid_bytes(
-        attention,
-        view=choice.view,
-        theme=theme(),
-        full_scale=choice.full_scale,
-        selected=(choice.layer, choice.head),
-    )
+    painted = _painted(attention, choice)
+    data = grid.grid_bytes(painted, theme=theme(), selected=(choice.layer, choice.head))
     _GRID(key="grid", data=data, on_picked_change=picked)
+
+
+def _painted(attention: AttentionMap, choice: Choice) -> grid.Painted:
+    """The pictures of a map are made once for each way to see them, and kept as long as the map is."""
+    ways = _PAINTED.setdefault(attention, {})
+    way = (choice.view, choice.full_scale)
+    if way not in ways:
+        ways[way] = grid.paint(attention, view=choice.view, full_scale=choice.full_scale)
+    return ways[way]
 
 
 def show_heatmap(matrix: HeadMatrix, choice: Choice, cell: tuple[int, int], *, alt: str, height: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from attnviz.analysis.heads import mean_entropy, strongest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.errors import TraceError
-from attnviz.figures.grid import CELL_PIXELS, MASKED, SCRIPT, STYLE, grid_bytes, pixels
+from attnviz.figures.grid import CELL_PIXELS, MASKED, SCRIPT, STYLE, grid_bytes, paint, pixels
 from attnviz.figures.theme import DARK, LIGHT, rgb
 from tests.factories import dot_product_map, given_map, make_map, numbered, sentence, special
 
@@ -25,7 +25,7 @@ def read(data: bytes) -> tuple[dict, np.ndarray]:
 @pytest.mark.parametrize(("n_queries", "n_keys"), [(7, 7), (5, 11), (13, 3)])
 def test_every_pixel_is_a_weight(n_queries, n_keys):
     attention = make_map(numbered(n_queries), numbered(n_keys), layers=2, heads=3)
-    _, painted = read(grid_bytes(attention))
+    _, painted = read(grid_bytes(paint(attention)))
     assert painted.shape == (2, 3, n_queries, n_keys)
     for layer in range(2):
         for head in range(3):
@@ -38,7 +38,7 @@ def test_every_pixel_is_a_weight(n_queries, n_keys):
 @pytest.mark.parametrize("view", [View(words=True), View(hide_special=True), View(True, True, True)], ids=str)
 def test_the_grid_shows_the_view(view):
     attention = make_map(sentence("un|do it"))
-    _, painted = read(grid_bytes(attention, view=view))
+    _, painted = read(grid_bytes(paint(attention, view=view)))
     for layer in range(2):
         for head in range(3):
             weights = head_matrix(attention, layer=layer, head=head, view=view).weights
@@ -46,9 +46,9 @@ def test_the_grid_shows_the_view(view):
 
 
 def test_masked_pixels_have_a_value_of_their_own():
-    _, painted = read(grid_bytes(make_map(numbered(5), causal=True)))
+    _, painted = read(grid_bytes(paint(make_map(numbered(5), causal=True))))
     np.testing.assert_array_equal(painted == MASKED, np.broadcast_to(~np.tri(5, dtype=bool), painted.shape))
-    _, clear = read(grid_bytes(given_map(np.eye(3), numbered(3))))
+    _, clear = read(grid_bytes(paint(given_map(np.eye(3), numbered(3)))))
     np.testing.assert_array_equal(clear[0, 0], 254 * np.eye(3))
 
 
@@ -56,7 +56,7 @@ def test_layers_with_masks_of_their_own_keep_them():
     attention = dot_product_map(numbered(5))
     windowed = dot_product_map(numbered(5), visible=np.eye(5, dtype=bool))
     mixed = type(attention.store)((attention.store.layers[0], windowed.store.layers[1]))
-    _, painted = read(grid_bytes(type(attention)("decoder", attention.queries, attention.keys, mixed)))
+    _, painted = read(grid_bytes(paint(type(attention)("decoder", attention.queries, attention.keys, mixed))))
     assert not (painted[0] == MASKED).any()
     np.testing.assert_array_equal(painted[1] == MASKED, np.broadcast_to(~np.eye(5, dtype=bool), (6, 5, 5)))
 
@@ -67,7 +67,7 @@ def test_one_bright_cell_survives_any_length(count, where):
     cell = round(where * (count - 1))
     weights = np.zeros((count, count))
     weights[cell, count - 1 - cell] = 1
-    (picture,) = read(grid_bytes(given_map(weights, numbered(count))))[1][0]
+    (picture,) = read(grid_bytes(paint(given_map(weights, numbered(count)))))[1][0]
     assert picture.shape == (CELL_PIXELS, CELL_PIXELS)
     assert (picture == 254).sum() == 1
     row, column = np.argwhere(picture == 254)[0]
@@ -78,7 +78,7 @@ def test_one_bright_cell_survives_any_length(count, where):
 
 def test_a_pixel_is_masked_only_where_all_its_cells_are():
     count = 300
-    _, painted = read(grid_bytes(make_map(numbered(count), layers=1, heads=1, causal=True)))
+    _, painted = read(grid_bytes(paint(make_map(numbered(count), layers=1, heads=1, causal=True))))
     starts = [int(index * count / CELL_PIXELS) for index in range(CELL_PIXELS)]
     ends = [*starts[1:], count]
     for row in range(CELL_PIXELS):
@@ -88,7 +88,7 @@ def test_a_pixel_is_masked_only_where_all_its_cells_are():
 
 def test_every_pooled_pixel_is_the_largest_of_its_cells():
     attention = make_map(numbered(67), numbered(131), layers=1, heads=1)
-    weights, (picture,) = attention.weights(0, 0), read(grid_bytes(attention))[1][0]
+    weights, (picture,) = attention.weights(0, 0), read(grid_bytes(paint(attention)))[1][0]
     rows = [int(index * 67 / 64) for index in range(64)] + [67]
     columns = [int(index * 131 / 64) for index in range(64)] + [131]
     for row in range(64):
@@ -99,7 +99,7 @@ def test_every_pooled_pixel_is_the_largest_of_its_cells():
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 def test_the_header_has_the_colours(theme):
-    header, _ = read(grid_bytes(make_map(numbered(3)), theme=theme))
+    header, _ = read(grid_bytes(paint(make_map(numbered(3))), theme=theme))
     colours = np.array(header["colours"]).reshape(256, 3)
     assert colours[MASKED].tolist() == list(rgb(theme.masked))
     for index in range(MASKED):
@@ -110,7 +110,7 @@ def test_the_header_has_the_colours(theme):
 
 def test_every_head_has_its_scale_where_the_picture_sets_it():
     attention = make_map(numbered(11))
-    full, own = (read(grid_bytes(attention, full_scale=full))[1] for full in (True, False))
+    full, own = (read(grid_bytes(paint(attention, full_scale=full)))[1] for full in (True, False))
     assert full.max() < 254
     assert own.max(axis=(2, 3)).tolist() == [[254] * 3] * 2
     weights = attention.weights(1, 2)
@@ -120,13 +120,15 @@ def test_every_head_has_its_scale_where_the_picture_sets_it():
 def test_an_empty_picture_is_no_division_by_zero():
     matrix = head_matrix(given_map(np.eye(3)[[0] * 3], sentence("a")), layer=0, head=0, view=View(hide_special=True))
     assert pixels(matrix, 1e-9).tolist() == [[0]]
-    _, painted = read(grid_bytes(given_map(np.eye(3)[[0] * 3], sentence("a")), view=View(hide_special=True), full_scale=False))
+    _, painted = read(
+        grid_bytes(paint(given_map(np.eye(3)[[0] * 3], sentence("a")), view=View(hide_special=True), full_scale=False))
+    )
     assert not painted.any()
 
 
 def test_the_notes_are_the_heads_numbers():
     attention = make_map(sentence("the <s> the 中文 مرحبا"))
-    header, _ = read(grid_bytes(attention))
+    header, _ = read(grid_bytes(paint(attention)))
     assert len(header["notes"]) == 6
     for layer in range(2):
         for head in range(3):
@@ -143,22 +145,22 @@ def test_the_notes_are_the_heads_numbers():
 
 
 def test_a_head_with_no_link_between_words_names_none():
-    header, _ = read(grid_bytes(make_map((special("[CLS]"), special("[SEP]")), layers=1, heads=1)))
+    header, _ = read(grid_bytes(paint(make_map((special("[CLS]"), special("[SEP]")), layers=1, heads=1))))
     assert (header["notes"][0]["query"], header["notes"][0]["key"], header["notes"][0]["weight"]) == ("", "", 0)
 
 
 @pytest.mark.parametrize("selected", [(1, 2), (0, None)])
 def test_the_selected_head_is_told(selected):
-    assert read(grid_bytes(make_map(numbered(3)), selected=selected))[0]["selected"] == list(selected)
+    assert read(grid_bytes(paint(make_map(numbered(3))), selected=selected))[0]["selected"] == list(selected)
 
 
 def test_a_view_that_leaves_nothing_says_so():
     with pytest.raises(TraceError, match="Nothing is left"):
-        grid_bytes(make_map(numbered(3)), view=View(between="second-second"))
+        grid_bytes(paint(make_map(numbered(3)), view=View(between="second-second")))
 
 
 def test_the_script_reads_what_the_header_has():
-    header, _ = read(grid_bytes(make_map(numbered(3))))
+    header, _ = read(grid_bytes(paint(make_map(numbered(3)))))
     read_by_script = set(re.findall(r"\bgrid\.(\w+)", re.sub(r"//.*", "", SCRIPT))) - {"pixels"}
     assert read_by_script == set(header)
     assert set(re.search(r"const \{ ([\w, ]+) \} = grid\.notes", SCRIPT)[1].split(", ")) == set(header["notes"][0])
