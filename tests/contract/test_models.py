@@ -35,6 +35,8 @@ by_device = pytest.mark.parametrize("device", DEVICES)
 @pytest.fixture(autouse=True)
 def _exact(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
+    # A random model that writes never comes to an end by itself.
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "29")
     if "device" in request.fixturenames:
         monkeypatch.setenv("ATTNVIZ_DEVICE", request.getfixturevalue("device"))
 

@@ -321,7 +321,8 @@ def test_a_decoder_that_finds_nothing_to_read_says_so(tmp_path: Path) -> None:
         hub.load(str(tmp_path)).trace("\u200b")
 
 
-def test_a_written_target_reads_what_greedy_decoding_writes(tmp_path: Path) -> None:
+def test_a_written_target_reads_what_greedy_decoding_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
     model = FAMILY["bart"].save(tmp_path)
     traced = hub.load(str(tmp_path))
     ids = traced.tokenizer("the cat sat", return_tensors="pt")["input_ids"]

@@ -87,6 +87,7 @@ def test_the_space_before_a_word_is_not_part_of_its_label(byte_level: Any) -> No
     tokens = encode(byte_level, ["the cat"]).tokens
     assert [(token.text, token.start, token.end) for token in tokens] == [("the", 0, 3), ("cat", 4, 7)]
     assert [token.piece for token in tokens] == ["", "Ġcat"]
+    assert [token.word for token in tokens] == [0, 1]
 
 
 def test_a_token_of_space_alone_shows_its_piece(byte_level: Any) -> None:
