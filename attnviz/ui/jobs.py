@@ -15,6 +15,7 @@ _WORKERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="attnviz")
 # What is done sooner than this needs no progress bar: it would only flicker.
 PATIENCE_SECONDS = 0.4
 REDRAW_SECONDS = 0.15
+PICTURE_PIXELS = 640
 
 
 class Job(Generic[Result]):
@@ -23,26 +24,38 @@ class Job(Generic[Result]):
     def __init__(self, work: Callable[[Progress], Result]) -> None:
         self._stage = "Waiting for a free place"
         self._fraction: float | None = None
-        self._future: Future[Result] = _WORKERS.submit(work, self._report)
+        self._future: Future[Result] = _WORKERS.submit(self._run, work)
+
+    def _run(self, work: Callable[[Progress], Result]) -> Result:
+        self._report("Getting ready", None)
+        return work(self._report)
 
     def _report(self, stage: str, fraction: float | None) -> None:
         self._stage, self._fraction = stage, fraction
 
     def result(self, place: DeltaGenerator) -> Result:
-        """Waits, showing the progress in `place`.
+        """Waits, showing the progress in `place`, over a blank as large as the picture that will stand there.
 
         Raises:
             Exception: whatever the work raised.
         """
-        patience = PATIENCE_SECONDS
+        patience, bar = PATIENCE_SECONDS, None
         while True:
             try:
                 result = self._future.result(timeout=patience)
             except NotYet:
                 if self._future.done():
                     raise
-                place.progress(self._fraction or 0.0, text=f"{self._stage} …")
+                bar = bar or _waiting(place)
+                bar.progress(self._fraction or 0.0, text=f"{self._stage} …")
                 patience = REDRAW_SECONDS
             else:
                 place.empty()
                 return result
+
+
+def _waiting(place: DeltaGenerator) -> DeltaGenerator:
+    blank = place.container()
+    bar = blank.empty()
+    blank.skeleton(height=PICTURE_PIXELS)
+    return bar

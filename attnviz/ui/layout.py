@@ -25,7 +25,7 @@ def header(title: str, promise: str) -> None:
     """The page's name, and one line saying what you will see."""
     _through_router()
     arrive(title)
-    st.html(f"<style>{_STYLE}</style>")
+    st.html(f"<style>:root {{ --on-accent: {theme().background}; }}{_STYLE}</style>")
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')
 
