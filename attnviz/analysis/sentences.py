@@ -9,6 +9,7 @@ from attnviz.trace import Token
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
 
+# Of two that are alike the one that stands first is told: a first token that is special is called special.
 _PATTERNS = {
     "previous": "the token before, wherever it stands: a previous-token head",
     "following": "the token after, wherever it stands: a next-token head",
@@ -72,7 +73,7 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sente
 def describe_head(matrix: HeadMatrix) -> Sentence:
     """Where most of a head's attention goes, or how far it is spread."""
     summary = summarize(matrix)
-    share, pattern = _largest_share(matrix, summary)
+    share, pattern = _largest_share(summary)
     if share >= MOSTLY:
         return (Part(f"{_percent(share)} of its attention goes to {pattern}."),)
     tokens = 2**summary.entropy
@@ -87,11 +88,8 @@ def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:
     return f"What is hidden holds {_percent(matrix.hidden)} of the attention; {told}."
 
 
-def _largest_share(matrix: HeadMatrix, summary: HeadSummary) -> tuple[float, str]:
+def _largest_share(summary: HeadSummary) -> tuple[float, str]:
     shares = {name: getattr(summary, name) for name in _PATTERNS}
-    if matrix.keys[0].special:
-        # The first token is one of the special ones: the same attention must not be told under two names.
-        del shares["first"]
     name = max(shares, key=lambda candidate: shares[candidate])
     return shares[name], _PATTERNS[name]
 

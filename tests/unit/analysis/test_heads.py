@@ -164,6 +164,11 @@ def test_a_word_may_look_at_its_repetition():
     assert found == Link(3, 1, 0.5)
 
 
+def test_words_of_the_same_number_in_two_sentences_are_two_words():
+    found = strongest(pair("a", "b"), {(3, 1): 0.5, (1, 3): 0.25})
+    assert found == Link(3, 1, 0.5)
+
+
 def test_words_of_two_texts_are_never_the_same_one():
     tokens = typed("Paris i|s")
     diagonal = np.array([[0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.125, 0.625, 0.25]])

@@ -137,7 +137,7 @@ PIECES = {
     "bytes of one character": ([("🙂", 0, 1), ("🙂", 0, 1), ("🙂", 0, 1)], "🙂", 1),
     "parts that share a character": ([("a🙂", 0, 2), ("🙂b", 1, 3), ("c", 3, 4)], "a🙂bc", 4),
     "parts side by side": ([("un", 7, 9), ("do", 9, 11)], "undo", 11),
-    "one within another": ([("ab", 0, 2), ("a", 0, 1), ("c", 2, 3)], "abc", 3),
+    "one within another": ([("abc", 0, 3), ("a", 0, 1), ("bcd", 1, 4)], "abcd", 4),
 }
 
 
