@@ -54,12 +54,13 @@ def belief() -> None:
 def notices(traced: Traced) -> None:
     """What happened to the text before the model read it."""
     trace, card = traced.trace, traced.card
-    if trace.cut is not None:
-        st.warning(
-            f"{card.name} reads {card.max_tokens:,} tokens at most: the text was cut after character {trace.cut:,} "
-            f"of {len(trace.prompt.text):,}.",
-            icon=":material/content_cut:",
-        )
+    for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
+        if text is not None and cut is not None:
+            st.warning(
+                f"{card.name} reads {card.max_tokens:,} tokens at most: the {which} was cut after character {cut:,} "
+                f"of {len(text):,}.",
+                icon=":material/content_cut:",
+            )
     if trace.prompt.pair and "pair" not in card.reads:
         st.info(f"{card.name} reads one text at a time: the second sentence was not used.", icon=":material/info:")
     if unknown := _unknown(trace):

@@ -1,0 +1,121 @@
+"""The Encode page's script without a browser: what it asks of models, and what it says when they fail."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from attnviz.errors import ModelError
+from attnviz.models import catalog
+from attnviz.ui import settings
+from attnviz.ui.jobs import Job
+
+PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
+
+
+@pytest.fixture
+def app() -> Iterator[AppTest]:
+    st.cache_resource.clear()
+    yield AppTest.from_file(str(PAGE), default_timeout=60)
+    st.cache_resource.clear()
+
+
+def test_the_page_runs_and_tells_the_picture_in_words(app: AppTest) -> None:
+    app.run()
+    assert not app.exception
+    assert any("sends" in each.proto.body and "animal" in each.proto.body for each in app.get("html"))
+
+
+def test_a_model_is_loaded_once_and_traced_once_for_each_prompt(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    load = catalog.load
+
+    def counted(name: str, **options: object) -> object:
+        calls.append(name)
+        return load(name, **options)
+
+    monkeypatch.setattr(catalog, "load", counted)
+    app.run()
+    app.number_input(key="head").set_value(2).run()
+    app.text_area(key="typed").set_value("Another sentence.")
+    app.button[0].click().run()
+    assert not app.exception
+    assert app.session_state["text"] == "Another sentence."
+    assert calls == ["minilm"]
+
+
+def test_a_failure_is_told_and_not_kept(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = catalog.load
+
+    def fails(name: str, **options: object) -> object:
+        raise ModelError("The model is being moved: try again.")
+
+    monkeypatch.setattr(catalog, "load", fails)
+    app.run()
+    assert [error.value for error in app.error] == ["The model is being moved: try again."]
+    assert app.text_area(key="typed").value.startswith("The animal")
+    monkeypatch.setattr(catalog, "load", load)
+    app.run()
+    assert not app.error
+
+
+def test_running_out_of_memory_is_one_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.run()
+
+    def too_large(self: object, prompt: object) -> object:
+        raise MemoryError
+
+    monkeypatch.setattr("attnviz.models.traced.TracedModel.trace", too_large)
+    app.text_area(key="typed").set_value("A sentence that takes all there is.")
+    app.button[0].click().run()
+    assert [error.value for error in app.error] == [
+        "This needs more memory than there is: try a shorter text or a smaller model."
+    ]
+
+
+def test_an_address_with_a_head_that_does_not_exist_opens_the_last_there_is(app: AppTest) -> None:
+    app.query_params.update(layer="99", head="nonsense")
+    app.run()
+    assert not app.exception
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "address", "allowed"),
+    [(None, "localhost", True), (None, "127.0.0.1", True), (None, None, False), (None, "0.0.0.0", False),
+     ("1", None, True), ("0", "localhost", False)],
+)  # fmt: skip
+def test_folders_are_for_those_at_the_machine(
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, address: str | None, allowed: bool
+) -> None:
+    monkeypatch.delenv("ATTNVIZ_ALLOW_FOLDERS", raising=False)
+    if setting:
+        monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", setting)
+    monkeypatch.setattr(st, "get_option", lambda name: {"server.address": address}[name])
+    assert settings.folders_allowed() is allowed
+
+
+def test_a_job_shows_how_far_it_is_and_hands_its_error_on() -> None:
+    def script() -> None:
+        import time
+
+        import streamlit as st
+
+        from attnviz.ui.jobs import Job
+
+        def work(progress):
+            progress("Downloading", 0.5)
+            time.sleep(1.2)
+            raise ValueError("spoilt")
+
+        try:
+            Job(work).result(st.empty())
+        except ValueError as error:
+            st.write(str(error))
+
+    app = AppTest.from_function(script, default_timeout=20).run()
+    assert not app.exception
+    assert app.markdown[0].value == "spoilt"
+    assert Job(lambda progress: 41 + 1).result(st.empty()) == 42
