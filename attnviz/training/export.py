@@ -1,0 +1,51 @@
+"""From trained weights to the folder that travels: half precision, the subwords, the recipe, and the card in words."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from attnviz.models import translators
+from attnviz.nn.translator import TranslatorConfig
+from attnviz.training.recipes import Recipe
+
+LANGUAGES = {"en": "English", "fr": "French", "de": "German"}
+LICENCE = "CC-BY-2.0"
+SOURCES = ("http://www.manythings.org/anki", "https://tatoeba.org")
+
+
+def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, Any]:
+    """config.json: what `attnviz.models.translation` builds the model from, and the recipe beside it."""
+    config = recipe.model.build(*vocabularies).config
+    source, target = (LANGUAGES[language] for language in recipe.corpus.languages)
+    return {
+        "kind": "transformer" if isinstance(config, TranslatorConfig) else "seq2seq",
+        "model": dataclasses.asdict(config),
+        "card": {
+            "name": recipe.name,
+            "task": f"translates {source} to {target}; {recipe.about}",
+            "languages": list(recipe.corpus.languages),
+            "licence": LICENCE,
+            "sources": [recipe.paper, *SOURCES],
+        },
+        "recipe": json.loads(recipe.as_json()),
+    }
+
+
+def export(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) -> None:
+    """Write a model that `attnviz.models.translation` loads, with the tokenizers of the run that trained it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = []
+    for name in (translators.SOURCE, translators.TARGET):
+        shutil.copyfile(run / name, folder / name)
+        sizes.append(len(json.loads((folder / name).read_text(encoding="utf-8"))["model"]["vocab"]))
+    config = json.dumps(configuration(recipe, (sizes[0], sizes[1])), indent=2, ensure_ascii=False)
+    (folder / translators.CONFIG).write_text(config + "\n", encoding="utf-8")
+    # Half precision halves the file; trained weights are far from its limits, and what is measured is what was saved.
+    halves = {name: value.detach().cpu().to(torch.float16).contiguous() for name, value in weights.items()}
+    save_file(halves, str(folder / translators.WEIGHTS))

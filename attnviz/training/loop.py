@@ -1,0 +1,250 @@
+"""One loop for every recipe: it can be killed at any moment, and goes on as if it had not been."""
+
+import dataclasses
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.training.data import Batch, DataError, EncodedPair, all_batches, epoch_batches
+from attnviz.training.recipes import Recipe, Schedule
+
+CHECKPOINT = "checkpoint.pt"
+# Steps between two reports, and between two checkpoints.
+EVERY = 200
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a run stands: the mean training loss since the last report, or the development loss at the end of an epoch."""
+
+    epoch: int
+    step: int
+    n_steps: int
+    loss: float
+    seconds: float
+    left: float
+    development: float | None = None
+
+    def __str__(self) -> str:
+        kind = "dev" if self.development is not None else "train"
+        value = self.loss if self.development is None else self.development
+        done = self.step / self.n_steps
+        return (
+            f"epoch {self.epoch}  step {self.step}/{self.n_steps} ({done:.0%})  {kind} loss {value:.4f}  "
+            f"{self.seconds / 60:.1f} min, {self.left / 60:.1f} left"
+        )
+
+
+@dataclass
+class Progress:
+    """How far a run has come: all of it goes into a checkpoint, beside weights and optimizer."""
+
+    epoch: int = 0
+    step_in_epoch: int = 0
+    step: int = 0
+    seconds: float = 0.0
+    best: float = math.inf
+    best_epoch: int = 0
+
+
+def learning_rate(schedule: Schedule, step: int, n_steps: int) -> float:
+    """Linear warmup, plateau, linear decay to 0 at the last step; `step` counts from 0.
+
+    >>> schedule = Schedule(learning_rate=1.0, warmup=4, decay=0.5)
+    >>> [learning_rate(schedule, step, 8) for step in (0, 3, 4, 7)]
+    [0.25, 1.0, 1.0, 0.25]
+    """
+    begin = n_steps * (1 - schedule.decay)
+    falling = (n_steps - step) / (n_steps - begin) if step >= begin and n_steps > begin else 1.0
+    return schedule.learning_rate * min(1.0, (step + 1) / max(1, schedule.warmup), falling)
+
+
+def loss_of(scores: Float[Tensor, "batch query vocabulary"], batch: Batch, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
+    """Mean cross-entropy a token, padding left out."""
+    return F.cross_entropy(
+        scores.flatten(0, 1).float(), batch.labels.flatten(), ignore_index=0, label_smoothing=label_smoothing
+    )
+
+
+class Run:
+    """One training run: a model, its average, its optimizer and its place in the data.
+
+    `folder` keeps the checkpoint; None keeps nothing.
+
+    Raises:
+        DataError: the folder's checkpoint was made by another recipe.
+    """
+
+    def __init__(self, recipe: Recipe, model: nn.Module, data: Sequence[EncodedPair], folder: Path | None = None) -> None:
+        self.recipe, self.model, self.data, self.folder = recipe, model, data, folder
+        self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        # All of it follows from the seed: what is resumed must be what was interrupted.
+        self.optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.progress = Progress()
+        self.best = dict(self.average)
+        if folder is not None and (folder / CHECKPOINT).is_file():
+            self._load(folder / CHECKPOINT)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def train(self, development: Sequence[EncodedPair], report: Callable[[Report], None]) -> dict[str, Tensor]:
+        """Train to the end of the schedule, or until nothing gets better; returns the averaged weights of the best epoch."""
+        schedule = self.recipe.schedule
+        while self.progress.epoch < schedule.epochs:
+            self._epoch(report)
+            self._end_epoch(development, report)
+            if self.progress.epoch - self.progress.best_epoch >= schedule.patience:
+                break
+        return self.best
+
+    def _epoch(self, report: Callable[[Report], None]) -> None:
+        schedule, place = self.recipe.schedule, self.progress
+        batches = epoch_batches(self.data, schedule.batch, schedule.seed * 1000 + place.epoch)
+        n_steps = len(batches) * schedule.epochs
+        self.model.train()
+        losses, begun = [], time.monotonic()
+        for batch in batches[place.step_in_epoch :]:
+            losses.append(self._step(batch, learning_rate(schedule, place.step, n_steps)))
+            place.step += 1
+            place.step_in_epoch += 1
+            if place.step % EVERY == 0:
+                begun = self._clock(begun)
+                self.save()
+                report(self._report(n_steps, float(torch.stack(losses).mean())))
+                losses = []
+        self._clock(begun)
+        place.epoch, place.step_in_epoch = place.epoch + 1, 0
+
+    def _step(self, batch: Batch, rate: float) -> Float[Tensor, ""]:
+        schedule = self.recipe.schedule
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        batch = Batch(*(getattr(batch, field.name).to(self.device) for field in dataclasses.fields(batch)))
+        with precision(schedule, self.device):
+            scores = self.model(batch.source, batch.inputs, schedule.teacher_forcing)[0]
+        loss = loss_of(scores, batch, schedule.label_smoothing)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), schedule.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        # Early weights say little: the average forgets them fast at first, and slowly later.
+        weight = 1 - min(schedule.average, (1 + self.progress.step) / (10 + self.progress.step))
+        with torch.no_grad():
+            for name, value in self.model.state_dict().items():
+                self.average[name].lerp_(value, weight)
+        return loss.detach()
+
+    def _end_epoch(self, development: Sequence[EncodedPair], report: Callable[[Report], None]) -> None:
+        place = self.progress
+        with self.averaged():
+            loss = development_loss(self.model, development)
+        if loss < place.best:
+            place.best, place.best_epoch = loss, place.epoch
+            self.best = {name: value.clone() for name, value in self.average.items()}
+        per_epoch = place.step // place.epoch
+        report(dataclasses.replace(self._report(per_epoch * self.recipe.schedule.epochs, math.nan), development=loss))
+        self.save()
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """The model with its averaged weights, and then again with its own."""
+        return swapped(self.model, self.average)
+
+    def _clock(self, begun: float) -> float:
+        now = time.monotonic()
+        self.progress.seconds += now - begun
+        return now
+
+    def _report(self, n_steps: int, loss: float) -> Report:
+        place = self.progress
+        left = place.seconds / place.step * (n_steps - place.step)
+        return Report(place.epoch, place.step, n_steps, loss, place.seconds, left)
+
+    def save(self) -> None:
+        """Write the checkpoint; a kill while it is written leaves the last one whole."""
+        if self.folder is None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state: dict[str, Any] = {
+            "recipe": self.recipe.as_json(),
+            "model": self.model.state_dict(),
+            "average": self.average,
+            "best": self.best,
+            "optimizer": self.optimizer.state_dict(),
+            "progress": dataclasses.asdict(self.progress),
+            "random": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        }
+        part = self.folder / f"{CHECKPOINT}.part"
+        with part.open("wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.folder / CHECKPOINT)
+
+    def _load(self, path: Path) -> None:
+        state = torch.load(path, map_location=self.device, weights_only=True)
+        if state["recipe"] != self.recipe.as_json() and not _same_so_far(state, self.recipe):
+            raise DataError(f"{path} was made by another recipe; move it away, or train as it was begun")
+        self.model.load_state_dict(state["model"])
+        self.average, self.best = state["average"], state["best"]
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.progress = Progress(**state["progress"])
+        torch.set_rng_state(state["random"].cpu())
+        if state["cuda"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all([seed.cpu() for seed in state["cuda"]])
+
+
+@contextmanager
+def swapped(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
+    """The model with other weights, evaluated without gradients; afterwards its own are back."""
+    own = {name: value.clone() for name, value in model.state_dict().items()}
+    training = model.training
+    model.load_state_dict(weights)
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.load_state_dict(own)
+        model.train(training)
+
+
+def precision(schedule: Schedule, device: torch.device) -> AbstractContextManager[Any]:
+    """Mixed precision where the recipe asks for it: products in bfloat16, weights and sums in float32."""
+    if schedule.precision == "bfloat16":
+        return torch.autocast(device.type, torch.bfloat16)
+    return nullcontext()
+
+
+def development_loss(model: nn.Module, pairs: Sequence[EncodedPair], size: int = 128) -> float:
+    """Cross-entropy a token, in nats, over every pair, without smoothing."""
+    device = next(model.parameters()).device
+    total, tokens = 0.0, 0
+    for batch in all_batches(pairs, size):
+        scores = model(batch.source.to(device), batch.inputs.to(device))[0]
+        n_tokens = int((batch.labels != 0).sum())
+        total += float(loss_of(scores.cpu(), batch)) * n_tokens
+        tokens += n_tokens
+    return total / max(1, tokens)
+
+
+def _same_so_far(state: dict[str, Any], recipe: Recipe) -> bool:
+    """Whether a checkpoint's recipe had other epochs and nothing else, and its decay has not begun under either."""
+    before, now = json.loads(state["recipe"]), json.loads(recipe.as_json())
+    place, schedule = state["progress"], now["schedule"]
+    epochs = min(before["schedule"].pop("epochs"), schedule.pop("epochs"))
+    # Steps done as a share of an epoch are not kept; epochs begun are, and are enough to be sure.
+    return before == now and place["epoch"] + 1 <= epochs * (1 - schedule["decay"])

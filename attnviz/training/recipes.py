@@ -1,0 +1,119 @@
+"""One recipe a model: everything that decides its weights, in one frozen value that is saved beside them."""
+
+import dataclasses
+import difflib
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from attnviz.errors import ModelNotFoundError
+from attnviz.nn.seq2seq import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from attnviz.training.bpe import Language
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """`name`.train.tsv.gz and `name`.dev.tsv.gz, and how they are cut into pieces; longer texts are left out."""
+
+    name: str = "tatoeba-en-fr"
+    languages: tuple[Language, Language] = ("en", "fr")
+    n_pieces: tuple[int, int] = (6000, 6000)
+    longest: int = 40
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the weights are found: Adam; a linear warmup, a plateau, a linear decay to 0 over the last `decay` of the steps.
+
+    The plateau lets a run be made longer at any time before its decay begins, and be the same as if it had been planned so.
+    What is kept is an exponential moving average of the weights.
+
+    epochs           passes over the sentences; batch: sentences a step
+    learning_rate    on the plateau; warmup: steps until there
+    decay            share of all steps, 0 to 1
+    label_smoothing  probability given to all other tokens (Szegedy et al. 2016)
+    teacher_forcing  share of the decoder's steps that read the true token
+    patience         epochs without a better development loss after which training stops
+    """
+
+    epochs: int = 10
+    batch: int = 128
+    learning_rate: float = 2e-3
+    warmup: int = 400
+    decay: float = 0.4
+    label_smoothing: float = 0.1
+    clip: float = 1.0
+    average: float = 0.998
+    teacher_forcing: float = 1.0
+    patience: int = 3
+    precision: Literal["float32", "bfloat16"] = "bfloat16"
+    seed: int = 2014
+
+
+@dataclass(frozen=True)
+class Attention:
+    """An LSTM encoder-decoder whose vocabularies are those of its corpus."""
+
+    attention: Alignment
+    recurrent: RecurrentConfig
+
+    def build(self, source_vocabulary: int, target_vocabulary: int) -> Seq2Seq:
+        """The model, not yet trained."""
+        return Seq2Seq(Seq2SeqConfig(source_vocabulary, target_vocabulary, self.attention, self.recurrent))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a model is, what it reads, and how it is trained."""
+
+    name: str
+    about: str
+    paper: str
+    model: Attention
+    corpus: Corpus = Corpus()
+    schedule: Schedule = Schedule()
+
+    def as_json(self) -> str:
+        """The recipe as it is saved beside the weights."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+_BOTH = RecurrentConfig(dim=192, hidden=256)
+_FORWARD = RecurrentConfig(dim=192, hidden=256, bidirectional=False)
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "bahdanau-en-fr",
+            "LSTMs with additive attention, the first of all attentions",
+            "https://arxiv.org/abs/1409.0473",
+            Attention("additive", _BOTH),
+        ),
+        Recipe(
+            "bilstm-en-fr",
+            "a bidirectional LSTM with scaled dot-product attention",
+            "https://arxiv.org/abs/1508.04025",
+            Attention("scaled", _BOTH),
+        ),
+        Recipe(
+            "dot-lstm-en-fr",
+            "a one-directional LSTM with dot-product attention",
+            "https://arxiv.org/abs/1508.04025",
+            Attention("dot", _FORWARD),
+        ),
+    )
+}
+
+
+def recipe(name: str, **changes: Any) -> Recipe:
+    """The recipe of that name, with some values of its schedule replaced.
+
+    Raises:
+        ModelNotFoundError: there is none; the message has the nearest names.
+    """
+    if name not in RECIPES:
+        near = difflib.get_close_matches(name, RECIPES, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(RECIPES)}"
+        raise ModelNotFoundError(f"there is no recipe {name!r}; {hint}")
+    known = RECIPES[name]
+    return dataclasses.replace(known, schedule=dataclasses.replace(known.schedule, **changes))

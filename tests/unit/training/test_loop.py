@@ -1,0 +1,164 @@
+"""The training loop: what it learns, what a seed decides, and that a killed run goes on as if it had not been killed."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from attnviz.training import run as running
+from attnviz.training.data import DataError
+from attnviz.training.loop import CHECKPOINT, Report, Run, learning_rate, swapped
+from attnviz.training.recipes import Schedule
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+sys.path.insert(0, {tests!r})
+from attnviz.training import loop, run
+from tests.unit.training import conftest
+
+def stop(report):
+    print(report.step, flush=True)
+    if report.step >= {step}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+loop.EVERY = 7
+run.train(conftest.recipe.__wrapped__(), Path({data!r}), Path({folder!r}), stop)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _reports_often(monkeypatch):
+    monkeypatch.setattr("attnviz.training.loop.EVERY", 7)
+
+
+def train(recipe, data, folder) -> tuple[dict[str, torch.Tensor], list[Report]]:
+    reports: list[Report] = []
+    return running.train(recipe, data, folder, reports.append), reports
+
+
+def assert_same(got, want):
+    assert got.keys() == want.keys()
+    for name, value in want.items():
+        assert torch.equal(got[name], value), name
+
+
+def test_it_learns(recipe, data, tmp_path):
+    longer = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, epochs=6))
+    weights, reports = train(longer, data, tmp_path)
+    losses = [report.development for report in reports if report.development is not None]
+    assert len(losses) == 6
+    assert losses[-1] < 0.5 * losses[0]
+    assert all(value.isfinite().all() for value in weights.values())
+
+
+def test_a_seed_reproduces_and_another_does_not(recipe, data, tmp_path):
+    first, _ = train(recipe, data, tmp_path / "a")
+    assert_same(train(recipe, data, tmp_path / "b")[0], first)
+    other = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, seed=5))
+    assert not torch.equal(train(other, data, tmp_path / "c")[0]["tokens.weight"], first["tokens.weight"])
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system cannot kill like this")
+@pytest.mark.parametrize("step", [7, 28], ids=["in the first epoch", "in the second"])
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(recipe, data, tmp_path, step):
+    want, reports = train(recipe, data, tmp_path / "whole")
+    folder = tmp_path / "killed"
+    script = KILLED.format(tests=str(Path(__file__).parents[3]), step=step, data=str(data), folder=str(folder))
+    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert int(killed.stdout.split()[-1]) < reports[-1].step
+    got, after = train(recipe, data, folder)
+    assert_same(got, want)
+    known = {report.step: report.loss for report in reports if report.development is None}
+    assert after
+    assert all(known[report.step] == pytest.approx(report.loss) for report in after if report.development is None)
+
+
+def test_a_run_that_is_over_stays_so(recipe, data, tmp_path):
+    want, _ = train(recipe, data, tmp_path)
+    got, reports = train(recipe, data, tmp_path)
+    assert_same(got, want)
+    assert reports == []
+
+
+def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path):
+    """The plateau does not depend on the end: epochs 1 of 4 and 1 of 5 are the same."""
+    plan = lambda epochs: dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, epochs=epochs, decay=0.25))
+    want, _ = train(plan(5), data, tmp_path / "whole")
+
+    class StopError(Exception):
+        pass
+
+    def stop(report):
+        if report.development is not None:
+            raise StopError
+
+    with pytest.raises(StopError):
+        running.train(plan(4), data, tmp_path / "grown", stop)
+    # The report of an epoch comes before its checkpoint: what is on disk is from before the epoch's end.
+    got, _ = train(plan(5), data, tmp_path / "grown")
+    assert_same(got, want)
+
+
+def test_another_recipe_does_not_go_on_with_this_run(recipe, data, tmp_path):
+    train(recipe, data, tmp_path)
+    other = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, label_smoothing=0.2))
+    with pytest.raises(DataError, match="made by another recipe"):
+        train(other, data, tmp_path)
+
+
+def test_it_stops_when_nothing_gets_better(recipe, data, tmp_path):
+    stuck = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, epochs=9, learning_rate=0.0, patience=2))
+    _, reports = train(stuck, data, tmp_path)
+    assert len([report for report in reports if report.development is not None]) == 3
+
+
+def test_a_half_written_checkpoint_is_not_read(recipe, data, tmp_path):
+    want, _ = train(recipe, data, tmp_path)
+    (tmp_path / f"{CHECKPOINT}.part").write_bytes(b"half")
+    assert_same(train(recipe, data, tmp_path)[0], want)
+
+
+def test_the_learning_rate_rises_stays_and_falls():
+    schedule = Schedule(learning_rate=2.0, warmup=10, decay=0.5)
+    rates = [learning_rate(schedule, step, 100) for step in range(100)]
+    assert rates[0] == pytest.approx(0.2)
+    assert rates[9:50] == [2.0] * 41
+    assert rates[75] == pytest.approx(1.0)
+    assert rates[99] == pytest.approx(2 / 50)
+
+
+def test_swapped_weights_come_back(recipe):
+    model = recipe.model.build(17, 19).train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with swapped(model, {name: torch.zeros_like(value) for name, value in before.items()}):
+        assert not model.training
+        assert not any(value.any() for value in model.state_dict().values())
+    assert model.training
+    assert_same(model.state_dict(), before)
+
+
+def test_a_report_says_how_long_it_will_take():
+    report = Report(1, 250, 1000, 2.5, seconds=60.0, left=180.0)
+    assert str(report) == "epoch 1  step 250/1000 (25%)  train loss 2.5000  1.0 min, 3.0 left"
+    assert "dev loss 2.1000" in str(dataclasses.replace(report, development=2.1))
+
+
+def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path):
+    Run(recipe, recipe.model.build(17, 19), []).save()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recipe_is_saved_whole(recipe):
+    saved = json.loads(recipe.as_json())
+    assert saved["schedule"]["seed"] == 2014
+    assert saved["model"]["recurrent"]["hidden"] == 13
