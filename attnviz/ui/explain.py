@@ -34,6 +34,9 @@ def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cel
         if choice.head is None or choice.view.words:
             st.caption("Choose one head, without merging subwords, to see the numbers of a link here.")
             return
+        if not matrix.visible[cell]:
+            st.caption("This cell is masked: its score counts as minus infinity, so its weight is exactly 0.")
+            return
         query, key = matrix.rows[cell[0]], matrix.columns[cell[1]]
         found = score(attention, layer=choice.layer, head=choice.head, query=query, key=key)
         if found is None:
