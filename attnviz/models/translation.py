@@ -1,0 +1,235 @@
+"""The translators that travel with attnviz, each as an `AttentionModel`; they can also be asked for more than a trace.
+
+A row of an LSTM's map is the token that its step writes, `</s>` last: attention decides it before the token is known. A row of
+the Transformer's maps is the token that its step reads, `<s>` first, as in every Transformer here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from tokenizers import Encoding, Tokenizer
+from torch import Tensor
+
+from attnviz.errors import PromptError
+from attnviz.models.protocol import ModelCard
+from attnviz.nn.decoding import END, START, Beam, Decoder, Hypothesis, beam_search, greedy
+from attnviz.nn.seq2seq import Seq2Seq
+from attnviz.nn.translator import Translator
+from attnviz.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
+
+# Padding, the start mark and the unknown mark: they are read, never written.
+UNWRITABLE = (0, START, 3)
+_ENDED = Token("</s>", 0, 0, special=True)
+_BEGUN = Token("<s>", 0, 0, special=True)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation, its pieces (the end mark among them), and ln p of them all."""
+
+    text: str
+    pieces: tuple[int, ...]
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One token as it was written, or forced: p(token) there, and the likeliest tokens in its place, best first."""
+
+    token: Token
+    probability: float
+    alternatives: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Speaking:
+    """A decoder that cannot write what is no text."""
+
+    decoder: Decoder
+
+    def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "_Speaking"]:
+        scores, after = self.decoder.next(tokens)
+        # The scores are this call's own: nothing else sees them change.
+        scores[:, list(UNWRITABLE)] = -torch.inf
+        return scores, _Speaking(after)
+
+    def select(self, rows: Int[Tensor, " row"]) -> "_Speaking":
+        return _Speaking(self.decoder.select(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationModel:
+    """One translator of its own kind, with the subwords of both languages."""
+
+    card: ModelCard
+    model: Seq2Seq | Translator
+    source: Tokenizer
+    target: Tokenizer
+
+    def trace(self, prompt: Prompt | str) -> AttentionTrace:
+        """The translation, or `prompt.target` where it is given, with the attention of every head.
+
+        Raises:
+            PromptError: nothing in the text can be read, or the target is longer than the model writes.
+        """
+        return self.steps(prompt)[0]
+
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+        """The trace, and how likely the model found every token of it.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        read, keys, cut = self._read(prompt.text)
+        if prompt.target:
+            pieces = self._forced(prompt.target)
+            output, written = prompt.target, self._tokens(self.target.encode(prompt.target), prompt.target)
+        else:
+            (pieces,) = self._greedy(read)
+            output = self._text(pieces)
+            written = self._placed(pieces, output)
+        inputs = torch.tensor([[START, *pieces[:-1]]], device=read.device)
+        with torch.inference_mode():
+            scores, attention = self.model(read, inputs)
+        # An end mark is a row too, unless the limit came before it.
+        rows = (*written, _ENDED) if pieces[-1] == END else written
+        maps = self._maps(attention, rows, (_BEGUN, *rows[:-1]), keys)
+        trace = AttentionTrace(self.card.name, prompt, maps, output, cut)
+        return trace, self._likely(scores[0], pieces, rows, n_alternatives)
+
+    def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
+        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+
+        Raises:
+            PromptError: nothing in the text can be read.
+        """
+        read, _, _ = self._read(text)
+        decoder, given = self._begin(read, prefix)
+        search = beam or Beam(width=1)
+        longest = max(1, self.longest(read.shape[1]) - len(prefix))
+        found = beam_search(decoder, replace(search, longest=longest), read.device)
+        return tuple(self._translation(row, tuple(prefix), given) for row in found)
+
+    def speaking(self, source: Int[Tensor, "batch key"]) -> Decoder:
+        """Sentences that have been read and wait to be translated; what is no text cannot be written."""
+        return _Speaking(self.model.begin(source))
+
+    def longest(self, n_keys: int) -> int:
+        """How many tokens a source of `n_keys` may become; what is longer is a model that repeats itself."""
+        return min(self.card.max_tokens - 1, 3 * n_keys + 10)
+
+    def _read(self, text: str) -> tuple[Int[Tensor, "one key"], tuple[Token, ...], int | None]:
+        """Ids, tokens, and where the text was cut to fit."""
+        encoding = self.source.encode(text)
+        if not encoding.ids:
+            raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
+        ids = encoding.ids[: self.card.max_tokens]
+        tokens = self._tokens(encoding, text)[: len(ids)]
+        cut = tokens[-1].end if len(ids) < len(encoding.ids) else None
+        return torch.tensor([ids], device=next(self.model.parameters()).device), tokens, cut
+
+    def _forced(self, target: str) -> tuple[int, ...]:
+        ids = self.target.encode(target).ids
+        most = self.card.max_tokens - 1
+        if not 0 < len(ids) <= most:
+            raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has {len(ids)}: type less.")
+        return (*ids, END)
+
+    def _greedy(self, read: Int[Tensor, "one key"]) -> list[tuple[int, ...]]:
+        return greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device)
+
+    def _begin(self, read: Int[Tensor, "one key"], prefix: Sequence[int]) -> tuple[Decoder, float]:
+        """A decoder that has written the prefix, waiting for the token before its next, and ln p of what it was given."""
+        decoder: Decoder = self.speaking(read)
+        if not prefix:
+            return decoder, 0.0
+        given, last = 0.0, START
+        with torch.inference_mode():
+            for piece in prefix:
+                scores, decoder = decoder.next(torch.tensor([last], device=read.device))
+                given += float(scores[0].log_softmax(-1)[piece])
+                last = piece
+        return _Resumed(decoder, last), given
+
+    def _translation(self, row: Hypothesis, prefix: tuple[int, ...], given: float) -> Translation:
+        pieces = (*prefix, *row.tokens)
+        return Translation(self._text(pieces), pieces, given + row.log_probability)
+
+    def _text(self, pieces: Sequence[int]) -> str:
+        return self.target.decode([piece for piece in pieces if piece != END]).strip()
+
+    def _piece(self, index: int) -> str:
+        # Every output of the model is a piece of its vocabulary: there is always one.
+        return self.target.id_to_token(index) or f"<{index}>"
+
+    def _tokens(self, encoding: Encoding, text: str) -> tuple[Token, ...]:
+        """What a tokenizer found in a text; a space before a piece is not part of its token."""
+        found = []
+        for piece, (start, end), word in zip(encoding.tokens, encoding.offsets, encoding.word_ids, strict=True):
+            typed = text[start:end]
+            start += len(typed) - len(typed.lstrip())
+            label = typed.strip() or piece
+            found.append(Token(label, start, max(start, end), word=word, piece="" if piece == label else piece))
+        return tuple(found)
+
+    def _placed(self, pieces: Sequence[int], text: str) -> tuple[Token, ...]:
+        """Pieces that the model wrote, laid over the text that they spell."""
+        encoding = self.target.encode(text)
+        words = {at: word for (start, end), word in zip(encoding.offsets, encoding.word_ids, strict=True)
+                 for at in range(start, end)}  # fmt: skip
+        found, end = [], 0
+        for index in pieces:
+            if index == END:
+                continue
+            piece = self._piece(index)
+            label = piece.replace("▁", " ").strip()
+            start = text.find(label, end) if label else end
+            end = start + len(label)
+            found.append(Token(label or piece, start, end, word=words.get(start), piece="" if piece == label else piece))
+        return tuple(found)
+
+    def _maps(
+        self, attention: Any, rows: tuple[Token, ...], inputs: tuple[Token, ...], keys: tuple[Token, ...]
+    ) -> tuple[AttentionMap, ...]:
+        if isinstance(self.model, Seq2Seq):
+            return (AttentionMap("cross", rows, keys, DenseWeights((attention.cpu().numpy(),))),)
+        axes: dict[Kind, tuple[tuple[Token, ...], tuple[Token, ...]]] = {
+            "encoder": (keys, keys),
+            "decoder": (inputs, inputs),
+            "cross": (inputs, keys),
+        }
+        maps = []
+        for kind, tokens in axes.items():
+            store = DenseWeights(tuple(layer[0].cpu().numpy() for layer in getattr(attention, kind)))
+            maps.append(AttentionMap(kind, *tokens, store, causal=kind == "decoder"))
+        return tuple(maps)
+
+    def _likely(
+        self, scores: Float[Tensor, "query vocabulary"], pieces: Sequence[int], rows: Sequence[Token], n_alternatives: int
+    ) -> tuple[Step, ...]:
+        probabilities = scores.float().softmax(dim=-1).cpu()
+        best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
+        return tuple(
+            Step(row, float(own[piece]), tuple(zip(map(self._piece, places), values, strict=True)))
+            for row, own, piece, values, places in zip(
+                rows, probabilities, pieces, best.values.tolist(), best.indices.tolist(), strict=True
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Resumed:
+    """A decoder in the middle of a sentence: the search begins with a start mark, and this one's last token was another."""
+
+    decoder: Decoder
+    last: int
+
+    def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], Decoder]:
+        return self.decoder.next(torch.full_like(tokens, self.last))
+
+    def select(self, rows: Int[Tensor, " row"]) -> "_Resumed":
+        return _Resumed(self.decoder.select(rows), self.last)
