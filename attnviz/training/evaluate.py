@@ -62,9 +62,11 @@ def translate_all(model: TranslationModel, texts: Sequence[str], size: int = 64)
         encodings = [model.source.encode(texts[index]) for index in rows]
         source = collate([(encoding.ids, ()) for encoding in encodings]).source
         with torch.inference_mode():
-            written = greedy(model.speaking(source), len(rows), model.card.max_tokens - 1)
-        for index, pieces in zip(rows, written, strict=True):
-            found[index] = model.target.decode([piece for piece in pieces if piece != END]).strip()
+            written = greedy(model.speaking(source), len(rows), model.longest(source.shape[1]))
+        for index, pieces, encoding in zip(rows, written, encodings, strict=True):
+            # In a batch the longest source sets the limit; each is held to its own.
+            mine = pieces[: model.longest(len(encoding.ids))]
+            found[index] = model.target.decode([piece for piece in mine if piece != END]).strip()
     return found
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from attnviz.errors import ModelNotFoundError
+from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from attnviz.nn.translator import Translator, TranslatorConfig
 from attnviz.training.bpe import Language
 
 
@@ -63,13 +65,25 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class Stack:
+    """A Transformer whose vocabularies are those of its corpus: `n_layers` blocks on either side."""
+
+    n_layers: int
+    block: BlockConfig
+
+    def build(self, source_vocabulary: int, target_vocabulary: int) -> Translator:
+        """The model, not yet trained."""
+        return Translator(TranslatorConfig(source_vocabulary, target_vocabulary, self.n_layers, self.block))
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What a model is, what it reads, and how it is trained."""
 
     name: str
     about: str
     paper: str
-    model: Attention
+    model: Attention | Stack
     corpus: Corpus = Corpus()
     schedule: Schedule = Schedule()
 
