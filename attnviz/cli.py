@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import attnviz
 from attnviz.errors import AttnvizError
@@ -15,6 +17,8 @@ EXAMPLES = """examples:
   attnviz --port 9000                  at another port
   attnviz --host 0.0.0.0               for other machines of the network too
   ATTNVIZ_DEVICE=cpu attnviz           without the graphics card
+  attnviz train bahdanau-en-fr --data DATA
+  attnviz evaluate bahdanau-en-fr --data DATA
 """
 
 
@@ -41,7 +45,26 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--host", default="localhost", help="address to listen on (default: localhost, this machine only)")
     top.add_argument("--port", type=port, default=8501, help="port to listen on (default: 8501)")
     top.set_defaults(command=serve)
+    commands = top.add_subparsers(title="commands", metavar="")
+    _training(commands)
     return top
+
+
+def _training(commands: Any) -> None:
+    """`attnviz train` and `attnviz evaluate`, which need the training data."""
+    train = commands.add_parser("train", help="train a model by its recipe; a killed run goes on where it stopped")
+    train.add_argument("name", help="the model, such as bahdanau-en-fr")
+    train.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the training data")
+    train.add_argument(
+        "--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="where checkpoints are kept (default: runs)"
+    )
+    train.add_argument("--epochs", type=int, help="passes over the data (default: the recipe's)")
+    train.set_defaults(command=train_model)
+    evaluate = commands.add_parser("evaluate", help="measure a model: BLEU, chrF, and the error rate of its alignments")
+    evaluate.add_argument("name", help="the model, such as bahdanau-en-fr")
+    evaluate.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the development data")
+    evaluate.add_argument("--save", action="store_true", help="write the figures into the model's metrics.json")
+    evaluate.set_defaults(command=evaluate_model)
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -60,6 +83,28 @@ def serve(arguments: argparse.Namespace) -> int:
     # The server takes this process's place, so that a signal to `attnviz` reaches it.
     sys.stdout.flush()
     os.execv(sys.executable, command)
+
+
+def train_model(arguments: argparse.Namespace) -> int:
+    """Train a model and save it where the catalog finds it."""
+    # Imported here: the command's help must not wait for torch.
+    from attnviz.training import commands
+
+    commands.train(arguments.name, arguments.data, arguments.runs, epochs=arguments.epochs, report=print_now)
+    return 0
+
+
+def evaluate_model(arguments: argparse.Namespace) -> int:
+    """Print what a trained model is worth."""
+    from attnviz.training import commands
+
+    commands.evaluate(arguments.name, arguments.data, save=arguments.save, report=print_now)
+    return 0
+
+
+def print_now(line: object) -> None:
+    """Print a line that is there at once, also in a file that someone watches."""
+    print(line, flush=True)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -75,7 +75,7 @@ def load_folder(folder: Path) -> TranslationModel:
 def _metrics(folder: Path) -> dict[str, float]:
     path = folder / METRICS
     found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {name: value for name, value in found.items() if isinstance(value, int | float)}
+    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
 
 
 def bahdanau(progress: Progress) -> TranslationModel:
