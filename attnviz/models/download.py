@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
-from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
@@ -23,6 +25,7 @@ from attnviz.models.protocol import Progress
 FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe", "model*.safetensors"]
 # Folders of a repository hold other formats of the same model.
 NOT_FILES = ["*/*", "*.fp16.*", "*.bf16.*"]
+REACH_SECONDS = 5
 
 
 def fetch(name: str, revision: str | None, progress: Progress) -> Path:
@@ -48,9 +51,7 @@ def fetch(name: str, revision: str | None, progress: Progress) -> Path:
             "check its name, or log in with `hf auth login`."
         ) from error
     except LocalEntryNotFoundError as error:
-        raise ModelNotFoundError(
-            f"{name} is not on this machine and the Hugging Face hub cannot be reached; minilm works without a network."
-        ) from error
+        raise _out_of_reach(name) from error
     except EntryNotFoundError as error:
         raise ModelNotFoundError(
             f"{name} on the Hugging Face hub has no {CONFIG}, so it is no model attnviz can load."
@@ -72,15 +73,38 @@ def _cached(name: str, revision: str | None) -> Path | None:
 
 def _download(name: str, revision: str | None, progress: Progress) -> Path:
     progress(f"Looking up {name}", None)
+    if not _offline() and not _reachable():
+        raise _out_of_reach(name)
     config = Path(hf_hub_download(name, CONFIG, revision=revision))
     Checkpoint(name, config.parent).config()
-    if not os.environ.get("HF_HUB_OFFLINE") and not any(_weights(name, revision)):
+    if not _offline() and not any(_weights(name, revision)):
         raise UnsupportedModelError(
             f"{name} has no safetensors, only formats that can run code when opened; choose a model that has them."
         )
     bar = _bar(progress, f"Downloading {name}")
     folder = snapshot_download(name, revision=revision, allow_patterns=FILES, ignore_patterns=NOT_FILES, tqdm_class=bar)
     return Path(folder)
+
+
+def _out_of_reach(name: str) -> ModelNotFoundError:
+    return ModelNotFoundError(
+        f"{name} is not on this machine and the Hugging Face hub cannot be reached; minilm works without a network."
+    )
+
+
+def _offline() -> bool:
+    return bool(os.environ.get("HF_HUB_OFFLINE"))
+
+
+def _reachable() -> bool:
+    """Whether the hub answers at all, asked once: its own library would try six times, for over 20 seconds."""
+    try:
+        urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=REACH_SECONDS)
+    except HTTPError:
+        return True  # whatever it says, it is there
+    except OSError:
+        return False
+    return True
 
 
 def _weights(name: str, revision: str | None) -> list[str]:

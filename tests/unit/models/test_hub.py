@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import urllib.error
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -207,6 +208,34 @@ def test_without_a_network_the_sentence_names_what_works() -> None:
     assert "minilm" in sentence
 
 
+def test_a_hub_that_does_not_answer_is_asked_once_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def no_route(request: Any, timeout: float) -> None:
+        asked.append(timeout)
+        raise OSError("no route to host")
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(download, "urlopen", no_route)
+    monkeypatch.setattr(download, "hf_hub_download", lambda *_, **__: pytest.fail("the hub was asked for a file"))
+    assert "cannot be reached" in refusal("bert-base-uncased", ModelNotFoundError)
+    assert asked == [5]
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_hub_that_refuses_is_there(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    def refuse(request: Any, timeout: float) -> None:
+        raise urllib.error.HTTPError("address", status, "no", None, None)  # type: ignore[arg-type]
+
+    def gone(*arguments: Any, **options: Any) -> None:
+        raise answer(404, huggingface_hub.errors.RepositoryNotFoundError)
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(download, "urlopen", refuse)
+    monkeypatch.setattr(download, "hf_hub_download", gone)
+    assert "private" in refusal("owner/model", ModelNotFoundError)
+
+
 def answer(status: int, kind: type[Exception]) -> Exception:
     response = SimpleNamespace(status_code=status, headers={}, request=None)
     return kind("many\nlines", response=response)  # type: ignore[call-arg]
@@ -248,6 +277,7 @@ def test_a_model_of_the_hub_is_counted_first_then_downloaded_with_progress(
         return str(saved)
 
     monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(download, "urlopen", lambda *_, **__: None)
     monkeypatch.setattr(download, "snapshot_download", snapshot)
     monkeypatch.setattr(download, "hf_hub_download", lambda *_, **__: asked.append("config") or str(saved / "config.json"))
     monkeypatch.setattr(download, "_weights", lambda name, revision: ["model.safetensors"])
