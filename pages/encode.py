@@ -39,7 +39,7 @@ def show(attention: AttentionMap, choice: Choice, example: Example | None) -> No
         if view in (VIEWS[0], "Matrix"):
             with matrix_place:
                 st.caption(f"{name}: who looks (rows) at whom (columns)")
-                show_heatmap(matrix, choice, cell, alt=plain(link), height=500 if view == VIEWS[0] else 800)
+                show_heatmap(matrix, choice, cell, alt=plain(link), height=500 if view == VIEWS[0] else 680)
             show_tokens(matrix, cell[0])
         if view == "BertViz":
             show_bertviz(attention, choice)

@@ -1,6 +1,8 @@
 """The sentence itself, each token shaded by the attention that one query gives it; and a token as a label."""
 
 import html
+from collections.abc import Sequence
+from unicodedata import bidirectional
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.figures.theme import LIGHT, Theme, ink_on
@@ -29,6 +31,18 @@ def label(token: Token) -> str:
     return html.escape(shown if shown.strip() else "␣", quote=False)
 
 
+def direction(tokens: Sequence[Token]) -> str:
+    """Which way a text is read, "ltr" or "rtl": that of its first letter that has a direction (Unicode annex 9, rule P2).
+
+    A special token such as [CLS] was not typed, and does not count.
+
+    >>> direction([Token("[CLS]", 0, 0, special=True), Token("مرحبا", 0, 5)])
+    'rtl'
+    """
+    letters = (bidirectional(character) for token in tokens if not token.special for character in token.text)
+    return "rtl" if next((letter for letter in letters if letter in ("L", "R", "AL")), "L") != "L" else "ltr"
+
+
 def token_strip(matrix: HeadMatrix, *, query: int, theme: Theme = LIGHT) -> str:
     """HTML of the keys in reading order, shaded by the weights of row `query`; the query itself is outlined.
 
@@ -44,4 +58,5 @@ def token_strip(matrix: HeadMatrix, *, query: int, theme: Theme = LIGHT) -> str:
             f'<span dir="auto" class="{classes}" title="{f"{weight:.4f}" if seen else "masked"}" '
             f'style="background:{background};color:{ink_on(background)}">{label(token)}</span>'
         )
-    return f'{_STYLE}<div class="attnviz-tokens" dir="auto" style="--accent:{theme.accent}">{"".join(spans)}</div>'
+    way = f'dir="{direction(matrix.keys)}" style="--accent:{theme.accent}"'
+    return f'{_STYLE}<div class="attnviz-tokens" {way}>{"".join(spans)}</div>'

@@ -56,6 +56,21 @@ def test_tokens_stand_as_typed_and_open_no_element():
     assert all(span["dir"] == "auto" for span in strip.spans)
 
 
+@pytest.mark.parametrize(
+    ("texts", "way"),
+    [
+        (["مرحبا", "hello"], "rtl"),
+        (["hello", "مرحبا"], "ltr"),
+        (["שלום", "1"], "rtl"),
+        (["7", "!", "مرحبا"], "rtl"),
+        (["1"], "ltr"),
+    ],
+)
+def test_the_strip_runs_the_way_its_text_is_read(texts, way):
+    attention = make_map([special("[CLS]"), *(Token(text, 0, 1) for text in texts)])
+    assert f'class="attnviz-tokens" dir="{way}"' in token_strip(head_matrix(attention, layer=0, head=1), query=0)
+
+
 def test_a_line_break_is_seen_and_breaks_nothing():
     assert [span["text"] for span in strip_of(make_map([Token("\n", 0, 1), Token("a", 1, 2)]), 0).spans] == ["↵", "a"]
 
