@@ -10,6 +10,7 @@ from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
 from attnviz.training import evaluate as evaluation
 from attnviz.training import run
+from attnviz.training.card import card, facts
 from attnviz.training.export import export
 from attnviz.training.recipes import recipe
 
@@ -29,13 +30,15 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
         DataError: the data are not there, or the run in `runs` was begun by another recipe.
     """
     chosen = recipe(name, **({} if epochs is None else {"epochs": epochs}))
-    weights = run.train(chosen, data, runs / name, report)
-    export(chosen, weights, runs / name, folder_of(name))
+    done = run.train(chosen, data, runs / name, report)
+    folder = folder_of(name)
+    export(chosen, done.best, runs / name, folder)
+    evaluation.save(facts(chosen, done), folder)
     report(f"saved in {folder_of(name)}; measure it with: attnviz evaluate {name} --data {data}")
 
 
 def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, Any]:
-    """Measure the model of that name; `save` writes what is measured into its metrics.json, keeping what else stands there.
+    """Measure the model of that name; `save` adds what is measured to its metrics.json, and writes its card.
 
     Raises:
         ModelNotFoundError: it has not been trained.
@@ -44,7 +47,7 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
     folder = folder_of(name)
     found = evaluation.evaluate(load_folder(folder), data, report, beam=Beam(width=5))
     if save:
-        path = folder / "metrics.json"
-        before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        evaluation.save({**before, **found}, folder)
+        metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
+        evaluation.save({**metrics, **found}, folder)
+        (folder / "card.md").write_text(card(config, evaluation.rounded({**metrics, **found})), encoding="utf-8")
     return found

@@ -100,15 +100,14 @@ class Run:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def train(self, development: Sequence[EncodedPair], report: Callable[[Report], None]) -> dict[str, Tensor]:
-        """Train to the end of the schedule, or until nothing gets better; returns the averaged weights of the best epoch."""
+    def train(self, development: Sequence[EncodedPair], report: Callable[[Report], None]) -> None:
+        """Train to the end of the schedule, or until nothing gets better; `best` is then the average after the best epoch."""
         schedule = self.recipe.schedule
         while self.progress.epoch < schedule.epochs:
             self._epoch(report)
             self._end_epoch(development, report)
             if self.progress.epoch - self.progress.best_epoch >= schedule.patience:
                 break
-        return self.best
 
     def _epoch(self, report: Callable[[Report], None]) -> None:
         schedule, place = self.recipe.schedule, self.progress
@@ -196,7 +195,7 @@ class Run:
 
     def _load(self, path: Path) -> None:
         state = torch.load(path, map_location=self.device, weights_only=True)
-        if state["recipe"] != self.recipe.as_json() and not _same_so_far(state, self.recipe):
+        if not _same_so_far(state, self.recipe):
             raise DataError(f"{path} was made by another recipe; move it away, or train as it was begun")
         self.model.load_state_dict(state["model"])
         self.average, self.best = state["average"], state["best"]
@@ -242,9 +241,12 @@ def development_loss(model: nn.Module, pairs: Sequence[EncodedPair], size: int =
 
 
 def _same_so_far(state: dict[str, Any], recipe: Recipe) -> bool:
-    """Whether a checkpoint's recipe had other epochs and nothing else, and its decay has not begun under either."""
+    """Whether a checkpoint's recipe decides the same, save the number of epochs while the decay has not begun under either."""
     before, now = json.loads(state["recipe"]), json.loads(recipe.as_json())
-    place, schedule = state["progress"], now["schedule"]
-    epochs = min(before["schedule"].pop("epochs"), schedule.pop("epochs"))
-    # Steps done as a share of an epoch are not kept; epochs begun are, and are enough to be sure.
-    return before == now and place["epoch"] + 1 <= epochs * (1 - schedule["decay"])
+    if any(before[part] != now[part] for part in ("model", "corpus")):
+        return False
+    begun, schedule = state["progress"]["epoch"] + 1, now["schedule"]
+    epochs = min(before["schedule"]["epochs"], schedule["epochs"])
+    if begun <= epochs * (1 - schedule["decay"]):
+        return {**before["schedule"], "epochs": epochs} == {**schedule, "epochs": epochs}
+    return before["schedule"] == schedule

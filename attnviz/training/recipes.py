@@ -38,7 +38,7 @@ class Schedule:
     patience         epochs without a better development loss after which training stops
     """
 
-    epochs: int = 10
+    epochs: int = 9
     batch: int = 128
     learning_rate: float = 2e-3
     warmup: int = 400
@@ -78,7 +78,10 @@ class Stack:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a model is, what it reads, and how it is trained."""
+    """What a model is, what it reads, and how it is trained.
+
+    For its card: `about`, `paper`, and `weak`, what it is bad at.
+    """
 
     name: str
     about: str
@@ -86,6 +89,12 @@ class Recipe:
     model: Attention | Stack
     corpus: Corpus = Corpus()
     schedule: Schedule = Schedule()
+    weak: tuple[str, ...] = (
+        "Long sentences: the mean training sentence has six words, and few have more than sixteen.",
+        "Anything but everyday English: news, science, parliament, names that Tatoeba does not have.",
+        "Rare words: they are spelt from pieces, and often come out as another word that begins alike.",
+        "Who is meant: it takes tu or vous, il or elle, as Tatoeba happens to have them; Tatoeba says Tom a great deal.",
+    )
 
     def as_json(self) -> str:
         """The recipe as it is saved beside the weights."""

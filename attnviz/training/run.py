@@ -5,7 +5,6 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from attnviz.training.data import EncodedPair, Tokenizers, encode_pairs, read_pairs
 from attnviz.training.loop import Report, Run
@@ -31,8 +30,8 @@ def encoded(corpus: Corpus, data: Path, tokenizers: Tokenizers, split: str) -> l
     return encode_pairs(read_pairs(data, f"{corpus.name}.{split}"), tokenizers, corpus.longest)
 
 
-def train(recipe: Recipe, data: Path, folder: Path, report: Callable[[Report], None]) -> dict[str, Tensor]:
-    """Train by a recipe, or go on where a killed run in `folder` stopped; returns the weights to keep.
+def train(recipe: Recipe, data: Path, folder: Path, report: Callable[[Report], None]) -> Run:
+    """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
 
     Raises:
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
@@ -43,4 +42,5 @@ def train(recipe: Recipe, data: Path, folder: Path, report: Callable[[Report], N
     # Built before it is moved: the same seed gives the same first weights on every device.
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     run = Run(recipe, model, encoded(recipe.corpus, data, tokenizers, "train"), folder)
-    return run.train(encoded(recipe.corpus, data, tokenizers, "dev"), report)
+    run.train(encoded(recipe.corpus, data, tokenizers, "dev"), report)
+    return run

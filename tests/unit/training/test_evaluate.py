@@ -104,7 +104,8 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     lines: list[str] = []
     commands.train("tiny", data, tmp_path / "runs", epochs=12, report=lambda line: lines.append(str(line)))
     assert lines[-1].startswith(f"saved in {assets}")
-    assert {path.name for path in assets.iterdir()} == {"config.json", "model.safetensors", "source.json", "target.json"}
+    files = {"config.json", "model.safetensors", "source.json", "target.json", "metrics.json"}
+    assert {path.name for path in assets.iterdir()} == files
     saved = json.loads((assets / "config.json").read_text(encoding="utf-8"))
     assert saved["recipe"]["schedule"]["epochs"] == 12
     figures: list[str] = []
@@ -114,6 +115,17 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     # The map is known: a word is one word, the mark is last. A trained model finds it.
     assert 0 <= found["AER in domain"] < 0.5
     metrics = json.loads((assets / "metrics.json").read_text(encoding="utf-8"))
+    assert (metrics["epochs trained"], metrics["sentences trained"], metrics["seed"]) == (12, 253, 2014)
+    assert metrics["bytes"] == (assets / "model.safetensors").stat().st_size
+    text = (assets / "card.md").read_text(encoding="utf-8")
+    for words in (
+        "www.manythings.org/anki and tatoeba.org",
+        "CC-BY-2.0",
+        "nrefs:var",
+        "bad at",
+        f"| BLEU | {metrics['BLEU']:.2f} |",
+    ):
+        assert words in text
     printed = dict(line.split("  ", 1) for line in figures)
     for name in ("BLEU", "chrF", "BLEU beam 5", "AER in domain"):
         assert f"{metrics[name]:.2f}" == printed[name]

@@ -42,7 +42,7 @@ def _reports_often(monkeypatch):
 
 def train(recipe, data, folder) -> tuple[dict[str, torch.Tensor], list[Report]]:
     reports: list[Report] = []
-    return running.train(recipe, data, folder, reports.append), reports
+    return running.train(recipe, data, folder, reports.append).best, reports
 
 
 def assert_same(got, want):

@@ -1,0 +1,82 @@
+"""card.md: what a model is, where it comes from, what it was measured to do, and what it is bad at."""
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attnviz.training.loop import Run
+from attnviz.training.recipes import Recipe
+
+# What training notes in metrics.json, in the order of the card; the rest of that file is measured by `attnviz evaluate`.
+FACTS = ("parameters", "sentences trained", "epochs trained", "training hours", "hardware", "torch", "seed", "commit")
+
+
+def facts(recipe: Recipe, run: Run) -> dict[str, Any]:
+    """How these weights came about: counted or read off, none of it estimated."""
+    return {
+        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
+        "sentences trained": len(run.data),
+        "epochs trained": run.progress.epoch,
+        "training hours": round(run.progress.seconds / 3600, 2),
+        "hardware": hardware(),
+        "torch": torch.__version__,
+        "seed": recipe.schedule.seed,
+        "commit": commit(),
+    }
+
+
+def hardware() -> str:
+    """The processor, or the graphics card, that a run computes on."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text(encoding="utf-8").splitlines() if described.is_file() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{os.cpu_count()} cores, {names[0] if names else platform.processor() or platform.machine()}"
+
+
+def commit() -> str:
+    """The commit of the checkout that trained; empty where there is none."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
+    """The card of a model as Markdown, from its config.json and metrics.json alone."""
+    about, corpus = config["card"], config["recipe"]["corpus"]
+    measured = {name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256")}
+    parts = [
+        f"# {about['name']}",
+        f"It {about['task']}: {about['sources'][0]}.",
+        "## Data",
+        f"Trained on {corpus['name']}: sentence pairs of the Tatoeba project as manythings.org prepares them, "
+        f"licensed {about['licence']}. Attribution: www.manythings.org/anki and tatoeba.org. "
+        "Development sentences share no English sentence with the training sentences.",
+        "## Training",
+        _table({name: metrics[name] for name in FACTS if name in metrics}),
+        "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
+        "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
+        "## Measured",
+        _table(measured),
+        "AER compares forced alignments, the strongest source word of each target word, with links: in domain those of the "
+        "statistical aligner eflomal on the development pairs (its intersection sure, its union possible), which are no "
+        "human's; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was "
+        "trained on.",
+        "## What it is bad at",
+        "\n".join(f"- {line}" for line in config["recipe"]["weak"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(figures: dict[str, Any]) -> str:
+    rows = [
+        f"| {name} | {value:.2f} |" if isinstance(value, float) else f"| {name} | {value} |" for name, value in figures.items()
+    ]
+    return "\n".join(["| | |", "|---|---|", *rows])
