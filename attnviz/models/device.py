@@ -60,3 +60,12 @@ def _checked(name: str) -> torch.device:
             f"ATTNVIZ_DEVICE names {name!r}, which this machine does not have; set it to cpu, or unset it."
         ) from None
     return torch.device("cuda:0") if name == "cuda" else device
+
+
+def share_cores(n_workers: int) -> None:
+    """Leaves every one of `n_workers` threads that run models at once its share of the cores.
+
+    Threads of one operation wait for each other: on two busy cores a trace of 16 tokens took 580 ms on two threads, 90 ms on
+    one.
+    """
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // n_workers))

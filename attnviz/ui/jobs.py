@@ -11,7 +11,8 @@ from attnviz.models.protocol import Progress
 
 Result = TypeVar("Result")
 # Two at once keep both cores of a small server busy; more would only slow each other down.
-_WORKERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="attnviz")
+WORKERS = 2
+_POOL = ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="attnviz")
 # What is done sooner than this needs no progress bar: it would only flicker.
 PATIENCE_SECONDS = 0.4
 REDRAW_SECONDS = 0.15
@@ -24,7 +25,7 @@ class Job(Generic[Result]):
     def __init__(self, work: Callable[[Progress], Result]) -> None:
         self._stage = "Waiting for a free place"
         self._fraction: float | None = None
-        self._future: Future[Result] = _WORKERS.submit(self._run, work)
+        self._future: Future[Result] = _POOL.submit(self._run, work)
 
     def _run(self, work: Callable[[Progress], Result]) -> Result:
         self._report("Getting ready", None)

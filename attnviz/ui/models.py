@@ -2,22 +2,25 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from threadpoolctl import ThreadpoolController
 
 from attnviz.errors import AttnvizError
 from attnviz.models import catalog
+from attnviz.models.drafts import Draft, Wish, draft
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
-from attnviz.ui.jobs import Job
+from attnviz.ui.jobs import WORKERS, Job
 from attnviz.ui.settings import folders_allowed
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
 # threads wait for each other. PyTorch keeps its own threads.
 ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 
-MODELS_KEPT = 3
+# Four stand side by side on Translate.
+MODELS_KEPT = 5
 TRACES_KEPT = 24
 
 
@@ -30,8 +33,30 @@ class Traced:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Drafted:
+    """A translation, the card of the model that made it, and how long the model took (seconds)."""
+
+    draft: Draft
+    card: ModelCard
+    seconds: float
+
+    @property
+    def trace(self) -> AttentionTrace:
+        return self.draft.trace
+
+
 def trace(name: str, prompt: Prompt) -> Traced | None:
     """The trace of a prompt; None after the page has said why there is none."""
+    return _result(name, _trace, (name, prompt))
+
+
+def translate(name: str, prompt: Prompt, wish: Wish) -> Drafted | None:
+    """The translation of a prompt; None after the page has said why there is none."""
+    return _result(name, _translate, (name, prompt, wish))
+
+
+def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
     place = st.empty()
     try:
         model = _load(name).result(place)
@@ -41,9 +66,9 @@ def trace(name: str, prompt: Prompt) -> Traced | None:
         place.error(str(error), icon=":material/error:")
         return None
     try:
-        return _trace(name, prompt, model).result(place)
+        return compute(*arguments, model).result(place)
     except (AttnvizError, MemoryError) as error:
-        _trace.clear(name, prompt)
+        compute.clear(*arguments)
         place.error(str(error) or "This needs more memory than there is: try a shorter text or a smaller model.")
         return None
 
@@ -51,7 +76,15 @@ def trace(name: str, prompt: Prompt) -> Traced | None:
 @st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
 def _load(name: str) -> Job[AttentionModel]:
     allowed = folders_allowed()
-    return Job(lambda progress: catalog.load(name, progress=progress, allow_folders=allowed))
+
+    def work(progress: Progress) -> AttentionModel:
+        # torch is imported here, in the background, where the page can say that it is waiting.
+        from attnviz.models import device
+
+        device.share_cores(WORKERS)
+        return catalog.load(name, progress=progress, allow_folders=allowed)
+
+    return Job(work)
 
 
 @st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
@@ -62,5 +95,16 @@ def _trace(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
         start = time.perf_counter()
         traced = _model.trace(prompt)
         return Traced(traced, card, time.perf_counter() - start)
+
+    return Job(work)
+
+
+@st.cache_resource(max_entries=TRACES_KEPT * 4, show_spinner=False, hash_funcs={Prompt: repr, Wish: repr})
+def _translate(name: str, prompt: Prompt, wish: Wish, _model: AttentionModel) -> Job[Drafted]:
+    def work(progress: Progress) -> Drafted:
+        progress(f"Translating with {_model.card.name}", None)
+        start = time.perf_counter()
+        found = draft(_model, prompt, wish)
+        return Drafted(found, _model.card, time.perf_counter() - start)
 
     return Job(work)

@@ -41,3 +41,12 @@ def test_a_setting_that_is_no_number_is_named(value: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", value)
     with pytest.raises(ModelError, match="ATTNVIZ_MAX_TOKENS must be a positive number"):
         device.number("ATTNVIZ_MAX_TOKENS")
+
+
+@pytest.mark.parametrize(("cores", "workers", "threads"), [(8, 2, 4), (2, 2, 1), (1, 2, 1), (None, 3, 1)])
+def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch, cores: int | None, workers: int, threads: int) -> None:
+    set_to: list[int] = []
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    monkeypatch.setattr("torch.set_num_threads", set_to.append)
+    device.share_cores(workers)
+    assert set_to == [threads]
