@@ -12,7 +12,8 @@ from attnviz.trace import AttentionMap
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 HOSTILE = '<script>window.hacked=1</script> </script> <img src=x onerror="window.hacked=1"> a&b "q" مرحبا 😀 中文'
-PICTURE = 20_000
+# A cold server on a busy machine takes its time to load the first model.
+PICTURE = 60_000
 
 
 @pytest.fixture(scope="module")
