@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import torch
 
 from attnviz.models import translators
 from attnviz.nn.decoding import Beam
+from attnviz.nn.encoder import BlockConfig
+from attnviz.nn.translator import Attentions, Translator, TranslatorConfig
 from attnviz.training import commands, evaluate
 from attnviz.training.alignment import (
     LinkedPair,
@@ -146,3 +149,34 @@ def test_weights_are_saved_in_half_precision(assets, data, tmp_path):
 def test_a_name_that_is_none_gets_the_nearest():
     with pytest.raises(Exception, match="did you mean bahdanau-en-fr"):
         recipe("bahdanau")
+
+
+class Pointing(Translator):
+    """Its first head looks, in the row that reads word n, at source word n; its second, in the row that writes it."""
+
+    def forward(self, source, inputs, teacher_forcing=1.0):
+        batch, n_keys = source.shape
+        n_rows = inputs.shape[1]
+        reads = torch.eye(n_rows, n_keys).roll(1, 0)
+        weights = torch.stack([reads, torch.eye(n_rows, n_keys)]).expand(batch, 2, n_rows, n_keys)
+        return torch.zeros(batch, n_rows, self.config.target_vocabulary), Attentions((), (), (weights,))
+
+
+def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(assets, data, tmp_path):
+    commands.train("tiny", data, tmp_path / "runs", epochs=1, report=lambda line: None)
+    lstm = translators.load_folder(assets)
+    sizes = lstm.source.get_vocab_size(), lstm.target.get_vocab_size()
+    pointing = Pointing(TranslatorConfig(*sizes, 1, BlockConfig(dim=22, n_heads=2, hidden=13)))
+    pairs = [pair for pair in read_links(data / "tatoeba-en-fr.dev.links.tsv.gz") if _whole(lstm, pair)]
+    assert len(pairs) > 5
+    found = evaluate.aligned(replace(lstm, model=pointing), pairs)
+    assert found["L0·H0 shifted"] == found["L0·H1 naive"] == 0
+    assert found["L0·H0 naive"] > 0.5
+    assert found["L0·H1 shifted"] > 0.5
+    assert set(found) == {f"L0{part} {way}" for part in ("·H0", "·H1", " mean") for way in ("naive", "shifted")}
+
+
+def _whole(model, pair) -> bool:
+    """Whether every word is one piece on both sides."""
+    pieces = len(model.source.encode(pair.texts[0]).ids), len(model.target.encode(pair.texts[1]).ids)
+    return pieces == (len(pair.words[0]), len(pair.words[1]))
