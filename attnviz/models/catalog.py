@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+from pathlib import Path
 from typing import Any
 
 from attnviz.errors import ModelNotFoundError
@@ -11,6 +12,7 @@ from attnviz.models.protocol import Architecture, AttentionModel, Progress
 CATALOG = {
     "minilm": "attnviz.models.embedded:minilm",
 }
+_TRANSLATORS = "attnviz.models.translators:"
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
 HUB: dict[Architecture, tuple[str, ...]] = {
     "encoder": (
@@ -48,6 +50,15 @@ def available() -> tuple[str, ...]:
     return tuple(CATALOG)
 
 
+def translators() -> tuple[str, ...]:
+    """The names of the catalog that translate.
+
+    >>> "minilm" in translators()
+    False
+    """
+    return tuple(name for name, entry in CATALOG.items() if entry.startswith(_TRANSLATORS))
+
+
 def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> AttentionModel:
     """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
 
@@ -63,6 +74,10 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
     if name in CATALOG:
         module, function = CATALOG[name].split(":")
         return getattr(importlib.import_module(module), function)(progress or hub.silent)
+    if allow_folders and _holds_translator(name):
+        from attnviz.models import translators as ours
+
+        return ours.load_folder(Path(name).expanduser())
     try:
         return hub.load(name, allow_folders=allow_folders, progress=progress)
     except ModelNotFoundError as error:
@@ -78,6 +93,14 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
     from attnviz.models.wrapped import wrapped
 
     return wrapped(model, tokenizer)
+
+
+def _holds_translator(name: str) -> bool:
+    """Whether a folder of that name has the subwords of a source language, as only a translator of ours has."""
+    try:
+        return (Path(name).expanduser() / "source.json").is_file()
+    except (OSError, RuntimeError, ValueError):
+        return False  # too long for a path, or of a user who does not exist: no folder
 
 
 def _nearest(name: str) -> str:

@@ -84,21 +84,33 @@ class TranslationModel:
             PromptError: as of `trace`.
         """
         prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
-        read, keys, cut = self._read(prompt.text)
         if prompt.target:
-            pieces = self._forced(prompt.target)
-            output, written = prompt.target, self._tokens(self.target.encode(prompt.target), prompt.target)
-        else:
-            (pieces,) = self._greedy(read)
-            output = self._text(pieces)
-            written = self._placed(pieces, output)
+            written = self._tokens(self.target.encode(prompt.target), prompt.target)
+            return self._followed(prompt, self._forced(prompt.target), (prompt.target, written), n_alternatives)
+        (pieces,) = self._greedy(self._read(prompt.text)[0])
+        return self.follow(prompt, pieces, n_alternatives)
+
+    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+
+        Raises:
+            PromptError: nothing in the text can be read.
+        """
+        output = self._text(pieces)
+        return self._followed(prompt, pieces, (output, self._placed(pieces, output)), n_alternatives)
+
+    def _followed(
+        self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
+    ) -> tuple[AttentionTrace, tuple[Step, ...]]:
+        text, written = output
+        read, keys, cut = self._read(prompt.text)
         inputs = torch.tensor([[START, *pieces[:-1]]], device=read.device)
         with torch.inference_mode():
             scores, attention = self.model(read, inputs)
         # An end mark is a row too, unless the limit came before it.
         rows = (*written, _ENDED) if pieces[-1] == END else written
         maps = self._maps(attention, rows, (_BEGUN, *rows[:-1]), keys)
-        trace = AttentionTrace(self.card.name, prompt, maps, output, cut)
+        trace = AttentionTrace(self.card.name, prompt, maps, text, cut)
         return trace, self._likely(scores[0], pieces, rows, n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
@@ -207,6 +219,22 @@ class TranslationModel:
             store = DenseWeights(tuple(layer[0].cpu().numpy() for layer in getattr(attention, kind)))
             maps.append(AttentionMap(kind, *tokens, store, causal=kind == "decoder"))
         return tuple(maps)
+
+    def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Pieces of the target's vocabulary by their names, such as those of `Step.alternatives`.
+
+        Raises:
+            PromptError: one of them is no piece that this model writes.
+        """
+        found = [self.target.token_to_id(name) for name in names]
+        for name, piece in zip(names, found, strict=True):
+            if piece is None or piece in UNWRITABLE:
+                raise PromptError(f"{self.card.name} has no piece {name!r} to go on from: choose one of its alternatives.")
+        return tuple(piece for piece in found if piece is not None)
+
+    def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
+        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        return tuple(self._piece(piece) for piece in pieces)
 
     def _likely(
         self, scores: Float[Tensor, "query vocabulary"], pieces: Sequence[int], rows: Sequence[Token], n_alternatives: int

@@ -1,0 +1,79 @@
+"""One translation out of the many that a model could give: greedy or by a beam, begun by a person, or written by one."""
+
+import math
+from dataclasses import dataclass
+
+from attnviz.errors import PromptError
+from attnviz.models.protocol import AttentionModel
+from attnviz.models.translation import Step, Translation, TranslationModel
+from attnviz.nn.decoding import END, Beam
+from attnviz.trace import AttentionTrace, Prompt
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How to translate.
+
+    width           hypotheses that the search keeps; 1 is greedy decoding
+    length_penalty  α of ln p / length^α, by which a beam's translations are ranked
+    begins          names of the pieces that the translation must begin with
+    candidate       which of the translations found is looked at, 0 the best; what is too large is the last
+    """
+
+    width: int = 1
+    length_penalty: float = 1.0
+    begins: tuple[str, ...] = ()
+    candidate: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A translation that is looked at, and what is known about it.
+
+    steps            each token with its probability; empty for models that are only traced
+    candidates       what the search found, best first; empty where the target was given
+    chosen           which candidate it is
+    log_probability  ln p of the whole of it; None where there are no steps
+    own              the best that the model found by itself, where the target was given
+    pieces           names of the pieces it is made of; empty where the target was given
+    """
+
+    trace: AttentionTrace
+    steps: tuple[Step, ...] = ()
+    candidates: tuple[Translation, ...] = ()
+    chosen: int = 0
+    log_probability: float | None = None
+    own: Translation | None = None
+    pieces: tuple[str, ...] = ()
+
+
+def draft(model: AttentionModel, prompt: Prompt, wish: Wish) -> Draft:
+    """The translation that was wished for; `prompt.target` stands above what else is wished.
+
+    Raises:
+        PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
+    """
+    if not isinstance(model, TranslationModel):
+        if model.card.architecture != "encoder-decoder":
+            raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
+        return Draft(model.trace(prompt))
+    if prompt.target:
+        trace, steps = model.steps(prompt)
+        (own,) = model.translate(prompt.text)
+        return Draft(trace, steps, log_probability=_total(steps), own=own)
+    prefix = model.pieces(wish.begins)
+    if END in prefix:
+        # A translation that a person has ended: there is nothing left to search.
+        trace, steps = model.follow(prompt, prefix)
+        found = (Translation(trace.output, prefix, _total(steps)),)
+        return Draft(trace, steps, found, 0, found[0].log_probability, pieces=model.names(prefix))
+    found = model.translate(prompt.text, Beam(wish.width, wish.length_penalty), prefix)
+    chosen = max(0, min(wish.candidate, len(found) - 1))
+    best = found[chosen]
+    trace, steps = model.follow(prompt, best.pieces)
+    return Draft(trace, steps, found, chosen, best.log_probability, pieces=model.names(best.pieces))
+
+
+def _total(steps: tuple[Step, ...]) -> float:
+    """ln p of a whole translation: the sum over its tokens. A token that was given may have no probability at all."""
+    return sum(math.log(step.probability) if step.probability > 0 else -math.inf for step in steps)

@@ -1,0 +1,91 @@
+"""What is said of a translation: its notices, and the box in which a person gives one."""
+
+import html
+from collections.abc import Sequence
+
+import streamlit as st
+
+from attnviz.text.language import seems_english
+from attnviz.trace import Prompt
+from attnviz.ui.models import Drafted
+from attnviz.ui.state import forget_cell
+
+# The recipes leave out longer pairs (attnviz.training.recipes.Corpus).
+TRAINED_TOKENS = 40
+_NOTICE = ":material/info:"
+_HOW = """
+Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
+alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
+(Bahdanau, Cho & Bengio 2014, *Neural Machine Translation by Jointly Learning to Align and Translate*, section 3.1). Models with
+a dot product in place of the small network take it from there (Luong et al. 2015; Vaswani et al. 2017). *log p* is the sum of
+the logarithms of the tokens' probabilities: 0 would be certainty.
+"""
+_BELIEVE = """
+- The weights are the model's own, from the very pass that wrote the translation.
+- A weight says where the decoder **looked**, not that the words mean the same: to write *ne* it must know of *not*, and may
+  have read that at the verb.
+- Each source token's vector has already seen its neighbours, so a link may be off by one and still be used rightly.
+- In a Transformer, and in models of the hub, a row is the token that the decoder **reads** at a step: what it writes is the
+  next one.
+- Subwords merged to words: a word receives the sum over its pieces, and gives their mean.
+"""
+
+
+def forget_target() -> None:
+    """The models write by themselves again; for a callback."""
+    st.session_state.target = ""
+    forget_cell()
+
+
+def target_box(prompt: Prompt, written: str) -> None:
+    """Where a person types the translation whose alignment is looked at; `written` is what stands there else."""
+    with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
+        st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
+        st.text_input(
+            "Target text",
+            key="target",
+            bind="query-params",
+            placeholder=written or "A translation",
+            label_visibility="collapsed",
+            on_change=forget_cell,
+        )
+        if prompt.target:
+            st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
+
+
+def headline(drafted: Drafted) -> None:
+    """The translation in large type, and beside it the model, ln p, and how good the model was measured to be."""
+    card, draft = drafted.card, drafted.draft
+    facts = [card.name, *(["given by you"] if draft.trace.prompt.target else [])]
+    if draft.log_probability is not None:
+        facts.append(f"log p = {draft.log_probability:.2f}".replace("-", "−"))
+    if "BLEU" in card.metrics:
+        facts.append(f"BLEU {card.metrics['BLEU']:.1f} on held-out pairs")
+    text = html.escape(draft.trace.output) or "<em>nothing</em>"
+    st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(" · ".join(facts))}</small></p>')
+
+
+def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
+    """Says when a text is not of the kind that translators of ours learned from; it is translated all the same."""
+    own = [each for each in drafted if each.card.languages[:1] == ("en",)]
+    if not own:
+        return
+    names = " and ".join(each.card.name for each in own)
+    if not seems_english(prompt.text):
+        st.info(f"This does not look like English, the only language that {names} can read: expect guesses.", icon=_NOTICE)
+    longest = max(len(each.trace.cross.keys) for each in own)
+    if longest > TRAINED_TOKENS:
+        st.info(
+            f"This text has {longest} tokens, and {names} learned from {TRAINED_TOKENS} at most: expect its end to suffer.",
+            icon=_NOTICE,
+        )
+
+
+def explained() -> None:
+    """How an alignment is computed, and how far to believe it."""
+    with st.expander("How these numbers come about · softmax(v · tanh(W s + U h))"):
+        st.markdown(_HOW)
+        st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j), \qquad \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad "
+                 r"c_i = \sum_j \alpha_{ij} h_j")  # fmt: skip
+    with st.expander("How far to believe it"):
+        st.markdown(_BELIEVE)

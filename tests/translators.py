@@ -1,0 +1,35 @@
+"""Translators with random weights, saved as `attnviz train` saves them: small enough to be made in a moment."""
+
+from pathlib import Path
+
+import torch
+
+from attnviz.nn.encoder import BlockConfig
+from attnviz.nn.seq2seq import RecurrentConfig
+from attnviz.training.data import Sentence, Tokenizers
+from attnviz.training.export import export
+from attnviz.training.recipes import Attention, Corpus, Recipe, Stack
+
+PAIRS = (
+    ("The dog, which isn't Tom's, didn't eat.", "Le chien qui n'est pas à Tom n'a pas mangé !"),
+    ("The red car is not new.", "La voiture rouge n'est pas neuve."),
+)
+KINDS = {
+    "additive": Attention("additive", RecurrentConfig(dim=11, hidden=13)),
+    "transformer": Stack(2, BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")),
+}
+
+
+def tiny_translator(folder: Path, kind: str = "additive", *, seed: int = 7) -> Path:
+    """A folder that holds one; the same seed gives the same weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizers = Tokenizers.trained([Sentence(source, (target,)) for source, target in PAIRS], ("en", "fr"), (97, 89))
+    tokenizers.source.save(str(folder / "source.json"))
+    tokenizers.target.save(str(folder / "target.json"))
+    torch.manual_seed(seed)
+    recipe = Recipe(f"tiny-{kind}", "made for a test", "https://arxiv.org/abs/1409.0473", KINDS[kind], Corpus())
+    sizes = tokenizers.source.get_vocab_size(), tokenizers.target.get_vocab_size()
+    # Weights of this size make random models say something else for every text.
+    weights = {name: 3 * value for name, value in recipe.model.build(*sizes).state_dict().items()}
+    export(recipe, weights, folder, folder / recipe.name)
+    return folder / recipe.name
