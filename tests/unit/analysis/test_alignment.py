@@ -1,0 +1,109 @@
+"""Hard links and sentences, held to matrices made by hand."""
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.alignment import (
+    Likelihood,
+    describe_alignment,
+    describe_likelihood,
+    describe_origin,
+    links_from,
+    strongest_links,
+    surest,
+)
+from attnviz.analysis.heads import Link
+from attnviz.analysis.sentences import plain
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from tests.factories import given_map, special, typed
+
+
+def matrix(weights, target: str, source: str, **view: bool) -> HeadMatrix:
+    queries = (*typed(target), special("</s>"))
+    return head_matrix(given_map(weights, queries, typed(source)), layer=0, head=0, view=View(**view))
+
+
+RED_CAR = matrix(
+    [[0.9, 0.0, 0.1], [0.1, 0.2, 0.7], [0.0, 0.8, 0.2], [0.1, 0.1, 0.8]],
+    "une voiture rouge",
+    "a red car",
+)
+NEVER = matrix(
+    [[0.1, 0.9, 0.0], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8], [0.0, 0.7, 0.3], [0.3, 0.3, 0.4]],
+    "il n' mange jamais",
+    "he never eats",
+)
+
+
+def test_each_target_token_has_its_strongest_link_and_special_ones_none():
+    assert [(link.query, link.key) for link in strongest_links(RED_CAR)] == [(0, 0), (1, 2), (2, 1)]
+    assert [link.weight for link in strongest_links(RED_CAR)] == pytest.approx([0.9, 0.7, 0.8])
+
+
+def test_links_from_a_weight_on():
+    links = links_from(RED_CAR, 0.2)
+    assert [(link.query, link.key) for link in links] == [(0, 0), (1, 1), (1, 2), (2, 1), (2, 2)]
+    assert all(link.weight == RED_CAR.weights[link.query, link.key] for link in links)
+    assert [(link.query, link.key) for link in links_from(RED_CAR, 0.75)] == [(0, 0), (2, 1)]
+
+
+def test_no_link_of_no_weight():
+    assert (0, 1) not in [(link.query, link.key) for link in links_from(RED_CAR, 0.0)]
+
+
+def test_words_are_aligned_by_their_pieces():
+    merged = matrix([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [1, 0, 0]], "voi|ture", "c|ar red", words=True)
+    np.testing.assert_allclose(merged.weights[0], [0.8, 0.2], atol=1e-6)
+    (link,) = strongest_links(merged)
+    assert (link.query, link.key) == (0, 0)
+    assert link.weight == pytest.approx(0.8)
+
+
+def test_the_surest_link_is_between_longer_words_that_differ():
+    found = matrix(
+        [[0.95, 0.0, 0.05], [0.2, 0.8, 0.0], [0.0, 0.1, 0.9], [0.2, 0.3, 0.5]], "en chantait Boston", "in sang Boston"
+    )
+    assert surest(found) == Link(1, 1, float(found.weights[1, 1]))
+    short = matrix([[0.2, 0.8], [0.9, 0.1], [0.5, 0.5]], "il va", "go he")
+    assert surest(short) == Link(1, 0, float(short.weights[1, 0]))
+    assert surest(matrix([[0.2, 0.8]], "", "go he")) is None
+
+
+def test_where_a_word_comes_from():
+    assert plain(describe_origin(RED_CAR, 1, 2)) == "“voiture” comes from “car” (0.70)."
+    assert plain(describe_origin(RED_CAR, 1, 1)) == "“voiture” takes 0.20 from “red”, and most from “car” (0.70)."
+    torn = matrix([[0.35, 0.33, 0.32], [0, 0, 1]], "de", "a red car")
+    assert plain(describe_origin(torn, 0, 0)) == "“de” looks at nothing for sure, most at “a” (0.35)."
+
+
+def test_a_changed_order_is_told():
+    told = plain(describe_alignment(RED_CAR))
+    assert told.startswith("“voiture” stands before “rouge”, but “car” after “red”: the order changed.")
+
+
+def test_several_words_that_look_at_one_are_told():
+    assert plain(describe_alignment(NEVER)).endswith("“il”, “n'” and “jamais” all look mostly at “never”.")
+
+
+def test_an_order_that_was_kept_is_told():
+    kept = matrix([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], "il chante", "he sings")
+    assert plain(describe_alignment(kept)) == "The words that are linked stand in the same order in both languages."
+
+
+def test_nothing_is_made_of_weak_links_and_punctuation():
+    weak = matrix([[0.35, 0.33, 0.32], [0.0, 0.0, 1.0], [0, 0, 1]], "de .", "a red .")
+    assert plain(describe_alignment(weak)) == "No word of the translation looks mainly at one word of the source."
+
+
+@pytest.mark.parametrize(
+    ("given", "own", "said"),
+    [
+        (-2.3, -2.3, "as likely to this model as its own: log p −2.30 against −2.30."),
+        (-3.3, -2.3, "2.7 times less likely than its own: log p −3.30 against −2.30."),
+        (-2.0, -5.0, "20 times more likely"),
+        (-42.3, -2.3, "10^17 times less likely"),
+        (-np.inf, -2.3, "infinitely less likely than its own: log p −∞ against −2.30."),
+    ],
+)
+def test_how_much_worse_a_given_target_is(given, own, said):
+    assert said in plain(describe_likelihood(Likelihood(given, own)))
