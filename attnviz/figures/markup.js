@@ -1,0 +1,25 @@
+// Mounts HTML that Python has made and escaped. A click on what has data-pick hands its value to Python; pointing at a word, or
+// reaching it with the keyboard, brings out its links.
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const place = parentElement.querySelector(".markup");
+  place.innerHTML = data;
+  place.onclick = (event) => {
+    const picked = event.target.closest("[data-pick]");
+    if (picked) setTriggerValue("picked", picked.dataset.pick);
+  };
+  place.onpointerover = place.onfocusin = (event) => light(place, event.target.closest("[data-row], [data-column]"));
+  place.onpointerleave = place.onfocusout = () => light(place, null);
+}
+
+function light(place, word) {
+  const pair = place.querySelector(".pair");
+  if (!pair) return;
+  for (const each of pair.querySelectorAll(".lit")) each.classList.remove("lit");
+  pair.classList.toggle("pointed", Boolean(word));
+  if (!word) return;
+  const { row, column } = word.dataset;
+  const mine = (path) => (row === undefined || path.dataset.row === row) && (column === undefined || path.dataset.column === column);
+  for (const path of pair.querySelectorAll("path")) path.classList.toggle("lit", mine(path));
+}
