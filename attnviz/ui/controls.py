@@ -85,10 +85,10 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     sidebar = st.sidebar
     left, right = sidebar.columns(2)
     with left:
-        layer = _stepper("Layer", "layer", layer, attention.n_layers)
+        layer = stepper("Layer", "layer", layer, attention.n_layers)
     mean = bool(st.session_state.get("mean"))
     with right:
-        head = _stepper("Head", "head", head, attention.n_heads, disabled=mean)
+        head = stepper("Head", "head", head, attention.n_heads, disabled=mean)
     mean = sidebar.toggle("Mean over heads", key="mean", bind="query-params")
     words = sidebar.toggle("Merge subwords to words", key="words", bind="query-params")
     hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
@@ -109,7 +109,7 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     return Choice(layer, None if mean else head, View(words, hide, renormalize, between), scale == "0 to 1")
 
 
-def _stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
+def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
     """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is."""
     value = st.session_state.get(key, st.query_params.get(key, default))
     st.session_state[key] = min(max(_whole(value, default), 0), size - 1)
@@ -130,10 +130,10 @@ def machine(traced: Traced) -> None:
     """Where the model ran, how long it took, and what it is."""
     card = traced.card
     device = "CPU" if card.device == "cpu" else card.device.upper()
-    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{_parameters(card.parameters)} parameters")
+    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{number(card.parameters)} parameters")
 
 
-def _parameters(count: int) -> str:
+def number(count: int) -> str:
     """23 million as "23 M"."""
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
         if count >= size:

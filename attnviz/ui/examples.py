@@ -9,17 +9,21 @@ from attnviz.paths import assets_folder
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt, the link it is shown for (layer, head, query, key, measured weight), and one line on what to notice."""
+    """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any."""
 
     label: str
     text: str
-    layer: int
-    head: int
-    query: int
-    key: int
-    weight: float
     notice: str
+    layer: int = 0
+    head: int = 0
+    query: int = 0
+    key: int = 0
+    weight: float = 0.0
     pair: str = ""
+
+    @property
+    def has_link(self) -> bool:
+        return self.weight > 0
 
 
 @cache

@@ -8,7 +8,7 @@ from attnviz.analysis.scores import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import AttentionMap, AttentionTrace
 from attnviz.ui.controls import Choice
-from attnviz.ui.models import Traced
+from attnviz.ui.models import Drafted, Traced
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
@@ -54,7 +54,7 @@ def belief() -> None:
         st.markdown(_BELIEVE)
 
 
-def notices(traced: Traced) -> None:
+def notices(traced: Traced | Drafted) -> None:
     """What happened to the text before the model read it."""
     trace, card = traced.trace, traced.card
     for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):

@@ -22,7 +22,7 @@ _GRID = component(
     js=grid.SCRIPT,
 )
 _PAINTED: WeakKeyDictionary[AttentionMap, dict[tuple[View, bool], grid.Painted]] = WeakKeyDictionary()
-_PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
+PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
 
 def open_head(layer: int, head: int) -> None:
@@ -62,7 +62,7 @@ def show_heatmap(matrix: HeadMatrix, choice: Choice, cell: tuple[int, int], *, a
             st.session_state.update(query=matrix.rows[row], key=matrix.columns[column])
 
     figure = draw_matrix(matrix, Look(theme(), choice.full_scale, cell, height))
-    st.plotly_chart(figure, theme=None, key="heatmap", on_select=select, selection_mode="points", config=_PLOTLY, alt=alt)
+    st.plotly_chart(figure, theme=None, key="heatmap", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
 
 
 def show_tokens(matrix: HeadMatrix, query: int) -> None:
@@ -92,12 +92,16 @@ def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
     st.iframe(page, height=700)
 
 
-def selected_cell(matrix: HeadMatrix) -> tuple[int, int] | None:
-    """The chosen (row, column) of this matrix, clicked or from the address, kept in the address; None if it shows no such."""
-    query, key = (st.session_state.get(name, st.query_params.get(name)) for name in ("query", "key"))
+def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
+    """The chosen (row, column) of this matrix, clicked or from the address, kept in the address; None if it shows no such.
+
+    `slot` tells several pictures of a page apart.
+    """
+    names = f"query{slot}", f"key{slot}"
+    query, key = (st.session_state.get(name, st.query_params.get(name)) for name in names)
     try:
         cell = matrix.rows.index(int(query)), matrix.columns.index(int(key))  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
         return None
-    st.query_params["query"], st.query_params["key"] = str(query), str(key)
+    st.query_params.update(dict(zip(names, (str(query), str(key)), strict=True)))
     return cell

@@ -1,5 +1,7 @@
 """What a person types: the text, an optional second sentence, examples as chips beside it, and Run."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from attnviz.errors import PromptError
@@ -8,10 +10,13 @@ from attnviz.ui.examples import Example, examples
 from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
 
-def prompt_box(page: str) -> tuple[Prompt | None, Example | None]:
+def prompt_box(
+    page: str, *, pairs: bool = True, forget: Callable[[], None] = forget_cell
+) -> tuple[Prompt | None, Example | None]:
     """Draws the box; returns the prompt that was run last, and the example it is, if it is one.
 
-    The prompt is None after the page has said what is wrong with what was typed. Nothing typed is ever lost.
+    `pairs` offers a second sentence; `forget` lets go of what belonged to the text before. The prompt is None after the page
+    has said what is wrong with what was typed. Nothing typed is ever lost.
     """
     first = examples(page)[0]
     text, pair = remembered("text", first.text), remembered("pair", first.pair)
@@ -22,19 +27,21 @@ def prompt_box(page: str) -> tuple[Prompt | None, Example | None]:
     with st.form("prompt", border=False), st.container(horizontal=True, vertical_alignment="top"):
         with st.container():
             _text_area("Your text", "typed", "Type a sentence")
-            if st.session_state.get("with_pair"):
+            if pairs and st.session_state.get("with_pair"):
                 _text_area("A second sentence", "typed_pair", "Type a second sentence; the model reads both at once")
         if st.form_submit_button("Run", type="primary"):
-            forget_cell()
+            forget()
             text = st.session_state.typed
-            pair = st.session_state.typed_pair if st.session_state.get("with_pair") else ""
-    example = _chips(page, text, pair)
+            if pairs:
+                pair = st.session_state.typed_pair if st.session_state.get("with_pair") else ""
+    example = _chips(page, text, pair if pairs else None, forget)
     remember("text", text, first.text)
-    remember("pair", pair, first.pair)
+    if pairs:
+        remember("pair", pair, first.pair)
     if len(text) > LINK_CHARACTERS:
         st.caption(f"This text is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
     try:
-        return Prompt(text, pair=pair or None), example
+        return Prompt(text, pair=(pairs and pair) or None), example
     except PromptError as error:
         st.error(str(error), icon=":material/edit:")
         return None, None
@@ -46,15 +53,16 @@ def _text_area(label: str, key: str, placeholder: str) -> None:
     st.text_area(label, key=key, height="content", label_visibility="collapsed", placeholder=placeholder)
 
 
-def _chips(page: str, text: str, pair: str) -> Example | None:
-    """The examples; the one that was run is marked."""
+def _chips(page: str, text: str, pair: str | None, forget: Callable[[], None]) -> Example | None:
+    """The examples; the one that was run is marked. `pair` None: this page reads one text."""
     shown = examples(page)
-    current = next((example for example in shown if (example.text, example.pair) == (text, pair)), None)
+    current = next((example for example in shown if (example.text, example.pair) == (text, pair or "")), None)
     st.session_state.example = current.label if current else None
 
     def choose() -> None:
         example = next((each for each in shown if each.label == st.session_state.example), current)
         if example is not None:
+            forget()
             open_example(example)
 
     def drop_pair() -> None:
@@ -63,8 +71,9 @@ def _chips(page: str, text: str, pair: str) -> Example | None:
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.pills("Examples", [each.label for each in shown], key="example", on_change=choose, label_visibility="collapsed")
-        st.space("stretch")
-        st.toggle("Second sentence", key="with_pair", on_change=drop_pair)
+        if pair is not None:
+            st.space("stretch")
+            st.toggle("Second sentence", key="with_pair", on_change=drop_pair)
     return current
 
 
@@ -77,5 +86,7 @@ def address(example: Example) -> dict[str, str]:
 def open_example(example: Example) -> None:
     """Makes an example the prompt that is run, on the head and the link that it is about."""
     st.session_state.update(text=example.text, typed=example.text, pair=example.pair, typed_pair=example.pair)
+    if not example.has_link:
+        return
     st.session_state.update(with_pair=bool(example.pair), mean=False)
     st.session_state.update(layer=example.layer, head=example.head, query=example.query, key=example.key)

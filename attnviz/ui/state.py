@@ -10,7 +10,8 @@ import streamlit as st
 
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
 LINK_CHARACTERS = 4_000
-
+# Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
+SLOTS = 4
 
 _OF_A_VISIT = (
     "text",
@@ -24,7 +25,9 @@ _OF_A_VISIT = (
     "key",
     "target",
     "model",
+    "models",
     "between",
+    *(f"{name}{slot}" for name in ("query", "key", "begins", "candidate") for slot in range(1, SLOTS + 1)),
 )
 
 
@@ -69,7 +72,19 @@ def remember(name: str, value: str, default: str) -> None:
 
 
 def forget_cell() -> None:
-    """Lets go of the chosen cell: the next picture shows its own strongest link."""
+    """Lets go of the chosen cells: the next picture shows its own strongest link."""
     for name in ("query", "key"):
+        _forget(name, *(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
+
+
+def forget_drafts() -> None:
+    """Lets go of what was chosen in the translations of a text: cells, how they begin, and which candidate is looked at."""
+    forget_cell()
+    for name in ("begins", "candidate"):
+        _forget(*(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
+
+
+def _forget(*names: str) -> None:
+    for name in names:
         st.session_state.pop(name, None)
         st.query_params.pop(name, None)

@@ -1,0 +1,126 @@
+"""Alignments mounted on the page, one a model, and what a click in them does."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from attnviz.analysis.alignment import surest
+from attnviz.analysis.view import HeadMatrix
+from attnviz.figures.alignment import SCRIPT, STYLE, Columns, mark_links, sentence_pair
+from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures.ladder import Rung, candidates, ladder
+from attnviz.models.drafts import Draft, Wish
+from attnviz.ui.compare import Drawing
+from attnviz.ui.layout import theme
+from attnviz.ui.pictures import PLOTLY, selected_cell
+from attnviz.ui.state import forget_cell, publish
+
+_MARKUP = component("attnviz.markup", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
+# What a model cannot be asked to write: it stands for no text.
+_CLOSED = ("<pad>", "<s>", "<unk>")
+# Matrices side by side share the width of the window.
+_HEIGHTS = {1: 560, 2: 480, 3: 400, 4: 340}
+
+
+def wish_of(slot: int, wish: Wish) -> Wish:
+    """The wish with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
+    begins = st.session_state.get(f"begins{slot}", st.query_params.get(f"begins{slot}", ""))
+    candidate = st.session_state.get(f"candidate{slot}", st.query_params.get(f"candidate{slot}", "0"))
+    publish(f"begins{slot}", begins, "")
+    publish(f"candidate{slot}", candidate, "0")
+    return replace(wish, begins=tuple(begins.split(" ")) if begins else (), candidate=_whole(candidate))
+
+
+def chosen_cell(matrix: HeadMatrix, slot: int) -> tuple[int, int]:
+    """The (row, column) that was chosen in the picture at `slot`, else its surest link between two words."""
+    if (cell := selected_cell(matrix, str(slot))) is not None:
+        return cell
+    link = surest(matrix)
+    return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
+
+
+def show_matrix(matrix: HeadMatrix, drawing: Drawing, slot: int, *, alt: str, n_models: int = 1) -> None:
+    """The alignment as a matrix: target down, source across. A click on a cell selects it."""
+
+    def select() -> None:
+        points = st.session_state[f"matrix{slot}"].selection.points
+        if points:
+            _select(matrix, slot, int(points[0]["y"]), int(points[0]["x"]))
+
+    look = Look(theme(), drawing.full_scale, chosen_cell(matrix, slot), _HEIGHTS[n_models])
+    figure = draw_matrix(matrix, look)
+    if links := drawing.links(matrix):
+        figure = mark_links(figure, links, theme())
+    st.plotly_chart(figure, theme=None, key=f"matrix{slot}", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
+
+
+def show_pair(matrix: HeadMatrix, drawing: Drawing, slot: int) -> None:
+    """The two sentences as columns of words with links. A click on a target word selects it, and its strongest link."""
+    row, _ = chosen_cell(matrix, slot)
+
+    def select(picked: str) -> None:
+        _select(matrix, slot, int(picked), int(matrix.weights[int(picked)].argmax()))
+
+    _markup(f"pair{slot}", sentence_pair(matrix, Columns(theme(), row, drawing.links(matrix))), select)
+
+
+def show_ladder(draft: Draft, slot: int, *, fixed: int) -> None:
+    """Each token with its probability and what else could stand there. A click decodes on from that alternative."""
+    rungs = [
+        Rung(step.token, step.probability, step.alternatives, tuple(_is_open(draft, name) for name, _ in step.alternatives))
+        for step in draft.steps
+    ]
+
+    def steer(picked: str) -> None:
+        step, place = map(int, picked.split(":"))
+        name, _ = draft.steps[step].alternatives[place]
+        st.session_state[f"begins{slot}"] = " ".join((*draft.pieces[:step], name))
+        st.session_state[f"candidate{slot}"] = "0"
+        forget_cell()
+
+    _markup(f"ladder{slot}", ladder(rungs, fixed=fixed, theme=theme()), steer)
+
+
+def show_candidates(draft: Draft, slot: int) -> None:
+    """The translations that the search found. A click shows the alignment of another."""
+    found = [(each.text, each.log_probability) for each in draft.candidates]
+
+    def choose(picked: str) -> None:
+        st.session_state[f"candidate{slot}"] = picked
+        forget_cell()
+
+    _markup(f"candidates{slot}", candidates(found, chosen=draft.chosen, theme=theme()), choose)
+
+
+def steered(slot: int, wish: Wish) -> None:
+    """Where a person has chosen how a translation begins: the way back."""
+
+    def unsteer() -> None:
+        st.session_state.update({f"begins{slot}": "", f"candidate{slot}": "0"})
+        forget_cell()
+
+    if wish.begins:
+        st.button("Back to the model's own", key=f"unsteer{slot}", icon=":material/undo:", on_click=unsteer)
+
+
+def _is_open(draft: Draft, name: str) -> bool:
+    """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
+    return bool(draft.pieces) and name not in _CLOSED
+
+
+def _markup(key: str, html: str, on_pick: Callable[[str], None]) -> None:
+    def picked() -> None:
+        if (value := st.session_state[key].picked) is not None:
+            on_pick(value)
+
+    _MARKUP(key=key, data=html, on_picked_change=picked)
+
+
+def _select(matrix: HeadMatrix, slot: int, row: int, column: int) -> None:
+    st.session_state.update({f"query{slot}": matrix.rows[row], f"key{slot}": matrix.columns[column]})
+
+
+def _whole(value: str) -> int:
+    return int(value) if value.isdecimal() else 0

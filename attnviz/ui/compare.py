@@ -1,0 +1,144 @@
+"""The sidebar of Translate: which models stand side by side, how they decode, and how their alignments are drawn."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.alignment import links_from, strongest_links
+from attnviz.analysis.heads import Link
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.models import catalog
+from attnviz.models.drafts import Wish
+from attnviz.trace import AttentionMap
+from attnviz.ui.controls import number, stepper
+from attnviz.ui.models import Drafted
+from attnviz.ui.state import SLOTS, forget_drafts
+
+HARD = ["Off", "Strongest", "Threshold"]
+WIDEST = 10
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How every alignment of the page is drawn; `threshold` None: each target word's strongest link is its hard one.
+
+    head  None: the mean over the layer's heads
+    """
+
+    layer: int
+    head: int | None
+    view: View
+    full_scale: bool
+    hard: bool
+    threshold: float | None
+
+    def matrix(self, attention: AttentionMap) -> HeadMatrix:
+        """The alignment as it is drawn; of a model with fewer layers or heads, its last."""
+        layer = min(self.layer, attention.n_layers - 1)
+        head = None if self.head is None else min(self.head, attention.n_heads - 1)
+        return head_matrix(attention, layer=layer, head=head, view=self.view)
+
+    def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
+        """The hard links of a matrix, None where they are off."""
+        if not self.hard:
+            return None
+        return strongest_links(matrix) if self.threshold is None else links_from(matrix, self.threshold)
+
+
+def models_picker() -> tuple[str, ...]:
+    """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
+    own = catalog.translators()
+    default = own[:SLOTS]
+    if "models" not in st.session_state:
+        st.session_state.models = (st.query_params.get_all("models") or list(default))[:SLOTS]
+    known = [*own, *catalog.HUB["encoder-decoder"]]
+    options = [*known, *(name for name in st.session_state.models if name not in known)]
+    names = st.sidebar.multiselect(
+        "Models",
+        options,
+        key="models",
+        max_selections=SLOTS,
+        accept_new_options=True,
+        on_change=forget_drafts,
+        placeholder="Choose a translator",
+        help="Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face hub: type "
+        "any encoder-decoder's id, or a folder.",
+    )
+    if tuple(names) == default:
+        st.query_params.pop("models", None)
+    else:
+        st.query_params["models"] = list(names)
+    return tuple(names)
+
+
+def decoding() -> Wish:
+    """Greedy, or a beam with its width and length penalty."""
+    sidebar = st.sidebar
+    kind = sidebar.segmented_control(
+        "Decoding", ["Greedy", "Beam"], key="decoding", default="Greedy", required=True, bind="query-params"
+    )
+    if kind == "Greedy":
+        return Wish()
+    left, right = sidebar.columns(2)
+    with left:
+        width = st.number_input("Width", 2, WIDEST, value=5, key="width", bind="query-params")
+    with right:
+        penalty = st.number_input(
+            "Length penalty",
+            0.0,
+            2.0,
+            value=1.0,
+            step=0.1,
+            key="penalty",
+            bind="query-params",
+            help="α of ln p / length^α. 0 favours short translations; 1 compares them by the mean over their tokens.",
+        )
+    return Wish(width, penalty)
+
+
+def drawing(maps: Sequence[AttentionMap], sidebar: DeltaGenerator) -> Drawing:
+    """Layer and head, where a model has several, and options for all alignments of the page."""
+    layer, head = _head(max(each.n_layers for each in maps), max(each.n_heads for each in maps), sidebar)
+    words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
+    hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
+    hard = sidebar.segmented_control(
+        "Hard links",
+        HARD,
+        key="hard",
+        default=HARD[0],
+        required=True,
+        bind="query-params",
+        help="Decided links over the soft weights: each target word's strongest, or all from a weight on.",
+    )
+    threshold = None
+    if hard == "Threshold":
+        threshold = sidebar.slider("From weight", 0.05, 0.95, value=0.3, step=0.05, key="threshold", bind="query-params")
+    scale = sidebar.segmented_control(
+        "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
+    )
+    return Drawing(layer, head, View(words, hide), scale == "0 to 1", hard != HARD[0], threshold)
+
+
+def _head(n_layers: int, n_heads: int, sidebar: DeltaGenerator) -> tuple[int, int | None]:
+    if n_layers == n_heads == 1:
+        return 0, None
+    left, right = sidebar.columns(2)
+    with left:
+        layer = stepper("Layer", "layer", n_layers - 1, n_layers)
+    mean = st.session_state.get("all_heads", st.query_params.get("all_heads") != "false")
+    with right:
+        head = stepper("Head", "head", 0, n_heads, disabled=bool(mean))
+    mean = sidebar.toggle("Mean over heads", value=True, key="all_heads", bind="query-params")
+    return layer, None if mean else head
+
+
+def machines(drafted: Sequence[Drafted]) -> None:
+    """How long each model took, and what it is."""
+    for each in drafted:
+        card = each.card
+        device = "CPU" if card.device == "cpu" else card.device.upper()
+        figures = f"{number(card.parameters)} parameters · {device} · {each.seconds * 1000:,.0f} ms"
+        st.sidebar.html(f'<p class="machine"><bdi>{html.escape(card.name)}</bdi><br>{figures}</p>')

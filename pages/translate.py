@@ -1,0 +1,98 @@
+"""Translate: type an English sentence, see which of its words each French word came from."""
+
+import streamlit as st
+
+from attnviz.analysis.alignment import Likelihood, describe_alignment, describe_likelihood, describe_origin
+from attnviz.analysis.sentences import plain
+from attnviz.errors import TraceError
+from attnviz.ui.alignments import (
+    chosen_cell,
+    show_candidates,
+    show_ladder,
+    show_matrix,
+    show_pair,
+    steered,
+    wish_of,
+)
+from attnviz.ui.compare import Drawing, decoding, drawing, machines, models_picker
+from attnviz.ui.controls import forced_target
+from attnviz.ui.drafts import explained, headline, language_notices, target_box
+from attnviz.ui.explain import keep, notices
+from attnviz.ui.layout import header, hero, story
+from attnviz.ui.models import Drafted, translate
+from attnviz.ui.prompt import prompt_box
+from attnviz.ui.state import forget_drafts
+
+NO_MODEL = (
+    "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
+    "`attnviz train bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as Helsinki-NLP/opus-mt-en-fr."
+)
+
+
+def show(slot: int, drafted: Drafted, drawn: Drawing, n_models: int) -> None:
+    """One model's translation, and its alignment twice: as a matrix, and as two columns with links."""
+    draft = drafted.draft
+    headline(drafted)
+    if len(draft.candidates) > 1:
+        show_candidates(draft, slot)
+    matrix = drawn.matrix(draft.trace.cross)
+    row, column = chosen_cell(matrix, slot)
+    alt = plain(describe_origin(matrix, row, column))
+    left, right = st.columns([6, 5], gap="large") if n_models == 1 else (st.container(), st.container())
+    with left:
+        show_matrix(matrix, drawn, slot, alt=alt, n_models=n_models)
+    with right:
+        show_pair(matrix, drawn, slot)
+
+
+def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
+    """Sentences from the numbers, and the translation token by token."""
+    draft = drafted.draft
+    matrix = drawn.matrix(draft.trace.cross)
+    sentences = [describe_origin(matrix, *chosen_cell(matrix, slot)), describe_alignment(matrix)]
+    if draft.own and draft.log_probability is not None:
+        sentences.append(describe_likelihood(Likelihood(draft.log_probability, draft.own.log_probability)))
+    story(*sentences)
+    if not draft.steps:
+        st.caption(f"{drafted.card.name} shows its attention only: its probabilities are not recorded.")
+        return
+    steer = " Click one to decode on from there." if draft.pieces else ""
+    st.caption(f"Each token with its probability, and what could stand in its place.{steer}")
+    show_ladder(draft, slot, fixed=fixed)
+
+
+header("Translate", "Type an English sentence. See which words each French word came from.")
+names = models_picker()
+typed, example = prompt_box("translate", pairs=False, forget=forget_drafts)
+options = st.sidebar.container()
+wish = decoding()
+if not names:
+    st.info(NO_MODEL, icon=":material/school:")
+elif typed:
+    prompt = forced_target(typed)
+    found = {slot: translate(name, prompt, wish_of(slot, wish)) for slot, name in enumerate(names, start=1)}
+    shown = {slot: drafted for slot, drafted in found.items() if drafted}
+    if shown:
+        drawn = drawing([each.trace.cross for each in shown.values()], options)
+        language_notices(prompt, list(shown.values()))
+        for each in shown.values():
+            notices(each)
+        try:
+            with hero():
+                for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
+                    with place:
+                        show(slot, drafted, drawn, len(shown))
+            for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
+                with place:
+                    tell(slot, drafted, drawn, 0 if prompt.target else len(wish_of(slot, wish).begins))
+        except TraceError as error:
+            st.info(str(error), icon=":material/visibility_off:")
+        machines(list(shown.values()))
+    for slot in found:
+        if not prompt.target:
+            steered(slot, wish_of(slot, wish))
+    target_box(prompt, next((each.trace.output for each in shown.values()), ""))
+    if example:
+        st.caption(f":material/lightbulb: {example.notice}")
+    explained()
+    keep()

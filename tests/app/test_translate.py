@@ -1,0 +1,147 @@
+"""The Translate page's script without a browser: what it shows, what it steers, and what it says when something is wrong."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import attnviz
+from attnviz.models import catalog
+from attnviz.models.drafts import Wish, draft
+from attnviz.trace import Prompt
+from tests.translators import tiny_translator
+
+PAGE = Path(__file__).parents[2] / "pages" / "translate.py"
+TEXT = "The red car is not Tom's."
+TARGET = "La voiture n'est pas rouge."
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    made = tmp_path_factory.mktemp("translators")
+    return [str(tiny_translator(made / kind, kind)) for kind in ("additive", "transformer")]
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    st.cache_resource.clear()
+    yield AppTest.from_file(str(PAGE), default_timeout=60)
+    st.cache_resource.clear()
+
+
+def opened(app: AppTest, **parameters: str | list[str]) -> AppTest:
+    for name, value in parameters.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def bodies(app: AppTest) -> list[str]:
+    return [each.proto.body for each in app.get("html")]
+
+
+def answers(app: AppTest) -> list[str]:
+    """The translations in large type."""
+    found = (re.search(r'<p class="answer"><bdi>(.*?)</bdi>', body, re.S) for body in bodies(app))
+    return [match[1] for match in found if match]
+
+
+def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "translators", lambda: ())
+    opened(app)
+    assert len(app.info) == 1
+    assert "attnviz train bahdanau-en-fr" in app.info[0].value
+    assert app.text_area(key="typed").value.startswith("He has never")
+
+
+def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch, folders: list[str]
+) -> None:
+    monkeypatch.setattr(catalog, "translators", lambda: tuple(folders))
+    opened(app)
+    assert app.multiselect(key="models").value == folders
+    assert len(answers(app)) == 2
+    assert "models" not in app.query_params
+
+
+def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders, text=TEXT)
+    assert answers(app) == [attnviz.load(folder).trace(TEXT).output.replace("'", "&#x27;") for folder in folders]
+    assert app.query_params["models"] == folders
+
+
+def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: list[str]) -> None:
+    model = attnviz.load(folders[0])
+    own = draft(model, Prompt(TEXT), Wish())
+    name = next(name for name, _ in own.steps[0].alternatives if name not in (own.pieces[0], "<unk>"))
+    opened(app, models=folders[:1], text=TEXT, begins1=name)
+    assert answers(app) == [draft(model, Prompt(TEXT), Wish(begins=(name,))).trace.output]
+    app.button(key="unsteer1").click().run()
+    assert answers(app) == [own.trace.output]
+    assert "begins1" not in app.query_params
+
+
+def test_a_candidate_of_the_beam(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="2")
+    assert answers(app) == [draft(attnviz.load(folders[0]), Prompt(TEXT), Wish(3, 1.0, candidate=2)).trace.output]
+
+
+def test_a_target_is_forced_compared_and_let_go_of(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], text=TEXT)
+    own = answers(app)
+    app.text_input(key="target").set_value(TARGET).run()
+    assert answers(app) == [TARGET.replace("'", "&#x27;")]
+    assert any("times less likely" in body or "more likely" in body for body in bodies(app))
+    app.button(key="own").click().run()
+    assert answers(app) == own
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"text": " "}, "There is nothing to read yet: type a sentence first."),
+        ({"text": TEXT, "target": "pas " * 300}, "type less"),
+        ({"text": TEXT, "begins1": "nonsense"}, "has no piece 'nonsense'"),
+        ({"text": TEXT, "models": ["minilm"]}, "minilm does not translate"),
+        ({"text": TEXT, "models": ["/nowhere/at/all"]}, "/nowhere/at/all"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_nothing_is_lost(
+    app: AppTest, folders: list[str], parameters: dict, told: str
+) -> None:
+    opened(app, **{"models": folders[:1], **parameters})
+    assert len(app.error) == 1
+    assert told in app.error[0].value
+    assert app.text_area(key="typed").value == parameters["text"]
+    if "target" in parameters:
+        assert app.text_input(key="target").value == parameters["target"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Je ne mange pas de viande.", "does not look like English"),
+        ("The red car is red. " * 7, "tokens, and tiny-additive"),
+    ],
+)
+def test_a_text_of_another_kind_is_translated_all_the_same(app: AppTest, folders: list[str], text: str, told: str) -> None:
+    opened(app, models=folders[:1], text=text)
+    assert any(told in info.value for info in app.info)
+    assert len(answers(app)) == 1
+    assert not app.error
+
+
+def test_an_address_that_makes_no_sense_still_opens(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[1:], text=TEXT, layer="99", head="x", query1="-4", key1="z", candidate1="?", all_heads="false")
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (1, 0)
+    assert len(answers(app)) == 1
+
+
+def test_hiding_all_there_is_says_so(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], text=TEXT, begins1="</s>", hide_special="true")
+    assert any("Nothing is left to show" in info.value for info in app.info)

@@ -1,0 +1,115 @@
+"""The Translate page as a person uses it, with translators that the tests make."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+import attnviz
+from attnviz.analysis.alignment import surest
+from attnviz.analysis.view import View, head_matrix
+from attnviz.models.drafts import Draft, Wish, draft
+from attnviz.trace import Prompt
+from tests.browser.test_encode import HOSTILE, PICTURE, drawn_weights, open_page, parameters, run, settle
+from tests.translators import tiny_translator
+
+TEXT = "The red car is not Tom's."
+TARGET = "La voiture n'est pas rouge."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_translator(tmp_path_factory.mktemp("translator"))
+
+
+def drafted(folder: Path, wish: Wish, target: str | None = None) -> Draft:
+    return draft(attnviz.load(str(folder)), Prompt(TEXT, target=target), wish)
+
+
+def links(page: Page) -> dict[tuple[int, int], float]:
+    found = page.locator(".pair path").evaluate_all(
+        "paths => paths.map(({dataset}) => [dataset.row, dataset.column, dataset.weight].map(Number))"
+    )
+    return {(int(row), int(column)): weight for row, column, weight in found}
+
+
+def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folder: Path) -> None:
+    open_page(page, app_url, "translate", models=str(folder), text=TEXT, target=TARGET)
+    attention = drafted(folder, Wish(), TARGET).trace.cross
+    wanted = head_matrix(attention, layer=0, head=0, view=View(words=True))
+    for row, expected in zip(drawn_weights(page), wanted.weights, strict=True):
+        assert row == pytest.approx(expected.tolist(), abs=1e-6)
+    shown = links(page)
+    assert shown
+    for cell, weight in shown.items():
+        assert weight == pytest.approx(float(wanted.weights[cell]), abs=6e-5)
+    link = surest(wanted)
+    assert link
+    expect(page.locator(".story")).to_contain_text(wanted.queries[link.query].text)
+    expect(page.locator(".pair .target .word bdi")).to_have_text([token.text for token in wanted.queries])
+
+
+def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
+    context: BrowserContext, app_url: str, folder: Path
+) -> None:
+    page = context.new_page()
+    open_page(page, app_url, "translate", models=str(folder), text=TEXT, whole_words="false")
+    own = drafted(folder, Wish())
+    place = next(place for place, (name, _) in enumerate(own.steps[1].alternatives) if name not in (own.pieces[1], "<unk>"))
+    begins = (own.pieces[0], own.steps[1].alternatives[place][0])
+    page.locator(f'.ladder [data-pick="1:{place}"]').click()
+    steered = drafted(folder, Wish(begins=begins))
+    expect(page.locator(".answer")).to_contain_text(steered.trace.output[:60], timeout=PICTURE)
+    settle(page)
+    assert parameters(page)["begins1"] == " ".join(begins)
+    wanted = steered.trace.cross.weights(0, 0)
+    assert drawn_weights(page)[1] == pytest.approx(wanted[1].tolist(), abs=1e-6)
+    page.locator('.pair [data-pick="2"]').click()
+    expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2", timeout=PICTURE)
+    settle(page)
+    second = context.new_page()
+    second.goto(page.url)
+    settle(second)
+    assert drawn_weights(second) == drawn_weights(page)
+    assert second.locator(".answer").inner_text() == page.locator(".answer").inner_text()
+    expect(second.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
+
+
+def test_a_candidate_of_the_beam_shows_its_alignment(page: Page, app_url: str, folder: Path) -> None:
+    open_page(page, app_url, "translate", models=str(folder), text=TEXT, decoding="Beam", width=3, whole_words="false")
+    expect(page.locator(".candidate")).to_have_count(3)
+    page.locator('.candidate[data-pick="2"]').click()
+    expect(page.locator('.candidate[data-pick="2"]')).to_have_class("candidate chosen", timeout=PICTURE)
+    settle(page)
+    wanted = drafted(folder, Wish(3, 1.0, candidate=2)).trace.cross.weights(0, 0)
+    assert drawn_weights(page)[4] == pytest.approx(wanted[4].tolist(), abs=1e-6)
+    assert parameters(page)["candidate1"] == "2"
+
+
+def test_typing_a_target_forces_it_and_hard_links_are_dots(page: Page, app_url: str, folder: Path) -> None:
+    open_page(page, app_url, "translate", models=str(folder), text=TEXT, hard="Strongest")
+    page.get_by_text("Force the target", exact=True).click()
+    page.get_by_label("Target text").fill(TARGET)
+    page.get_by_label("Target text").press("Enter")
+    expect(page.locator(".answer")).to_contain_text(TARGET, timeout=PICTURE)
+    settle(page)
+    wanted = head_matrix(drafted(folder, Wish(), TARGET).trace.cross, layer=0, head=0, view=View(words=True))
+    dots = page.evaluate(
+        """() => {
+          const dots = document.querySelector(".js-plotly-plot")._fullData.find((trace) => trace.name === "hard links");
+          return Array.from(dots.x);
+        }"""
+    )
+    assert dots == wanted.weights[:-1].argmax(axis=1).tolist()
+    assert parameters(page)["target"] == TARGET
+
+
+def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, folder: Path) -> None:
+    open_page(page, app_url, "translate", models=str(folder), text=HOSTILE, target=HOSTILE)
+    assert page.locator("textarea").first.input_value() == HOSTILE
+    expect(page.locator(".answer bdi")).to_have_text(HOSTILE)
+    assert "😀" in page.locator(".pair .source").inner_text()
+    assert page.locator(".markup img, .markup script").count() == 0
+    assert page.evaluate("window.hacked") is None
+    run(page, TEXT)
+    expect(page.locator(".answer bdi")).to_have_text(HOSTILE)
