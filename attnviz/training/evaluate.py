@@ -20,6 +20,9 @@ Report = Callable[[str], None]
 # The corpus that links are looked for in, by metric: in the domain of the training data, and the field's standard.
 LINKS = {"AER in domain": "{corpus}.dev.links", "AER Hansards": "hansards-{languages}.gold"}
 
+# Sentences of more words than this are measured apart: short ones are most of the corpus, and hide what happens to long ones.
+LONG = 8
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -126,9 +129,14 @@ def evaluate(model: TranslationModel, data: Path, report: Report, *, beam: Beam 
             report(f"{name}  {value:.2f}" if isinstance(value, float) else f"{name}  {value}")
         found.update(figures)
 
-    scores = score(translate_all(model, texts), sentences)
+    written = translate_all(model, texts)
+    scores = score(written, sentences)
     note(**{"BLEU": scores.bleu, "chrF": scores.chrf, "BLEU signature": scores.bleu_signature})
     note(**{"chrF signature": scores.chrf_signature})
+    for name, long in ((f"BLEU up to {LONG} words", False), (f"BLEU over {LONG} words", True)):
+        rows = [index for index, text in enumerate(texts) if (len(text.split()) > LONG) == long]
+        if rows:
+            note(**{name: score([written[row] for row in rows], [sentences[row] for row in rows]).bleu})
     if beam is not None:
         best = score([model.translate(text, beam)[0].text for text in texts], sentences)
         note(**{f"BLEU beam {beam.width}": best.bleu, f"chrF beam {beam.width}": best.chrf})

@@ -48,4 +48,7 @@ def export(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) 
     (folder / translators.CONFIG).write_text(config + "\n", encoding="utf-8")
     # Half precision halves the file; trained weights are far from its limits, and what is measured is what was saved.
     halves = {name: value.detach().cpu().to(torch.float16).contiguous() for name, value in weights.items()}
-    save_file(halves, str(folder / translators.WEIGHTS))
+    path = folder / translators.WEIGHTS
+    save_file(halves, str(path))
+    # safetensors lets nobody but its owner read; what is installed is for everyone.
+    path.chmod(0o644)
