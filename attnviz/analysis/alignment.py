@@ -14,6 +14,7 @@ from attnviz.trace import Token
 SURE = 0.4
 # Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
 LONGER = 4
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
@@ -137,7 +138,7 @@ def _times(difference: float) -> str:
     if np.isinf(difference):
         return "infinitely"
     if difference > np.log(1e6):
-        return f"10^{difference / np.log(10):.0f} times"
+        return f"10{f'{difference / np.log(10):.0f}'.translate(_RAISED)} times"
     times = np.exp(difference)
     return f"{times:,.0f} times" if times >= 10 else f"{times:.1f} times"
 

@@ -77,7 +77,8 @@ def _curves(matrix: HeadMatrix, look: Columns, height: int) -> str:
             drawn.append(
                 f'<path class="{kind.strip()}" data-row="{row}" data-column="{column}" data-weight="{weight:.4f}" '
                 f'd="M0 {left:.1f}C45 {left:.1f} 55 {right:.1f} 100 {right:.1f}" '
-                f'stroke-width="{0.75 + 5.25 * weight:.2f}" stroke-opacity="{0.1 + 0.8 * weight:.3f}"/>'
+                f'stroke-width="{0.75 + 5.25 * weight:.2f}" stroke-opacity="{0.1 + 0.8 * weight:.3f}">'
+                f"<title>{label(matrix.queries[row])} ← {label(matrix.keys[column])} {weight:.2f}</title></path>"
             )
     return "".join(drawn)
 

@@ -32,12 +32,14 @@ class Look:
     full_scale  colours run from 0 to 1; False: from 0 to the largest weight shown
     selected    (query, key) positions in the matrix, drawn as a crossing row and column
     height      of the whole figure, in pixels; short texts take less
+    bar         length of the colour bar, in pixels
     """
 
     theme: Theme = LIGHT
     full_scale: bool = True
     selected: tuple[int, int] | None = None
     height: int = 720
+    bar: int = 220
 
 
 def heatmap(
@@ -87,7 +89,7 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         hoverongaps=False,
         hovertemplate=f"{_NAMES if clickable else _AXES}<br>weight <b>%{{z:.4f}}</b><extra></extra>",
         customdata=_hover_names(matrix) if clickable else None,
-        colorbar=_colour_bar(look.theme),
+        colorbar=_colour_bar(look),
     )
     figure = go.Figure([cells] if matrix.visible.all() else [masked, cells])
     if clickable:
@@ -134,15 +136,16 @@ def _click_targets(matrix: HeadMatrix) -> go.Scatter:
     )
 
 
-def _colour_bar(theme: Theme) -> dict:
+def _colour_bar(look: Look) -> dict:
+    theme = look.theme
     return {
         "title": {"text": "weight", "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
         "tickfont": {"size": LABEL_SIZE, "color": theme.faint},
-        "nticks": 6,
+        "nticks": 6 if look.bar > 150 else 3,
         "orientation": "h",
         "thickness": 8,
         "outlinewidth": 0,
-        "len": 220,
+        "len": look.bar,
         "lenmode": "pixels",
         "x": 0,
         "xanchor": "left",

@@ -49,7 +49,7 @@ def show_matrix(matrix: HeadMatrix, drawing: Drawing, slot: int, *, alt: str, n_
         if points:
             _select(matrix, slot, int(points[0]["y"]), int(points[0]["x"]))
 
-    look = Look(theme(), drawing.full_scale, chosen_cell(matrix, slot), _HEIGHTS[n_models])
+    look = Look(theme(), drawing.full_scale, chosen_cell(matrix, slot), _HEIGHTS[n_models], 220 if n_models < 3 else 110)
     figure = draw_matrix(matrix, look)
     if links := drawing.links(matrix):
         figure = mark_links(figure, links, theme())

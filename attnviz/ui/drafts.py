@@ -56,7 +56,7 @@ def target_box(prompt: Prompt, written: str) -> None:
 def headline(drafted: Drafted) -> None:
     """The translation in large type, and beside it the model, ln p, and how good the model was measured to be."""
     card, draft = drafted.card, drafted.draft
-    facts = [card.name, *(["given by you"] if draft.trace.prompt.target else [])]
+    facts = [card.name, *(["target given"] if draft.trace.prompt.target else [])]
     if draft.log_probability is not None:
         facts.append(f"log p = {draft.log_probability:.2f}".replace("-", "−"))
     if "BLEU" in card.metrics:

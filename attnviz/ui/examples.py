@@ -9,7 +9,10 @@ from attnviz.paths import assets_folder
 
 @dataclass(frozen=True)
 class Example:
-    """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any."""
+    """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any.
+
+    `target` is a translation that is given, not asked for.
+    """
 
     label: str
     text: str
@@ -20,6 +23,7 @@ class Example:
     key: int = 0
     weight: float = 0.0
     pair: str = ""
+    target: str = ""
 
     @property
     def has_link(self) -> bool:

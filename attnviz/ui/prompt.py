@@ -87,6 +87,7 @@ def open_example(example: Example) -> None:
     """Makes an example the prompt that is run, on the head and the link that it is about."""
     st.session_state.update(text=example.text, typed=example.text, pair=example.pair, typed_pair=example.pair)
     if not example.has_link:
+        st.session_state.target = example.target
         return
     st.session_state.update(with_pair=bool(example.pair), mean=False)
     st.session_state.update(layer=example.layer, head=example.head, query=example.query, key=example.key)

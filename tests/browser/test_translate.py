@@ -75,8 +75,9 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
     expect(second.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
 
 
-def test_a_candidate_of_the_beam_shows_its_alignment(page: Page, app_url: str, folder: Path) -> None:
-    open_page(page, app_url, "translate", models=str(folder), text=TEXT, decoding="Beam", width=3, whole_words="false")
+def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, app_url: str, folder: Path) -> None:
+    address = {"models": str(folder), "text": TEXT, "decoding": "Beam", "width": 3, "hard": "Strongest"}
+    open_page(page, app_url, "translate", **address, whole_words="false")
     expect(page.locator(".candidate")).to_have_count(3)
     page.locator('.candidate[data-pick="2"]').click()
     expect(page.locator('.candidate[data-pick="2"]')).to_have_class("candidate chosen", timeout=PICTURE)
@@ -84,24 +85,24 @@ def test_a_candidate_of_the_beam_shows_its_alignment(page: Page, app_url: str, f
     wanted = drafted(folder, Wish(3, 1.0, candidate=2)).trace.cross.weights(0, 0)
     assert drawn_weights(page)[4] == pytest.approx(wanted[4].tolist(), abs=1e-6)
     assert parameters(page)["candidate1"] == "2"
-
-
-def test_typing_a_target_forces_it_and_hard_links_are_dots(page: Page, app_url: str, folder: Path) -> None:
-    open_page(page, app_url, "translate", models=str(folder), text=TEXT, hard="Strongest")
     page.get_by_text("Force the target", exact=True).click()
     page.get_by_label("Target text").fill(TARGET)
     page.get_by_label("Target text").press("Enter")
     expect(page.locator(".answer")).to_contain_text(TARGET, timeout=PICTURE)
     settle(page)
-    wanted = head_matrix(drafted(folder, Wish(), TARGET).trace.cross, layer=0, head=0, view=View(words=True))
-    dots = page.evaluate(
+    assert parameters(page)["target"] == TARGET
+    forced = drafted(folder, Wish(), TARGET).trace.cross.weights(0, 0)
+    assert hard_links(page) == forced[:-1].argmax(axis=1).tolist()
+
+
+def hard_links(page: Page) -> list[int]:
+    """The column of the dot in each row of the matrix."""
+    return page.evaluate(
         """() => {
           const dots = document.querySelector(".js-plotly-plot")._fullData.find((trace) => trace.name === "hard links");
           return Array.from(dots.x);
         }"""
     )
-    assert dots == wanted.weights[:-1].argmax(axis=1).tolist()
-    assert parameters(page)["target"] == TARGET
 
 
 def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, folder: Path) -> None:

@@ -101,7 +101,7 @@ def test_nothing_is_made_of_weak_links_and_punctuation():
         (-2.3, -2.3, "as likely to this model as its own: log p −2.30 against −2.30."),
         (-3.3, -2.3, "2.7 times less likely than its own: log p −3.30 against −2.30."),
         (-2.0, -5.0, "20 times more likely"),
-        (-42.3, -2.3, "10^17 times less likely"),
+        (-42.3, -2.3, "10¹⁷ times less likely"),
         (-np.inf, -2.3, "infinitely less likely than its own: log p −∞ against −2.30."),
     ],
 )

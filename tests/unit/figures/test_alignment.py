@@ -18,7 +18,7 @@ from tests.factories import given_map, make_map, numbered, special, typed
 HOSTILE = '<img src=x onerror="alert(1)">'
 PATH = re.compile(
     r'<path class="(.*?)" data-row="(\d+)" data-column="(\d+)" data-weight="(.*?)" d="M0 (.*?)C45 .*? 100 (.*?)" '
-    r'stroke-width="(.*?)" stroke-opacity="(.*?)"/>'
+    r'stroke-width="(.*?)" stroke-opacity="(.*?)">'
 )
 
 
