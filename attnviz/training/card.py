@@ -76,7 +76,7 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
 
 
 def _table(figures: dict[str, Any]) -> str:
-    rows = [
-        f"| {name} | {value:.2f} |" if isinstance(value, float) else f"| {name} | {value} |" for name, value in figures.items()
-    ]
+    shown = {name: f"{value:.2f}" if isinstance(value, float) else str(value) for name, value in figures.items()}
+    # A signature has bars of its own, which would end its cell.
+    rows = [f"| {name} | " + value.replace("|", "\\|") + " |" for name, value in shown.items()]
     return "\n".join(["| | |", "|---|---|", *rows])

@@ -1,0 +1,74 @@
+"""What travels in assets/models: whole, small enough, described by figures that belong to exactly these weights."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from attnviz.models.translation import TranslationModel
+from attnviz.models.translators import load_folder
+from attnviz.nn.decoding import Beam
+from attnviz.paths import assets_folder
+from attnviz.trace import Prompt
+from attnviz.training.card import card
+
+FOLDERS = sorted(path.parent for path in (assets_folder() / "models").glob("*/source.json"))
+MEGABYTES = 25
+SENTENCES = ("I don't like cold water.", "The red car is near the house.", "Where did you see my cat?")
+
+by_folder = pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, TranslationModel]:
+    return {folder.name: load_folder(folder) for folder in FOLDERS}
+
+
+def test_there_are_some():
+    assert "bahdanau-en-fr" in [folder.name for folder in FOLDERS]
+
+
+@by_folder
+def test_it_is_whole_and_small(folder):
+    files = {path.name: path.stat().st_size for path in folder.iterdir()}
+    assert set(files) == {"model.safetensors", "config.json", "source.json", "target.json", "metrics.json", "card.md"}
+    assert sum(files.values()) <= MEGABYTES * 1e6
+
+
+@by_folder
+def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(folder):
+    weights = (folder / "model.safetensors").read_bytes()
+    metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
+    assert metrics["sha256"] == hashlib.sha256(weights).hexdigest()
+    assert metrics["bytes"] == len(weights)
+    assert {"BLEU", "chrF", "BLEU beam 5", "BLEU signature", "hardware", "training hours", "seed", "commit"} <= set(metrics)
+    assert config["card"]["name"] == config["recipe"]["name"] == folder.name
+    assert (folder / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+
+
+@by_folder
+@pytest.mark.parametrize("text", SENTENCES)
+def test_it_translates_and_shows_how(folder, text, models):
+    model = models[folder.name]
+    trace, steps = model.steps(text)
+    assert trace.output.endswith(text[-1])
+    assert len(trace.output.split()) >= 4
+    np.testing.assert_allclose(trace.cross.layer_weights(0).sum(-1), 1, atol=1e-5)
+    assert all(step.probability > 0.01 for step in steps)
+    # What it says, forced, gives the very same alignment.
+    forced = model.trace(Prompt(text, target=trace.output))
+    np.testing.assert_allclose(forced.cross.layer_weights(0), trace.cross.layer_weights(0), atol=1e-5)
+    assert model.translate(text)[0].text == trace.output
+    best = model.translate(text, Beam(width=5))
+    assert len({row.text for row in best}) > 1
+
+
+@by_folder
+def test_an_adjective_is_aligned_across_its_noun(folder, models):
+    """“red car” is “voiture rouge”: no diagonal finds it."""
+    trace = models[folder.name].trace(Prompt("The red car.", target="La voiture rouge."))
+    rows = {token.text: row for token, row in zip(trace.cross.queries, trace.cross.weights(0, 0), strict=True)}
+    keys = [token.text for token in trace.cross.keys]
+    assert keys[rows["voiture"].argmax()] == "car"
+    assert keys[rows["rouge"].argmax()] == "red"
