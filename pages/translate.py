@@ -36,7 +36,7 @@ def show(slot: int, drafted: Drafted, drawn: Drawing, n_models: int) -> None:
     if len(draft.candidates) > 1:
         show_candidates(draft, slot)
     matrix = drawn.matrix(draft.trace.cross)
-    row, column = chosen_cell(matrix, slot)
+    row, column = chosen_cell(matrix, slot, drawn.word)
     alt = plain(describe_origin(matrix, row, column))
     left, right = st.columns([6, 5], gap="large") if n_models == 1 else (st.container(), st.container())
     with left:
@@ -49,7 +49,7 @@ def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
     """Sentences from the numbers, and the translation token by token."""
     draft = drafted.draft
     matrix = drawn.matrix(draft.trace.cross)
-    sentences = [describe_origin(matrix, *chosen_cell(matrix, slot)), describe_alignment(matrix)]
+    sentences = [describe_origin(matrix, *chosen_cell(matrix, slot, drawn.word)), describe_alignment(matrix)]
     if draft.own and draft.log_probability is not None:
         sentences.append(describe_likelihood(Likelihood(draft.log_probability, draft.own.log_probability)))
     story(*sentences)
@@ -73,7 +73,7 @@ elif typed:
     found = {slot: translate(name, prompt, wish_of(slot, wish)) for slot, name in enumerate(names, start=1)}
     shown = {slot: drafted for slot, drafted in found.items() if drafted}
     if shown:
-        drawn = drawing([each.trace.cross for each in shown.values()], options)
+        drawn = drawing([each.trace.cross for each in shown.values()], options, example.word if example else "")
         language_notices(prompt, list(shown.values()))
         for each in shown.values():
             notices(each)

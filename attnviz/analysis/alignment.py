@@ -12,6 +12,8 @@ from attnviz.trace import Token
 
 # From this weight on a link is told as where a word comes from; below it a model is torn between several.
 SURE = 0.4
+# Small words are often off by one: only firmer links show that the order changed.
+FIRM = 0.5
 # Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
 LONGER = 4
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -41,6 +43,12 @@ def links_from(matrix: HeadMatrix, threshold: float) -> tuple[Link, ...]:
         for row, column in zip(rows, columns, strict=True)
         if not matrix.queries[row].special
     )
+
+
+def origin_of(matrix: HeadMatrix, word: str) -> Link | None:
+    """The strongest link of the first target token that is this word; None where there is none."""
+    links = strongest_links(matrix)
+    return next((link for link in links if matrix.queries[link.query].text == word), None)
 
 
 def surest(matrix: HeadMatrix) -> Link | None:
@@ -75,12 +83,13 @@ def describe_alignment(matrix: HeadMatrix) -> Sentence:
     if not links:
         return (Part("No word of the translation looks mainly at one word of the source."),)
     said = [*_told_order(matrix, links), *_told_split(matrix, links)]
-    return tuple(said) or (Part("The words that are linked stand in the same order in both languages."),)
+    return tuple(said) or (Part("The words that are firmly linked stand in the same order in both languages."),)
 
 
 def _told_order(matrix: HeadMatrix, links: list[Link]) -> Sentence:
     """The two neighbours, in the translation, that are furthest apart in the other order of the source."""
-    crossing = [(one, two) for one, two in itertools.pairwise(links) if two.key < one.key]
+    firm = [link for link in links if link.weight >= FIRM]
+    crossing = [(one, two) for one, two in itertools.pairwise(firm) if two.key < one.key]
     if not crossing:
         return ()
     one, two = max(crossing, key=lambda pair: min(pair[0].weight, pair[1].weight))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.alignment import surest
+from attnviz.analysis.alignment import origin_of, surest
 from attnviz.analysis.view import HeadMatrix
 from attnviz.figures.alignment import SCRIPT, STYLE, Columns, mark_links, sentence_pair
 from attnviz.figures.heatmap import Look, draw_matrix
@@ -33,11 +33,11 @@ def wish_of(slot: int, wish: Wish) -> Wish:
     return replace(wish, begins=tuple(begins.split(" ")) if begins else (), candidate=_whole(candidate))
 
 
-def chosen_cell(matrix: HeadMatrix, slot: int) -> tuple[int, int]:
-    """The (row, column) that was chosen in the picture at `slot`, else its surest link between two words."""
+def chosen_cell(matrix: HeadMatrix, slot: int, word: str) -> tuple[int, int]:
+    """The (row, column) chosen in the picture at `slot`, else the strongest of `word`, else the surest between two words."""
     if (cell := selected_cell(matrix, str(slot))) is not None:
         return cell
-    link = surest(matrix)
+    link = origin_of(matrix, word) or surest(matrix)
     return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
 
 
@@ -49,7 +49,9 @@ def show_matrix(matrix: HeadMatrix, drawing: Drawing, slot: int, *, alt: str, n_
         if points:
             _select(matrix, slot, int(points[0]["y"]), int(points[0]["x"]))
 
-    look = Look(theme(), drawing.full_scale, chosen_cell(matrix, slot), _HEIGHTS[n_models], 220 if n_models < 3 else 110)
+    look = Look(
+        theme(), drawing.full_scale, chosen_cell(matrix, slot, drawing.word), _HEIGHTS[n_models], 220 if n_models < 3 else 110
+    )
     figure = draw_matrix(matrix, look)
     if links := drawing.links(matrix):
         figure = mark_links(figure, links, theme())
@@ -58,7 +60,7 @@ def show_matrix(matrix: HeadMatrix, drawing: Drawing, slot: int, *, alt: str, n_
 
 def show_pair(matrix: HeadMatrix, drawing: Drawing, slot: int) -> None:
     """The two sentences as columns of words with links. A click on a target word selects it, and its strongest link."""
-    row, _ = chosen_cell(matrix, slot)
+    row, _ = chosen_cell(matrix, slot, drawing.word)
 
     def select(picked: str) -> None:
         _select(matrix, slot, int(picked), int(matrix.weights[int(picked)].argmax()))

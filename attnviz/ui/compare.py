@@ -26,6 +26,7 @@ class Drawing:
     """How every alignment of the page is drawn; `threshold` None: each target word's strongest link is its hard one.
 
     head  None: the mean over the layer's heads
+    word  the target word that is looked at where none was chosen, if it is there
     """
 
     layer: int
@@ -34,6 +35,7 @@ class Drawing:
     full_scale: bool
     hard: bool
     threshold: float | None
+    word: str = ""
 
     def matrix(self, attention: AttentionMap) -> HeadMatrix:
         """The alignment as it is drawn; of a model with fewer layers or heads, its last."""
@@ -99,8 +101,8 @@ def decoding() -> Wish:
     return Wish(width, penalty)
 
 
-def drawing(maps: Sequence[AttentionMap], sidebar: DeltaGenerator) -> Drawing:
-    """Layer and head, where a model has several, and options for all alignments of the page."""
+def drawing(maps: Sequence[AttentionMap], sidebar: DeltaGenerator, word: str = "") -> Drawing:
+    """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first."""
     layer, head = _head(max(each.n_layers for each in maps), max(each.n_heads for each in maps), sidebar)
     words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
     hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
@@ -119,7 +121,7 @@ def drawing(maps: Sequence[AttentionMap], sidebar: DeltaGenerator) -> Drawing:
     scale = sidebar.segmented_control(
         "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
     )
-    return Drawing(layer, head, View(words, hide), scale == "0 to 1", hard != HARD[0], threshold)
+    return Drawing(layer, head, View(words, hide), scale == "0 to 1", hard != HARD[0], threshold, word)
 
 
 def _head(n_layers: int, n_heads: int, sidebar: DeltaGenerator) -> tuple[int, int | None]:

@@ -11,7 +11,7 @@ from attnviz.paths import assets_folder
 class Example:
     """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any.
 
-    `target` is a translation that is given, not asked for.
+    Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given.
     """
 
     label: str
@@ -24,6 +24,8 @@ class Example:
     weight: float = 0.0
     pair: str = ""
     target: str = ""
+    word: str = ""
+    origin: str = ""
 
     @property
     def has_link(self) -> bool:

@@ -9,6 +9,7 @@ from attnviz.analysis.alignment import (
     describe_likelihood,
     describe_origin,
     links_from,
+    origin_of,
     strongest_links,
     surest,
 )
@@ -69,6 +70,19 @@ def test_the_surest_link_is_between_longer_words_that_differ():
     assert surest(matrix([[0.2, 0.8]], "", "go he")) is None
 
 
+def test_the_origin_of_a_word_that_is_there():
+    assert origin_of(RED_CAR, "rouge") == Link(2, 1, float(RED_CAR.weights[2, 1]))
+    assert origin_of(RED_CAR, "red") is None
+    assert origin_of(RED_CAR, "</s>") is None
+
+
+def test_a_weak_link_does_not_show_that_the_order_changed():
+    firm = matrix([[0.1, 0.9, 0], [0.55, 0.25, 0.2], [0, 0, 1]], "le connais", "know him .")
+    assert "the order changed" in plain(describe_alignment(firm))
+    weak = matrix([[0.1, 0.9, 0], [0.45, 0.35, 0.2], [0, 0, 1]], "le connais", "know him .")
+    assert plain(describe_alignment(weak)) == "The words that are firmly linked stand in the same order in both languages."
+
+
 def test_where_a_word_comes_from():
     assert plain(describe_origin(RED_CAR, 1, 2)) == "“voiture” comes from “car” (0.70)."
     assert plain(describe_origin(RED_CAR, 1, 1)) == "“voiture” takes 0.20 from “red”, and most from “car” (0.70)."
@@ -87,7 +101,7 @@ def test_several_words_that_look_at_one_are_told():
 
 def test_an_order_that_was_kept_is_told():
     kept = matrix([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], "il chante", "he sings")
-    assert plain(describe_alignment(kept)) == "The words that are linked stand in the same order in both languages."
+    assert plain(describe_alignment(kept)) == "The words that are firmly linked stand in the same order in both languages."
 
 
 def test_nothing_is_made_of_weak_links_and_punctuation():

@@ -1,0 +1,65 @@
+"""Every claim of the examples of Translate, measured on the translator of ours that they are told of."""
+
+import re
+
+import pytest
+
+import attnviz
+from attnviz.analysis.alignment import origin_of, strongest_links
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.models import catalog
+from attnviz.models.protocol import AttentionModel
+from attnviz.trace import Prompt
+from attnviz.ui.examples import Example, examples
+
+EXAMPLES = {example.label: example for example in examples("translate")}
+TOLD_OF = [name for name in catalog.translators() if name == "bahdanau-en-fr"]
+measured = pytest.mark.parametrize("name", TOLD_OF)
+
+
+def alignment(model: AttentionModel, text: str, target: str = "") -> HeadMatrix:
+    trace = model.trace(Prompt(text, target=target or None))
+    return head_matrix(trace.cross, layer=0, head=0, view=View(words=True))
+
+
+def origins(matrix: HeadMatrix) -> dict[str, str]:
+    """For each target word the source word that it looks at most; of a repeated word, the last."""
+    return {matrix.queries[link.query].text: matrix.keys[link.key].text for link in strongest_links(matrix)}
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda example: example.label)
+def test_an_example_names_words_of_its_own(example: Example):
+    assert example.origin in re.findall(r"\w+", example.text)
+    assert not example.has_link
+    assert example.notice.endswith(".")
+    if example.target:
+        assert example.word in re.findall(r"\w+", example.target)
+
+
+@measured
+def test_every_word_comes_from_where_it_is_said_to(name: str):
+    model = attnviz.load(name)
+    for example in EXAMPLES.values():
+        matrix = alignment(model, example.text, example.target)
+        link = origin_of(matrix, example.word)
+        assert link, example.label
+        assert matrix.keys[link.key].text == example.origin
+
+
+@measured
+def test_what_the_notices_say(name: str):
+    model = attnviz.load(name)
+    never = origins(alignment(model, EXAMPLES["ne … jamais"].text))
+    assert never["n'"] == never["jamais"] == "never"
+    red = EXAMPLES["Adjective after noun"].text
+    assert origins(alignment(model, red)).items() >= {"voiture": "car", "rouge": "red"}.items()
+    big = [token.text for token in alignment(model, red.replace("red", "big")).queries]
+    assert big.index("grande") < big.index("voiture")
+    pas = alignment(model, EXAMPLES["ne … pas"].text)
+    words = [token.text for token in pas.queries]
+    assert words.index("ne") < words.index("mange") < words.index("pas")
+    assert origins(pas)["ne"] == "eat"
+    nobody = origins(alignment(model, EXAMPLES["One word becomes two"].text))
+    assert nobody["Personne"] == nobody["ne"] == "Nobody"
+    book = origins(alignment(model, EXAMPLES["Reordering"].text))
+    assert (book["lui"], book["ai"], book["donné"]) == ("him", "gave", "gave")
