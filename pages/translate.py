@@ -16,7 +16,7 @@ from attnviz.ui.alignments import (
 )
 from attnviz.ui.compare import Drawing, decoding, drawing, machines, models_picker
 from attnviz.ui.controls import forced_target
-from attnviz.ui.drafts import explained, headline, language_notices, target_box
+from attnviz.ui.drafts import explained, headline, language_notices, rows_notice, target_box
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.models import Drafted, translate
@@ -53,6 +53,7 @@ def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
     if draft.own and draft.log_probability is not None:
         sentences.append(describe_likelihood(Likelihood(draft.log_probability, draft.own.log_probability)))
     story(*sentences)
+    rows_notice(drafted)
     if not draft.steps:
         st.caption(f"{drafted.card.name} shows its attention only: its probabilities are not recorded.")
         return
@@ -82,6 +83,8 @@ elif typed:
                 for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
                     with place:
                         show(slot, drafted, drawn, len(shown))
+            if example:
+                st.caption(f":material/lightbulb: {example.notice}")
             for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
                 with place:
                     tell(slot, drafted, drawn, 0 if prompt.target else len(wish_of(slot, wish).begins))
@@ -92,7 +95,5 @@ elif typed:
         if not prompt.target:
             steered(slot, wish_of(slot, wish))
     target_box(prompt, next((each.trace.output for each in shown.values()), ""))
-    if example:
-        st.caption(f":material/lightbulb: {example.notice}")
     explained()
     keep()

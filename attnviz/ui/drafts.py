@@ -81,6 +81,13 @@ def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
         )
 
 
+def rows_notice(drafted: Drafted) -> None:
+    """Says so where a row is not the token that is written there, but the one that was written before it."""
+    steps = drafted.draft.steps
+    if not steps or drafted.trace.cross.queries[0] != steps[0].token:
+        st.caption("A row of this model is the token that its decoder reads; what it writes there is the next one.")
+
+
 def explained() -> None:
     """How an alignment is computed, and how far to believe it."""
     with st.expander("How these numbers come about · softmax(v · tanh(W s + U h))"):

@@ -73,6 +73,8 @@ def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None
     opened(app, models=folders, text=TEXT)
     assert answers(app) == [attnviz.load(folder).trace(TEXT).output.replace("'", "&#x27;") for folder in folders]
     assert app.query_params["models"] == folders
+    # Of the two only the Transformer has a row for each token that it reads.
+    assert sum("its decoder reads" in caption.value for caption in app.caption) == 1
 
 
 def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: list[str]) -> None:
