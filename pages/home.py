@@ -39,5 +39,8 @@ with start:
             st.page_link(ENCODE, label=f"**{example.label}**", icon=":material/arrow_forward:", query_params=address(example))
             st.caption(example.notice)
     st.page_link(ENCODE, label="**Your own sentence**", icon=":material/edit:")
+    with st.container(gap=None):
+        st.page_link("pages/translate.py", label="**Translate it**", icon=":material/translate:")
+        st.caption("See a sentence in French, and which English words each French word came from.")
 if opening := st.session_state.pop("opening", None):
     st.switch_page(ENCODE, query_params=opening)
