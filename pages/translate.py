@@ -16,12 +16,11 @@ from attnviz.ui.alignments import (
 )
 from attnviz.ui.compare import Drawing, decoding, drawing, machines, models_picker
 from attnviz.ui.controls import forced_target
-from attnviz.ui.drafts import explained, headline, language_notices, rows_notice, target_box
+from attnviz.ui.drafts import explained, forget_text, headline, language_notices, rows_notice, target_box
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.models import Drafted, translate
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.state import forget_drafts
 
 NO_MODEL = (
     "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
@@ -64,7 +63,7 @@ def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
 
 header("Translate", "Type an English sentence. See which words each French word came from.")
 names = models_picker()
-typed, example = prompt_box("translate", pairs=False, forget=forget_drafts)
+typed, example = prompt_box("translate", pairs=False, forget=forget_text)
 options = st.sidebar.container()
 wish = decoding()
 if not names:

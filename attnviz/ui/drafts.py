@@ -7,8 +7,9 @@ import streamlit as st
 
 from attnviz.text.language import seems_english
 from attnviz.trace import Prompt
+from attnviz.ui.examples import examples
 from attnviz.ui.models import Drafted
-from attnviz.ui.state import forget_cell
+from attnviz.ui.state import forget_cell, forget_drafts
 
 # The recipes leave out longer pairs (attnviz.training.recipes.Corpus).
 TRAINED_TOKENS = 40
@@ -35,6 +36,14 @@ def forget_target() -> None:
     """The models write by themselves again; for a callback."""
     st.session_state.target = ""
     forget_cell()
+
+
+def forget_text() -> None:
+    """Lets go of what belonged to the text before: a target that a person typed stays, an example's goes with its text."""
+    forget_drafts()
+    given = {example.target for example in examples("translate")}
+    if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
+        st.session_state.target = ""
 
 
 def target_box(prompt: Prompt, written: str) -> None:

@@ -12,6 +12,7 @@ import attnviz
 from attnviz.models import catalog
 from attnviz.models.drafts import Wish, draft
 from attnviz.trace import Prompt
+from attnviz.ui.examples import examples
 from tests.translators import tiny_translator
 
 PAGE = Path(__file__).parents[2] / "pages" / "translate.py"
@@ -101,6 +102,20 @@ def test_a_target_is_forced_compared_and_let_go_of(app: AppTest, folders: list[s
     assert any("times less likely" in body or "more likely" in body for body in bodies(app))
     app.button(key="own").click().run()
     assert answers(app) == own
+
+
+@pytest.mark.parametrize("typed", ["", TARGET])
+def test_an_examples_target_goes_with_its_text_and_a_typed_one_stays(app: AppTest, folders: list[str], typed: str) -> None:
+    example = next(example for example in examples("translate") if example.target)
+    opened(app, models=folders[:1], text=example.text, target=example.target)
+    assert app.text_input(key="target").value == example.target
+    if typed:
+        app.text_input(key="target").set_value(typed).run()
+    app.text_area(key="typed").set_value("Tom is not red.")
+    app.button[0].click().run()
+    assert not app.exception
+    assert app.text_input(key="target").value == typed
+    assert any("target given" in body for body in bodies(app)) is bool(typed)
 
 
 @pytest.mark.parametrize(
