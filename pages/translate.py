@@ -5,6 +5,7 @@ import streamlit as st
 from attnviz.analysis.alignment import Likelihood, describe_alignment, describe_likelihood, describe_origin
 from attnviz.analysis.sentences import plain
 from attnviz.errors import TraceError
+from attnviz.models import catalog
 from attnviz.ui.alignments import (
     chosen_cell,
     show_candidates,
@@ -22,6 +23,7 @@ from attnviz.ui.layout import header, hero, story
 from attnviz.ui.models import Drafted, translate
 from attnviz.ui.prompt import prompt_box
 
+CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (
     "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
     "`attnviz train bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as Helsinki-NLP/opus-mt-en-fr."
@@ -67,7 +69,7 @@ typed, example = prompt_box("translate", pairs=False, forget=forget_text)
 options = st.sidebar.container()
 wish = decoding()
 if not names:
-    st.info(NO_MODEL, icon=":material/school:")
+    st.info(CHOOSE if catalog.translators() else NO_MODEL, icon=":material/school:")
 elif typed:
     prompt = forced_target(typed)
     found = {slot: translate(name, prompt, wish_of(slot, wish)) for slot, name in enumerate(names, start=1)}

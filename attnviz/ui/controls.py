@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from attnviz.analysis.view import BETWEEN, Between, View
+from attnviz.errors import PromptError
 from attnviz.models import catalog
 from attnviz.trace import AttentionMap, Prompt
 from attnviz.ui.models import Traced
@@ -75,9 +76,13 @@ def map_picker(traced: Traced) -> AttentionMap:
 
 
 def forced_target(prompt: Prompt) -> Prompt:
-    """The prompt with the target text that the sidebar or the address gives, if any."""
+    """The prompt with the target text that the page or the address gives, if any; one that is no text is told, and left out."""
     target = st.session_state.get("target", st.query_params.get("target"))
-    return replace(prompt, target=target) if target else prompt
+    try:
+        return replace(prompt, target=target) if target else prompt
+    except PromptError as error:
+        st.error(str(error), icon=":material/edit:")
+        return prompt
 
 
 def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> Choice:
@@ -86,7 +91,7 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     left, right = sidebar.columns(2)
     with left:
         layer = stepper("Layer", "layer", layer, attention.n_layers)
-    mean = bool(st.session_state.get("mean"))
+    mean = st.session_state.get("mean", st.query_params.get("mean") == "true")
     with right:
         head = stepper("Head", "head", head, attention.n_heads, disabled=mean)
     mean = sidebar.toggle("Mean over heads", key="mean", bind="query-params")

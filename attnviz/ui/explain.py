@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.analysis.scores import score
 from attnviz.analysis.view import HeadMatrix
-from attnviz.trace import AttentionMap, AttentionTrace
+from attnviz.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.controls import Choice
 from attnviz.ui.models import Drafted, Traced
 
@@ -14,6 +14,10 @@ _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
 their dot product, and a softmax turns each row of scores into shares that sum to 1
 (Vaswani et al. 2017, *Attention Is All You Need*, section 3.2.1).
+"""
+_HOW_OF_ITS_OWN = """
+Every query is scored against every key, and a softmax turns each row of scores into shares that sum to 1. This model computes
+its scores in a way of its own, and its weights are shown as it gives them.
 """
 _BELIEVE = """
 - The numbers are the model's own: they come from its forward pass over this very text, and attnviz's tests compare them with
@@ -27,7 +31,10 @@ _BELIEVE = """
 
 
 def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int]) -> None:
-    """The formula, with the numbers of the chosen cell."""
+    """The formula, with the numbers of the chosen cell; for a model that keeps its queries and keys to itself, in words."""
+    if not isinstance(attention.store, QueryKeyWeights):
+        st.expander("How this number comes about").markdown(_HOW_OF_ITS_OWN)
+        return
     with st.expander("How this number comes about · softmax(q·k / √d)"):
         st.markdown(_HOW)
         st.latex(r"\mathrm{weight}(q, k) = \frac{e^{\,q \cdot k / \sqrt{d}}}{\sum_{j} e^{\,q \cdot k_j / \sqrt{d}}}")
@@ -82,5 +89,6 @@ def keep() -> None:
     """The link that opens exactly this picture again."""
     with st.popover("Copy link", icon=":material/link:"):
         st.caption("Opens this very picture, in any browser that reaches this app.")
-        query = urlencode(st.query_params.to_dict())
+        # A parameter may stand there several times: each of the models side by side does.
+        query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
         st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)

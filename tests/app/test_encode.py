@@ -11,6 +11,7 @@ from attnviz.errors import ModelError
 from attnviz.models import catalog
 from attnviz.ui import settings
 from attnviz.ui.jobs import Job
+from tests.translators import tiny_translator
 
 PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
 
@@ -80,6 +81,26 @@ def test_an_address_with_a_head_that_does_not_exist_opens_the_last_there_is(app:
     app.run()
     assert not app.exception
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (5, 1)
+
+
+def test_an_address_with_the_mean_has_no_head_to_choose(app: AppTest) -> None:
+    app.query_params["mean"] = "true"
+    app.run()
+    assert not app.exception
+    assert app.number_input(key="head").disabled
+
+
+def test_a_formula_stands_only_where_it_is_the_models(app: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    app.run()
+    assert len(app.latex) == 2
+    additive = str(tiny_translator(tmp_path / "additive", "additive"))
+    app = AppTest.from_file(str(PAGE), default_timeout=60)
+    app.query_params["model"] = additive
+    app.run()
+    assert not app.exception
+    assert not app.latex
+    assert any("in a way of its own" in each.value for each in app.markdown)
 
 
 @pytest.mark.parametrize(

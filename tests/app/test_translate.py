@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import streamlit as st
@@ -76,6 +77,26 @@ def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None
     assert app.query_params["models"] == folders
     # Of the two only the Transformer has a row for each token that it reads.
     assert sum("its decoder reads" in caption.value for caption in app.caption) == 1
+
+
+def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders)
+    (link,) = (code.value for code in app.code)
+    assert parse_qs(urlsplit(link).query)["models"] == folders
+
+
+def test_with_all_models_taken_away_one_sentence_says_to_choose(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "translators", lambda: ("bahdanau-en-fr",))
+    opened(app)
+    app.multiselect(key="models").set_value([]).run()
+    assert not app.exception
+    assert [info.value for info in app.info] == ["Choose a translator in the sidebar: up to four stand side by side."]
+
+
+def test_a_target_that_is_no_text_is_told_and_left_out(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], target="la\x00voiture")
+    assert ["NUL byte" in error.value for error in app.error] == [True]
+    assert len(answers(app)) == 1
 
 
 def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: list[str]) -> None:
