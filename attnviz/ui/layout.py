@@ -70,7 +70,8 @@ def size(attention: AttentionMap) -> str:
     """How much a map shows, in words."""
     queries, keys = len(attention.queries), len(attention.keys)
     tokens = f"{keys} tokens" if queries == keys else f"{queries} × {keys} tokens"
-    return f"{tokens} · {attention.n_layers * attention.n_heads} heads"
+    heads = attention.n_layers * attention.n_heads
+    return f"{tokens} · {heads} head{'' if heads == 1 else 's'}"
 
 
 def answer(text: str) -> None:

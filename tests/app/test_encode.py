@@ -11,6 +11,8 @@ from attnviz.errors import ModelError
 from attnviz.models import catalog
 from attnviz.ui import settings
 from attnviz.ui.jobs import Job
+from attnviz.ui.layout import size
+from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 
 PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
@@ -81,6 +83,14 @@ def test_an_address_with_a_head_that_does_not_exist_opens_the_last_there_is(app:
     app.run()
     assert not app.exception
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"), [((1, 1, 3, 5), "3 × 5 tokens · 1 head"), ((2, 3, 5, 5), "5 tokens · 6 heads")], ids=str
+)
+def test_a_picture_says_how_much_it_shows(shape: tuple[int, int, int, int], told: str) -> None:
+    layers, heads, queries, keys = shape
+    assert size(make_map(numbered(queries), numbered(keys), layers=layers, heads=heads)) == told
 
 
 def test_an_address_with_the_mean_has_no_head_to_choose(app: AppTest) -> None:
