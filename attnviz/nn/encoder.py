@@ -103,7 +103,7 @@ class EncoderBlock(nn.Module):
         attended, weights = self.attention(self._enter(self.attention_norm, states), visible=visible)
         states = self._leave(self.attention_norm, states, attended)
         hidden = self.expand(self._enter(self.feed_forward_norm, states)).relu()
-        return self._leave(self.feed_forward_norm, states, self.contract(self.dropout(hidden))), weights
+        return self._leave(self.feed_forward_norm, states, self.contract(hidden)), weights
 
 
 class Encoder(nn.Module):

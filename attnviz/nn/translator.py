@@ -115,7 +115,7 @@ class DecoderBlock(nn.Module):
         attended, across = self.cross(self._enter(self.cross_norm, states), source, visible=visible)
         states = self._leave(self.cross_norm, states, attended)
         hidden = self.expand(self._enter(self.feed_forward_norm, states)).relu()
-        return self._leave(self.feed_forward_norm, states, self.contract(self.dropout(hidden))), own, across
+        return self._leave(self.feed_forward_norm, states, self.contract(hidden)), own, across
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """One loop for every recipe: it can be killed at any moment, and goes on as if it had not been."""
 
+import bisect
 import dataclasses
 import json
 import math
@@ -14,9 +15,9 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from attnviz.training.data import Batch, DataError, EncodedPair, all_batches, epoch_batches
+from attnviz.training.loss import cross_entropy
 from attnviz.training.recipes import Recipe, Schedule
 
 CHECKPOINT = "checkpoint.pt"
@@ -59,22 +60,21 @@ class Progress:
 
 
 def learning_rate(schedule: Schedule, step: int, n_steps: int) -> float:
-    """Linear warmup, plateau, linear decay to 0 at the last step; `step` counts from 0.
+    """Linear warmup, plateau, linear decay to 0 at the end of every cycle; `step` counts from 0.
 
-    >>> schedule = Schedule(learning_rate=1.0, warmup=4, decay=0.5)
+    >>> schedule = Schedule(epochs=4, learning_rate=1.0, warmup=4, decay=0.5)
     >>> [learning_rate(schedule, step, 8) for step in (0, 3, 4, 7)]
     [0.25, 1.0, 1.0, 0.25]
+    >>> schedule = Schedule(epochs=4, learning_rate=1.0, warmup=0, decay=0.5, restarts=(2,))
+    >>> [learning_rate(schedule, step, 8) for step in (1, 3, 4, 7)]
+    [1.0, 0.5, 1.0, 0.5]
     """
-    begin = n_steps * (1 - schedule.decay)
-    falling = (n_steps - step) / (n_steps - begin) if step >= begin and n_steps > begin else 1.0
+    turns = [n_steps * epoch // schedule.epochs for epoch in (0, *schedule.restarts, schedule.epochs)]
+    cycle = bisect.bisect_right(turns, step, hi=len(turns) - 1)
+    start, end = turns[cycle - 1], turns[cycle]
+    length = schedule.decay * (end - start)
+    falling = (end - step) / length if length else 1.0
     return schedule.learning_rate * min(1.0, (step + 1) / max(1, schedule.warmup), falling)
-
-
-def loss_of(scores: Float[Tensor, "batch query vocabulary"], batch: Batch, label_smoothing: float = 0.0) -> Float[Tensor, ""]:
-    """Mean cross-entropy a token, padding left out."""
-    return F.cross_entropy(
-        scores.flatten(0, 1).float(), batch.labels.flatten(), ignore_index=0, label_smoothing=label_smoothing
-    )
 
 
 class Run:
@@ -134,7 +134,7 @@ class Run:
         batch = Batch(*(getattr(batch, field.name).to(self.device) for field in dataclasses.fields(batch)))
         with precision(schedule, self.device):
             scores = self.model(batch.source, batch.inputs, schedule.teacher_forcing)[0]
-        loss = loss_of(scores, batch, schedule.label_smoothing)
+        loss = cross_entropy(scores, batch.labels, schedule.label_smoothing)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), schedule.clip)
         self.optimizer.step()
@@ -235,7 +235,7 @@ def development_loss(model: nn.Module, pairs: Sequence[EncodedPair], size: int =
     for batch in all_batches(pairs, size):
         scores = model(batch.source.to(device), batch.inputs.to(device))[0]
         n_tokens = int((batch.labels != 0).sum())
-        total += float(loss_of(scores.cpu(), batch)) * n_tokens
+        total += float(cross_entropy(scores.cpu(), batch.labels)) * n_tokens
         tokens += n_tokens
     return total / max(1, tokens)
 
