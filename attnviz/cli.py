@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _training(commands: Any) -> None:
-    """`attnviz train` and `attnviz evaluate`, which need the training data."""
+    """`attnviz train`, `attnviz link` and `attnviz evaluate`, which need the training data."""
     train = commands.add_parser("train", help="train a model by its recipe; a killed run goes on where it stopped")
     train.add_argument("name", help="the model, such as bahdanau-en-fr")
     train.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the training data")
@@ -65,6 +65,11 @@ def _training(commands: Any) -> None:
     evaluate.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the development data")
     evaluate.add_argument("--save", action="store_true", help="write the figures into the model's metrics.json")
     evaluate.set_defaults(command=evaluate_model)
+    link = commands.add_parser("link", help="link the words of a model's training pairs, with the aligner eflomal")
+    link.add_argument("name", help="the model, such as transformer-en-fr")
+    link.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the training data")
+    link.add_argument("--out", type=Path, metavar="FOLDER", help="where the links are written (default: beside the data)")
+    link.set_defaults(command=link_words)
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -91,6 +96,14 @@ def train_model(arguments: argparse.Namespace) -> int:
     from attnviz.training import commands
 
     commands.train(arguments.name, arguments.data, arguments.runs, epochs=arguments.epochs, report=print_now)
+    return 0
+
+
+def link_words(arguments: argparse.Namespace) -> int:
+    """Write the links that a told head learns from, and that alignments are measured against."""
+    from attnviz.training import commands
+
+    commands.link(arguments.name, arguments.data, arguments.out or arguments.data, report=print_now)
     return 0
 
 

@@ -9,7 +9,7 @@ from attnviz.models.translators import load_folder
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
 from attnviz.training import evaluate as evaluation
-from attnviz.training import run
+from attnviz.training import links, run
 from attnviz.training.card import card, facts
 from attnviz.training.export import export
 from attnviz.training.recipes import recipe
@@ -35,6 +35,16 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
     export(chosen, done.best, runs / name, folder)
     evaluation.save(facts(chosen, done), folder)
     report(f"saved in {folder_of(name)}; measure it with: attnviz evaluate {name} --data {data}")
+
+
+def link(name: str, data: Path, folder: Path, *, report: Report) -> None:
+    """Link the words of the corpus that a model learns from, with eflomal.
+
+    Raises:
+        ModelNotFoundError: there is no such recipe.
+        DataError: the data are not there, or eflomal is not installed.
+    """
+    links.link(recipe(name).corpus, data, folder, report)
 
 
 def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, Any]:

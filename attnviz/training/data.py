@@ -101,6 +101,9 @@ def encode_pairs(sentences: Sequence[Sentence], tokenizers: Tokenizers, longest:
     return encoded
 
 
+Row = tuple[tuple[int, ...], tuple[int, ...]]
+
+
 def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batch:
     """Pairs of ids as tensors, with start and end marks, padded with 0.
 
@@ -135,9 +138,6 @@ def all_batches(pairs: Sequence[EncodedPair], size: int) -> list[Batch]:
     """Every sentence with every translation, in order of length: to measure, not to train."""
     rows = sorted(((pair.source, target) for pair in pairs for target in pair.targets), key=lambda row: (len(row[0]), row))
     return [collate(batch) for batch in _same_length(rows, size)]
-
-
-Row = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _same_length(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:

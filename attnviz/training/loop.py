@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from attnviz.training.data import Batch, DataError, EncodedPair, all_batches, epoch_batches
 from attnviz.training.loss import cross_entropy
 from attnviz.training.recipes import Recipe, Schedule
+from attnviz.training.told import PieceLinks, alignment_loss, linked_rows
 
 CHECKPOINT = "checkpoint.pt"
 # Steps between two reports, and between two checkpoints.
@@ -80,14 +81,21 @@ def learning_rate(schedule: Schedule, step: int, n_steps: int) -> float:
 class Run:
     """One training run: a model, its average, its optimizer and its place in the data.
 
-    `folder` keeps the checkpoint; None keeps nothing.
+    `folder` keeps the checkpoint; None keeps nothing. `links` are needed where the recipe tells a head to align.
 
     Raises:
         DataError: the folder's checkpoint was made by another recipe.
     """
 
-    def __init__(self, recipe: Recipe, model: nn.Module, data: Sequence[EncodedPair], folder: Path | None = None) -> None:
-        self.recipe, self.model, self.data, self.folder = recipe, model, data, folder
+    def __init__(
+        self,
+        recipe: Recipe,
+        model: nn.Module,
+        data: Sequence[EncodedPair],
+        folder: Path | None = None,
+        links: PieceLinks | None = None,
+    ) -> None:
+        self.recipe, self.model, self.data, self.folder, self.links = recipe, model, data, folder, links or {}
         self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
         # All of it follows from the seed: what is resumed must be what was interrupted.
         self.optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
@@ -131,11 +139,18 @@ class Run:
         schedule = self.recipe.schedule
         for group in self.optimizer.param_groups:
             group["lr"] = rate
+        told = self.recipe.told
+        telling = told if told and self.progress.epoch >= told.since else None
+        rows = linked_rows(batch, self.links).to(self.device) if telling else None
         batch = Batch(*(getattr(batch, field.name).to(self.device) for field in dataclasses.fields(batch)))
         with precision(schedule, self.device):
-            scores = self.model(batch.source, batch.inputs, schedule.teacher_forcing)[0]
+            scores, attention = self.model(batch.source, batch.inputs, schedule.teacher_forcing)
         loss = cross_entropy(scores, batch.labels, schedule.label_smoothing)
-        loss.backward()
+        total = loss
+        if telling and rows is not None:
+            head = attention.cross[telling.layer][:, telling.head]
+            total = loss + telling.weight * alignment_loss(head, rows)
+        total.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), schedule.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -241,9 +256,13 @@ def development_loss(model: nn.Module, pairs: Sequence[EncodedPair], size: int =
 
 
 def _same_so_far(state: dict[str, Any], recipe: Recipe) -> bool:
-    """Whether a checkpoint's recipe decides the same, save the number of epochs while the decay has not begun under either."""
+    """Whether a checkpoint's recipe decides the same, save what has not begun under either: the decay, which the
+    number of epochs decides, and telling a head."""
     before, now = json.loads(state["recipe"]), json.loads(recipe.as_json())
     if any(before[part] != now[part] for part in ("model", "corpus")):
+        return False
+    epoch = state["progress"]["epoch"]
+    if any(told and told["since"] <= epoch and before.get("told") != now["told"] for told in (before.get("told"), now["told"])):
         return False
     begun, schedule = state["progress"]["epoch"] + 1, now["schedule"]
     epochs = min(before["schedule"]["epochs"], schedule["epochs"])

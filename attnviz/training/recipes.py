@@ -11,6 +11,7 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
 from attnviz.training.bpe import Language
+from attnviz.training.told import Told
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Stack:
 class Recipe:
     """What a model is, what it reads, and how it is trained.
 
-    For its card: `about`, `paper`, and `weak`, what it is bad at.
+    For its card: `about`, `paper`, and `weak`, what it is bad at. `told` is the head of a Transformer that learns to align.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Recipe:
     model: Attention | Stack
     corpus: Corpus = Corpus()
     schedule: Schedule = Schedule()
+    told: Told | None = None
     weak: tuple[str, ...] = (
         "Long sentences: the mean training sentence has six words, and 99.7% have at most sixteen.",
         "Anything but everyday English: it has read no news, no science, no parliament, and every tenth pair is about Tom.",
@@ -136,6 +138,8 @@ RECIPES = {
             Stack(3, BlockConfig(dim=256, n_heads=4, hidden=1024, norm="before", dropout=0.1)),
             # It learns more slowly than an LSTM at first, and goes on for longer.
             schedule=Schedule(epochs=14, learning_rate=1e-3, warmup=2000),
+            # The middle layer of three, as Garg et al. 2019 found best (the penultimate of six).
+            told=Told(layer=1, head=0, since=12),
         ),
     )
 }

@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 from attnviz.training.data import EncodedPair, Tokenizers, encode_pairs, read_pairs
 from attnviz.training.loop import Report, Run
 from attnviz.training.recipes import Corpus, Recipe
+from attnviz.training.told import read_piece_links
 
 SOURCE, TARGET = "source.json", "target.json"
 
@@ -41,6 +42,7 @@ def train(recipe: Recipe, data: Path, folder: Path, report: Callable[[Report], N
     model = recipe.model.build(tokenizers.source.get_vocab_size(), tokenizers.target.get_vocab_size())
     # Built before it is moved: the same seed gives the same first weights on every device.
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    run = Run(recipe, model, encoded(recipe.corpus, data, tokenizers, "train"), folder)
+    links = read_piece_links(data, recipe.corpus.name, tokenizers) if recipe.told else None
+    run = Run(recipe, model, encoded(recipe.corpus, data, tokenizers, "train"), folder, links)
     run.train(encoded(recipe.corpus, data, tokenizers, "dev"), report)
     return run
