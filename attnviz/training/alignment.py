@@ -86,11 +86,16 @@ def by_word(pieces: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]])
     return overlap / np.maximum(overlap.sum(axis=1, keepdims=True), 1)
 
 
-def hard_links(
+def by_words(
     weights: Float[np.ndarray, "query key"], target: Float[np.ndarray, "query word"], source: Float[np.ndarray, "key other"]
-) -> frozenset[Link]:
-    """The source word that each target word attends to most; its pieces' rows are added, a source word's columns too."""
-    merged = target.T @ weights @ source
+) -> Float[np.ndarray, "word other"]:
+    """The attention of words to words: the rows of a target word's pieces are averaged, a source word's columns added."""
+    shares = target.sum(axis=0, keepdims=True)
+    return (target / np.maximum(shares, 1e-9)).T @ weights @ source
+
+
+def hard_links(merged: Float[np.ndarray, "word other"]) -> frozenset[Link]:
+    """The source word that each target word attends to most."""
     return frozenset((int(row.argmax()), index) for index, row in enumerate(merged) if row.any())
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from attnviz.analysis.balance import balanced
 from attnviz.models.translation import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
-from attnviz.training.alignment import LinkedPair, alignment_error_rate, by_word, hard_links, read_links, spans
+from attnviz.training.alignment import LinkedPair, alignment_error_rate, by_word, by_words, hard_links, read_links, spans
 from attnviz.training.data import DataError, Sentence, collate, read_pairs
 
 Report = Callable[[str], None]
@@ -77,7 +78,8 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
     """The AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
 
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
-    that reads it, one step later (Chen et al. 2020, arXiv:2004.14837).
+    that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced` is either, with every source word used
+    (`attnviz.analysis.balance`).
     """
     found: dict[str, list[frozenset[tuple[int, int]]]] = {}
     order = sorted(range(len(pairs)), key=lambda index: len(pairs[index].texts[0]))
@@ -93,8 +95,9 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
             columns = by_word(source.offsets, spans(pair.words[0], pair.texts[0]))
             rows = by_word(target.offsets, spans(pair.words[1], pair.texts[1]))
             for name, (weights, shift) in readings.items():
-                mine = weights[row, shift : shift + len(target.ids), : len(source.ids)]
-                found.setdefault(name, []).append(hard_links(mine, rows, columns))
+                mine = by_words(weights[row, shift : shift + len(target.ids), : len(source.ids)], rows, columns)
+                found.setdefault(name, []).append(hard_links(mine))
+                found.setdefault(f"{name} balanced".strip(), []).append(hard_links(balanced(mine)))
     gold = [pairs[index] for index in order]
     return {name: alignment_error_rate(links, gold) for name, links in found.items()}
 

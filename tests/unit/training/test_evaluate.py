@@ -17,6 +17,7 @@ from attnviz.training.alignment import (
     LinkedPair,
     alignment_error_rate,
     by_word,
+    by_words,
     hard_links,
     joined,
     read_links,
@@ -77,8 +78,9 @@ def test_words_are_found_in_their_text_and_pieces_in_their_words():
 def test_a_words_pieces_are_added_before_the_strongest_is_taken():
     weights = np.array([[0.4, 0.3, 0.3], [0.1, 0.2, 0.7]])
     source = np.array([[1.0, 0], [0, 1], [0, 1]])
-    assert hard_links(weights, np.eye(2), source) == {(1, 0), (1, 1)}
-    assert hard_links(weights, np.array([[1.0], [1.0]]), np.eye(3)) == {(2, 0)}
+    assert hard_links(by_words(weights, np.eye(2), source)) == {(1, 0), (1, 1)}
+    assert hard_links(by_words(weights, np.array([[1.0], [1.0]]), np.eye(3))) == {(2, 0)}
+    np.testing.assert_allclose(by_words(weights, np.array([[1.0], [1.0]]), np.eye(3)), weights.mean(axis=0, keepdims=True))
 
 
 def test_scores_use_every_reference():
@@ -173,7 +175,9 @@ def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(ass
     assert found["L0·H0 shifted"] == found["L0·H1 naive"] == 0
     assert found["L0·H0 naive"] > 0.5
     assert found["L0·H1 shifted"] > 0.5
-    assert set(found) == {f"L0{part} {way}" for part in ("·H0", "·H1", " mean") for way in ("naive", "shifted")}
+    assert found["L0·H0 shifted balanced"] == 0
+    ways = [f"{way}{rest}" for way in ("naive", "shifted") for rest in ("", " balanced")]
+    assert set(found) == {f"L0{part} {way}" for part in ("·H0", "·H1", " mean") for way in ways}
 
 
 def _whole(model, pair) -> bool:
