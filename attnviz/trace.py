@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from attnviz.errors import PromptError, TraceError
+from attnviz.methods import TraceMethods
 from attnviz.weights import DenseWeights, LayerWeights, QueryKeyWeights, Weights, WeightStore
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -164,12 +165,14 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionTrace:
+class AttentionTrace(TraceMethods):
     """All that one forward pass of a model showed about one prompt.
 
     output  the translation, the answer, the kept text; empty for a plain encoder
     cut     the character at which `prompt.text` was cut because the model reads no more; None: it was read whole
     cut_pair  the same for `prompt.pair`
+    revision  which version of the model it was; empty where it has none
+    versions  of the packages that computed a trace that comes from a file, by name; empty: those installed here
 
     Raises:
         TraceError: there is no map, or two of one kind.
@@ -181,6 +184,8 @@ class AttentionTrace:
     output: str = ""
     cut: int | None = None
     cut_pair: int | None = None
+    revision: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         kinds = [attention.kind for attention in self.maps]

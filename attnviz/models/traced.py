@@ -91,4 +91,4 @@ class TracedModel:
             if stack.store.shape[1] == len(keys) + 1:
                 keys = (*keys, SINK)
             maps.append(AttentionMap(kind, queries, keys, stack.store, stack.causal))
-        return AttentionTrace(self.card.name, prompt, tuple(maps), output, *source.cuts)
+        return AttentionTrace(self.card.name, prompt, tuple(maps), output, *source.cuts, revision=self.card.revision)

@@ -110,7 +110,7 @@ class TranslationModel:
         # An end mark is a row too, unless the limit came before it.
         rows = (*written, _ENDED) if pieces[-1] == END else written
         maps = self._maps(attention, rows, (_BEGUN, *rows[:-1]), keys)
-        trace = AttentionTrace(self.card.name, prompt, maps, text, cut)
+        trace = AttentionTrace(self.card.name, prompt, maps, text, cut, revision=self.card.revision)
         return trace, self._likely(scores[0], pieces, rows, n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:

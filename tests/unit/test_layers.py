@@ -8,13 +8,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VALUES = {"errors", "trace", "weights"}
-BELOW_UI = VALUES | {"paths", "text", "nn", "models", "analysis", "figures", "export"}
+BELOW_UI = VALUES | {"files", "arrays", "paths", "text", "nn", "models", "analysis", "figures", "export"}
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
 MAY_IMPORT = {
     "errors": set(),
     "paths": set(),
     "weights": {"errors"},
-    "trace": {"errors", "weights"},
+    "trace": {"errors", "weights", "methods"},
+    # Conveniences of a trace: the one part whose imports point up, each inside of its method.
+    "methods": {"errors", "trace", "files", "analysis", "figures"},
+    "files": VALUES,
+    "arrays": VALUES,
     "text": VALUES,
     "nn": {"errors"},
     "models": VALUES | {"paths", "text", "nn"},
@@ -24,15 +28,16 @@ MAY_IMPORT = {
     "training": VALUES | {"paths", "text", "nn", "models", "analysis"},
     "ui": BELOW_UI | {"training"},
     "cli": BELOW_UI | {"training"},
-    "__init__": VALUES | {"models"},
+    "__init__": VALUES | {"files", "arrays", "models"},
     "app": BELOW_UI | {"ui"},
 }
 MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub"}
 DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
-    **dict.fromkeys(("errors", "paths", "weights", "trace", "cli", "__init__"), MODELLING | DRAWING),
+    **dict.fromkeys(("errors", "paths", "weights", "trace", "methods", "arrays", "cli", "__init__"), MODELLING | DRAWING),
     **dict.fromkeys(("text", "models", "training"), DRAWING),
+    "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},
     "analysis": DRAWING | MODELLING,
     "figures": MODELLING | {"streamlit"},
@@ -87,6 +92,12 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def test_imports_point_down(path):
     assert part_of(path) in MAY_IMPORT, "a new part of attnviz needs its place in this file's tables and in CONTRIBUTING.md"
     assert violations(path.read_text(encoding="utf-8"), part_of(path), package_of(path)) == set()
+
+
+def test_the_methods_of_a_trace_import_nothing_from_above_until_they_are_called():
+    top = ast.parse((ROOT / "attnviz" / "methods.py").read_text(encoding="utf-8")).body
+    kept = ast.unparse([node for node in top if isinstance(node, ast.Import | ast.ImportFrom)])
+    assert {name[0] for name in imported(kept, ("attnviz",))} <= {"os", "pathlib", "typing"}
 
 
 @each_file

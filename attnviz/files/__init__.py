@@ -1,0 +1,71 @@
+"""A trace as a file: one safetensors file with a JSON header, checked in every part when it is opened. See docs/file-format.md.
+
+This stands right above the values: it reads and makes traces, and knows nothing of models, figures or pages.
+"""
+
+import io
+import os
+from pathlib import Path
+
+from attnviz.errors import TraceError
+from attnviz.files.container import seal, unseal
+from attnviz.files.contents import describe, rebuild
+from attnviz.trace import AttentionTrace
+
+# What reading a header that was made by hand, or with bad intent, may run into.
+_MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
+
+def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = False) -> Path:
+    """Writes a trace to a file, by custom named `.attn`, and returns its path.
+
+    Queries and keys take 16 bits a number where every weight then stays within 0.001 of the model's own, else 32; with
+    `exact` always 32, so that the opened trace has the very same bits. Weights that a trace holds themselves are kept as
+    they are.
+
+    Raises:
+        TraceError: the file cannot be written.
+    """
+    path = Path(path)
+    try:
+        path.write_bytes(to_bytes(trace, exact=exact))
+    except OSError as error:
+        raise TraceError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+    return path
+
+
+def open_trace(source: str | os.PathLike[str] | io.BufferedIOBase) -> AttentionTrace:
+    """The trace in a file, given by its path or opened for reading bytes.
+
+    Raises:
+        TraceError: there is no such file; it is no trace; it is cut short, damaged or edited; or a newer attnviz made it.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return from_bytes(source.read(), name=str(getattr(source, "name", "The file")))
+    try:
+        data = Path(source).read_bytes()
+    except FileNotFoundError:
+        raise TraceError(f"There is no file {source}: check its path.") from None
+    except OSError as error:
+        raise TraceError(f"{source} cannot be read ({error.strerror}).") from error
+    return from_bytes(data, name=Path(source).name)
+
+
+def to_bytes(trace: AttentionTrace, *, exact: bool = False) -> bytes:
+    """What `save` writes. The same trace gives the same bytes."""
+    return seal(*describe(trace, exact=exact))
+
+
+def from_bytes(data: bytes, *, name: str = "The file") -> AttentionTrace:
+    """The trace in the bytes of a file; `name` is what messages call it.
+
+    Raises:
+        TraceError: as of `open_trace`.
+    """
+    header, tensors = unseal(data, name)
+    try:
+        return rebuild(header, tensors)
+    except TraceError as error:
+        raise TraceError(f"{name} holds no trace that could be true: {error}") from error
+    except _MALFORMED as error:
+        raise TraceError(f"{name} is not written as the format says ({type(error).__name__}: {error}).") from error

@@ -1,0 +1,78 @@
+"""The outside of a trace file: a JSON header and tensors in one safetensors file, under a checksum of every byte of it.
+
+The checksum stands in the header itself, as 64 hexadecimal digits. It is the SHA-256 of the file with these digits as zeros.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
+from safetensors.numpy import save as serialized
+
+from attnviz.errors import TraceError
+
+FORMAT = 1
+KEY = "attnviz"
+_METADATA = "__metadata__"
+_ZEROS = "0" * 64
+_PREFIX = 8  # safetensors: the length of its header, unsigned, little-endian
+
+
+def seal(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes of a file with that header, to which the format's number and the checksum are added."""
+    full = {"format": FORMAT, "sha256": _ZEROS, **header}
+    data = serialized(dict(tensors), {KEY: json.dumps(full, ensure_ascii=False, allow_nan=False, separators=(",", ":"))})
+    at = data.index(_ZEROS.encode())
+    return data[:at] + hashlib.sha256(data).hexdigest().encode() + data[at + len(_ZEROS) :]
+
+
+def unseal(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the tensors of a file whose checksum is right.
+
+    Raises:
+        TraceError: it is no trace file, of a newer format, cut short, or not as it was saved.
+    """
+    size, header = _header(data, name)
+    if type(header.get("format")) is not int or header["format"] < 1:
+        raise TraceError(f"{name} does not say which format it has: it was edited, so it is not opened.")
+    if header["format"] > FORMAT:
+        raise TraceError(f"{name} was saved by a newer attnviz (format {header['format']}; this reads {FORMAT}): update it.")
+    digits = header.get("sha256")
+    if not isinstance(digits, str) or digest(data, size, digits) != digits:
+        raise TraceError(f"{name} is not as it was saved: it was damaged or edited. Get it again from where it came.")
+    try:
+        return header, load(data)
+    except SafetensorError as error:
+        raise TraceError(f"{name} is not written as safetensors are: {error}.") from error
+
+
+def digest(data: bytes, size: int, digits: str) -> str:
+    """The checksum of a file whose first `size` bytes hold `digits` as its present one; empty where they are not there once."""
+    found = digits.encode("utf-8", "replace")
+    at = data.find(found, 0, size)
+    if len(found) != len(_ZEROS) or at < 0 or data.find(found, at + 1, size) >= 0:
+        return ""
+    content = hashlib.sha256(data[:at])
+    content.update(_ZEROS.encode())
+    content.update(memoryview(data)[at + len(found) :])
+    return content.hexdigest()
+
+
+def _header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
+    """Where the safetensors header ends, and what attnviz wrote in it."""
+    size = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
+    if not data.startswith(b"{", _PREFIX):
+        raise TraceError(f"{name} is no trace file: choose one that attnviz saved, such as x.attn.")
+    if len(data) < size:
+        raise TraceError(f"{name} is cut short, or damaged at its beginning: get it again from where it came.")
+    try:
+        header = json.loads(json.loads(data[_PREFIX:size])[_METADATA][KEY])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise TraceError(f"{name} has no header that attnviz wrote: it is damaged, or holds something else.") from error
+    if not isinstance(header, dict):
+        raise TraceError(f"{name} has no header that attnviz wrote: it is damaged, or holds something else.")
+    return size, header

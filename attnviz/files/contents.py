@@ -1,0 +1,195 @@
+"""The inside of a trace file: a trace as a header of plain JSON and named tensors, and back.
+
+Each part is checked as it is read: a file need not come from attnviz.
+"""
+
+import importlib.metadata
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from attnviz.errors import TraceError
+from attnviz.files.packing import Packed, packed_layer
+from attnviz.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
+from attnviz.weights import QueryKeyLayer
+
+Record = dict[str, Any]
+Tensors = dict[str, np.ndarray]
+Value = TypeVar("Value")
+# Those that a trace's numbers depend on.
+PACKAGES = ("attnviz", "torch", "transformers")
+_PROMPT = ("text", "pair", "question", "target")
+
+
+def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
+    """The header and the tensors that `rebuild` makes the trace from."""
+    sequences: list[tuple[Token, ...]] = []
+    tensors: Tensors = {}
+    maps = []
+    for attention in trace.maps:
+        for tokens in (attention.queries, attention.keys):
+            if tokens not in sequences:
+                sequences.append(tokens)
+        maps.append(
+            {
+                "kind": attention.kind,
+                "causal": attention.causal,
+                "queries": sequences.index(attention.queries),
+                "keys": sequences.index(attention.keys),
+                "layers": _layers(attention, tensors, exact),
+            }
+        )
+    header = {
+        "model": trace.model,
+        "revision": trace.revision,
+        "versions": dict(trace.versions) or installed(),
+        "prompt": asdict(trace.prompt),
+        "output": trace.output,
+        "cut": trace.cut,
+        "cut_pair": trace.cut_pair,
+        "tokens": [[_told(token) for token in tokens] for tokens in sequences],
+        "maps": maps,
+    }
+    return header, tensors
+
+
+def installed() -> dict[str, str]:
+    """The versions of the packages that compute traces here, looked up without importing them."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _told(token: Token) -> Record:
+    """A token's fields, those that are as usual left out."""
+    return {each.name: value for each in fields(Token) if (value := getattr(token, each.name)) != each.default}
+
+
+def _layers(attention: AttentionMap, tensors: Tensors, exact: bool) -> list[Record]:
+    store = attention.store
+    if isinstance(store, QueryKeyWeights):
+        shared: dict[int, str] = {}
+        return [
+            _query_key_layer(f"{attention.kind}.{index}", layer, tensors, shared, exact)
+            for index, layer in enumerate(store.layers)
+        ]
+    names = [f"{attention.kind}.{layer}.weights" for layer in range(store.n_layers)]
+    tensors.update({name: _plain(store.layer(layer)) for layer, name in enumerate(names)})
+    return [{"weights": name} for name in names]
+
+
+def _query_key_layer(place: str, layer: QueryKeyLayer, tensors: Tensors, shared: dict[int, str], exact: bool) -> Record:
+    packed = None if exact else packed_layer(layer)
+    for index, name in enumerate(("query", "key")):
+        if packed is None:
+            tensors[f"{place}.{name}"] = _plain(getattr(layer, name))
+        else:
+            tensors[f"{place}.{name}"] = _plain(packed[index].integers)
+            tensors[f"{place}.{name}_exponent"] = _plain(packed[index].exponents)
+    record: Record = {
+        "query": f"{place}.query",
+        "key": f"{place}.key",
+        "scaling": float(layer.scaling),
+        "causal": layer.causal,
+        "softcap": None if layer.softcap is None else float(layer.softcap),
+    }
+    for name in ("visible", "bias", "sink"):
+        array = getattr(layer, name)
+        # Layers often have one mask, or one position bias, in common: it is written once.
+        address = None if array is None else array.__array_interface__["data"][0]
+        record[name] = None if address is None else shared.setdefault(address, f"{place}.{name}")
+        if array is not None:
+            tensors[record[name]] = _plain(array)
+    return record
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array)
+
+
+def rebuild(header: Mapping[str, Any], tensors: Tensors) -> AttentionTrace:
+    """The trace that a header and tensors describe.
+
+    Raises:
+        TraceError: what they say cannot be.
+        KeyError, TypeError, ValueError: something is missing, or of another kind than the format says.
+    """
+    sequences = [tuple(_token(record) for record in sequence) for sequence in header["tokens"]]
+    return AttentionTrace(
+        _as(str, header["model"]),
+        Prompt(**{name: _as((str, type(None)), header["prompt"][name]) for name in _PROMPT}),
+        tuple(_map(record, sequences, tensors) for record in header["maps"]),
+        _as(str, header["output"]),
+        _as((int, type(None)), header["cut"]),
+        _as((int, type(None)), header["cut_pair"]),
+        _as(str, header["revision"]),
+        tuple((name, _as(str, version)) for name, version in header["versions"].items()),
+    )
+
+
+def _token(record: Record) -> Token:
+    kinds = {"text": str, "start": int, "end": int, "special": bool, "segment": int, "word": int, "piece": str}
+    return Token(**{name: _as(kinds[name], value) for name, value in record.items()})
+
+
+def _map(record: Record, sequences: list[tuple[Token, ...]], tensors: Tensors) -> AttentionMap:
+    queries, keys = (sequences[_as(int, record[name])] for name in ("queries", "keys"))
+    if not queries or not keys:
+        raise TraceError("a map has no token")
+    if record["kind"] not in KINDS:
+        raise TraceError(f"a map is of kind {', '.join(KINDS)}, not {record['kind']!r}")
+    return AttentionMap(record["kind"], queries, keys, _store(record["layers"], tensors), _as(bool, record["causal"]))
+
+
+def _store(layers: list[Record], tensors: Tensors) -> WeightStore:
+    if "weights" in layers[0]:
+        return DenseWeights(tuple(_tensor(tensors, layer["weights"], "float32", 3) for layer in layers))
+    return QueryKeyWeights(tuple(_layer(layer, tensors) for layer in layers))
+
+
+def _layer(record: Record, tensors: Tensors) -> QueryKeyLayer:
+    extras = {
+        name: None if record[name] is None else _tensor(tensors, record[name], dtype, dimensions)
+        for name, dtype, dimensions in (("visible", "bool", 2), ("bias", "float32", 3), ("sink", "float32", 1))
+    }
+    query, key = (_vectors(tensors, record[name]) for name in ("query", "key"))
+    scaling, softcap = _as(float, record["scaling"]), _as((float, type(None)), record["softcap"])
+    if softcap is not None and not 0 < softcap < math.inf:
+        raise TraceError(f"a layer has the soft cap {softcap}")
+    layer = QueryKeyLayer(query, key, scaling, _as(bool, record["causal"]), softcap=softcap, **extras)
+    highest = abs(scaling) * float(np.abs(query).max()) * float(np.abs(key).max()) * query.shape[2]
+    if not highest < float(np.finfo(np.float32).max):
+        raise TraceError("a layer has scores that are not finite")
+    return layer
+
+
+def _vectors(tensors: Tensors, name: str) -> np.ndarray:
+    """Queries or keys as floats, unpacked where the file has them packed."""
+    if f"{name}_exponent" not in tensors:
+        return _tensor(tensors, name, "float32", 3)
+    packed = Packed(_tensor(tensors, name, "int16", 3), _tensor(tensors, f"{name}_exponent", "int8", 3))
+    head, _, dim = packed.integers.shape
+    if packed.exponents.shape != (head, 1, dim):
+        raise TraceError(f"{name} has exponents of shape {packed.exponents.shape}")
+    return packed.unpacked()
+
+
+def _tensor(tensors: Tensors, name: str, dtype: str, dimensions: int) -> np.ndarray:
+    array = tensors[name]
+    if array.dtype != dtype or array.ndim != dimensions or not array.size:
+        raise TraceError(f"{name} is {array.dtype} of shape {array.shape}, not {dtype} of {dimensions} dimensions")
+    return array
+
+
+def _as(kind: type | tuple[type, ...], value: Value) -> Value:
+    """The value, if it is of that very type: True is not taken for 1."""
+    if type(value) not in (kind if isinstance(kind, tuple) else (kind,)):
+        raise TypeError(f"{value!r:.40} is not of type {kind}")
+    return value
