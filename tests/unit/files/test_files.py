@@ -184,13 +184,14 @@ def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str
         from_bytes(edited(change), name="x.attn")
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("name", "array", "told"), [
     ("encoder.0.weights", np.full((3, 7, 7), 0.5, np.float32), "instead of 1"),
     ("encoder.0.weights", np.full((3, 7, 7), np.nan, np.float32), "not finite"),
     ("encoder.0.weights", np.full((3, 7, 7), 0.125, np.float16), "float16"),
-    ("decoder.0.query", np.zeros((6, 4, 7), np.float32), "do not fit"),
-    ("decoder.0.query", np.full((6, 4, 5), np.inf, np.float32), "not finite"),
-    ("decoder.0.query", np.zeros((0, 4, 5), np.float32), "dimensions"),
+    ("decoder.0.query", np.zeros((6, 3, 7), np.float32), "do not fit"),
+    ("decoder.0.query", np.full((6, 3, 5), np.inf, np.float32), "not finite"),
+    ("decoder.0.query", np.zeros((0, 3, 5), np.float32), "dimensions"),
     ("decoder.0.query_exponent", np.zeros((6, 1, 5), np.int8), "float32"),
     ("decoder.0.visible", np.ones((2, 2), bool), "mask"),
 ])  # fmt: skip
