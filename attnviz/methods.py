@@ -5,7 +5,7 @@ The one module whose imports point up, and therefore each inside of its method: 
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 class TraceMethods:
@@ -20,3 +20,53 @@ class TraceMethods:
         from attnviz.files import save
 
         return save(self, path, exact=exact)
+
+    def heatmap(
+        self: Any,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        kind: str | None = None,
+        view: Any = None,
+        look: Any = None,
+    ) -> Any:
+        """One head as a `plotly.graph_objects.Figure`, which shows itself in a notebook.
+
+        Where nothing is said: the last map (the attention across, if there is one), its last layer, the mean over its heads.
+        `view` is an `attnviz.analysis.view.View`, `look` an `attnviz.figures.heatmap.Look`.
+
+        Raises:
+            TraceError: there is no such map, layer or head, or the view leaves no token.
+        """
+        from attnviz.figures.heatmap import heatmap
+
+        attention = self.map(kind) if kind else self.maps[-1]
+        chosen = attention.n_layers - 1 if layer is None else layer
+        return heatmap(attention, layer=chosen, head=head, view=view, look=look)
+
+    def alignment(self: Any, *, layer: int | None = None, head: int | None = None, words: bool = True) -> Any:
+        """Two texts as two columns of words with links between them, as an HTML page that shows itself in a notebook.
+
+        Where nothing is said: the last layer of the attention across, and the mean over its heads.
+
+        Raises:
+            TraceError: the trace has no attention across, or no such layer or head.
+        """
+        from attnviz.analysis.view import View, head_matrix
+        from attnviz.figures.alignment import pair_page
+
+        attention = self.cross
+        chosen = attention.n_layers - 1 if layer is None else layer
+        return pair_page(head_matrix(attention, layer=chosen, head=head, view=View(words=words)))
+
+    def to_bertviz(self: Any, view: Literal["head", "model"] = "head", *, kind: str | None = None) -> Any:
+        """BertViz's head view or model view of a map, as an HTML page that shows itself in a notebook.
+
+        Raises:
+            TooManyTokensError: there is more than BertViz can draw.
+        """
+        from attnviz.figures import bertviz
+        from attnviz.figures.page import Page
+
+        attention = self.map(kind) if kind else self.maps[-1]
+        return Page(bertviz.head_view(attention) if view == "head" else bertviz.model_view(attention))

@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 
 from attnviz.analysis.heads import Link
 from attnviz.analysis.view import HeadMatrix
-from attnviz.figures.theme import LIGHT, Theme
+from attnviz.figures.page import Page
+from attnviz.figures.theme import FONT, LIGHT, Theme
 from attnviz.figures.tokens import label
 from attnviz.trace import Token
 
@@ -59,6 +60,17 @@ def sentence_pair(matrix: HeadMatrix, look: Columns | None = None) -> str:
         f'<div class="pair" dir="ltr" style="{theme_colours(look.theme)};height:{height}px">'
         f'<div class="words source">{source}</div><svg {frame}>{_curves(matrix, look, height)}</svg>'
         f'<div class="words target">{target}</div></div>'
+    )
+
+
+def pair_page(matrix: HeadMatrix, look: Columns | None = None) -> Page:
+    """`sentence_pair` as a document of its own."""
+    theme = look.theme if look else LIGHT
+    body = f"margin:16px;background:{theme.background};font-family:{FONT}"
+    return Page(
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>Alignment</title>\n'
+        f"<style>\n{STYLE}\nbody {{ {body} }}\n</style>\n</head>\n"
+        f'<body><div class="markup">{sentence_pair(matrix, look)}</div></body>\n</html>\n'
     )
 
 

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "app": BELOW_UI | {"ui"},
 }
 MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub"}
-DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib"}
+DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
     **dict.fromkeys(("errors", "paths", "weights", "trace", "methods", "arrays", "cli", "__init__"), MODELLING | DRAWING),

@@ -1,0 +1,75 @@
+"""What is exported: a matrix as it is shown, with the trace that it comes from."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from attnviz.analysis.sentences import head_name
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.trace import AttentionTrace, Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One matrix of a trace as it is shown.
+
+    head        None: the mean over the heads of the layer
+    view        which tokens the matrix shows, and how
+    full_scale  colours run from 0 to 1; False: to the largest weight shown
+    """
+
+    trace: AttentionTrace
+    kind: Kind
+    layer: int
+    head: int | None
+    matrix: HeadMatrix
+    view: View = field(default_factory=View)
+    full_scale: bool = True
+
+    @property
+    def name(self) -> str:
+        """Such as "L3·H1"."""
+        return head_name(self.layer, self.head)
+
+    @property
+    def highest(self) -> float:
+        """The weight of the strongest colour."""
+        return 1.0 if self.full_scale else max(float(self.matrix.weights.max()), 1e-9)
+
+
+def picture(
+    trace: AttentionTrace,
+    *,
+    kind: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    view: View | None = None,
+) -> Picture:
+    """One head of a trace. Where nothing is said: its last map (the attention across, if it has one), the last layer of it,
+    and the mean over the heads of that layer.
+
+    Raises:
+        TraceError: there is no such map, layer or head, or the view leaves no token.
+    """
+    attention = trace.map(kind) if kind else trace.maps[-1]
+    layer = attention.n_layers - 1 if layer is None else layer
+    view = view or View()
+    return Picture(trace, attention.kind, layer, head, head_matrix(attention, layer=layer, head=head, view=view), view)
+
+
+def pictures(
+    trace: AttentionTrace,
+    *,
+    kind: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    view: View | None = None,
+) -> Iterator[Picture]:
+    """Every head of a trace's map, or of one layer, or that head of every layer; one after another, since each takes memory.
+
+    Raises:
+        TraceError: as of `picture`.
+    """
+    attention = trace.map(kind) if kind else trace.maps[-1]
+    for each in range(attention.n_layers) if layer is None else (layer,):
+        for one in range(attention.n_heads) if head is None else (head,):
+            yield picture(trace, kind=attention.kind, layer=each, head=one, view=view)

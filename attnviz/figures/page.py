@@ -1,0 +1,18 @@
+"""A picture that is an HTML document of its own."""
+
+import html
+
+
+class Page(str):
+    """An HTML document, as text, that shows itself where a notebook ends a cell with it.
+
+    >>> Page("<!doctype html><p>hi</p>")._repr_html_().startswith("<iframe srcdoc=")
+    True
+    """
+
+    height = 640
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own the document's style and scripts cannot meet the notebook's.
+        frame = 'style="width:100%;border:0;background:#fff" sandbox="allow-scripts"'
+        return f'<iframe srcdoc="{html.escape(self, quote=True)}" height="{self.height}" {frame}></iframe>'

@@ -1,0 +1,172 @@
+"""Exports, read back: what a picture shows is what its file holds."""
+
+import base64
+import csv
+import io
+import itertools
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from attnviz.analysis.view import View
+from attnviz.errors import AttnvizError, TraceError
+from attnviz.export import FORMATS, Picture, export, picture, pictures
+from attnviz.export.sheet import COLUMN, lay_out, shown_text
+from attnviz.figures.theme import LIGHT
+from attnviz.trace import AttentionMap, AttentionTrace, Prompt
+from tests.factories import make_map, numbered, sentence, typed
+
+HOSTILE = '<script>alert(1)</script> ]]> a&b "q" مرحبا 😀 中文 $x$ \x01'
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def traced(*maps: AttentionMap) -> AttentionTrace:
+    return AttentionTrace("tiny", Prompt("a text"), maps, "un texte", revision="r1")
+
+
+@pytest.fixture
+def across() -> Picture:
+    return picture(traced(make_map(sentence(HOSTILE), typed("the cat the cat"), layers=2, heads=3)), layer=1, head=2)
+
+
+def svg_of(shown: Picture) -> ElementTree.Element:
+    return ElementTree.fromstring(export(shown, "svg"))
+
+
+def cells_of(root: ElementTree.Element) -> list[ElementTree.Element]:
+    return [rect for rect in root.iter(f"{SVG}rect") if "data-query" in rect.attrib]
+
+
+def test_the_svg_has_every_weight_and_every_token(across: Picture) -> None:
+    root, matrix = svg_of(across), across.matrix
+    cells = cells_of(root)
+    assert len(cells) == matrix.weights.size
+    for cell in cells:
+        query, key = int(cell.attrib["data-query"]), int(cell.attrib["data-key"])
+        assert float(cell.attrib["data-weight"]) == pytest.approx(float(matrix.weights[query, key]), rel=1e-5)
+        assert cell.attrib["fill"] == LIGHT.colour(float(matrix.weights[query, key]))
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    for token in (*matrix.queries, *matrix.keys):
+        assert shown_text(token) in texts
+    assert texts.count("the") == texts.count("cat") == 2
+    assert "<script>alert(1)</s…" in texts
+    assert root.find(f"{SVG}title").text == "L1·H2 of tiny, cross attention: queries down, keys across"
+
+
+def test_cells_stand_in_their_row_and_column_beside_their_labels(across: Picture) -> None:
+    root = svg_of(across)
+    labels = {}
+    for text in root.iter(f"{SVG}text"):
+        labels.setdefault(text.text, []).append(text)
+    for cell in cells_of(root):
+        middle = [float(cell.attrib[place]) + float(cell.attrib["width"]) / 2 for place in ("x", "y")]
+        key = shown_text(across.matrix.keys[int(cell.attrib["data-key"])])
+        query = shown_text(across.matrix.queries[int(cell.attrib["data-query"])])
+        assert any(float(text.attrib["x"]) == pytest.approx(middle[0], abs=0.3) for text in labels[key])
+        assert any(float(text.attrib["y"]) == pytest.approx(middle[1], abs=0.3) for text in labels[query])
+
+
+@pytest.mark.parametrize("count", [1, 3, 11, 29, 67, 150])
+def test_it_fits_the_column_of_a_paper_and_labels_do_not_touch(count: int) -> None:
+    shown = picture(traced(make_map(numbered(count), layers=1, heads=1)))
+    sheet, root = lay_out(shown), svg_of(shown)
+    assert sheet.width <= COLUMN + 0.01
+    assert root.attrib["width"].endswith("pt")
+    assert float(root.attrib["width"][:-2]) == pytest.approx(sheet.width, abs=0.01)
+    rows = sorted(label.y for label in sheet.labels if label.anchor == "end" and label.text.startswith("t"))
+    assert all(below - above >= sheet.font for above, below in itertools.pairwise(rows))
+    assert sheet.font >= 5
+
+
+def test_masked_cells_look_like_nothing_else() -> None:
+    shown = picture(traced(make_map(numbered(5), causal=True)), layer=0, head=0)
+    for cell in cells_of(svg_of(shown)):
+        ahead = int(cell.attrib["data-key"]) > int(cell.attrib["data-query"])
+        assert ("data-weight" not in cell.attrib) == ahead
+        assert (cell.attrib["fill"] == LIGHT.masked) == ahead
+    assert "masked" in [label.text for label in lay_out(shown).labels]
+
+
+def test_very_many_cells_become_one_image_and_labels_stay_text() -> None:
+    shown = picture(traced(make_map(numbered(151), layers=1, heads=1)))
+    root = svg_of(shown)
+    assert not cells_of(root)
+    (image,) = root.iter(f"{SVG}image")
+    with Image.open(io.BytesIO(base64.b64decode(image.attrib["href"].split(",")[1]))) as pixels:
+        np.testing.assert_array_equal(np.asarray(pixels), lay_out(shown).colours)
+    assert "t0" in [text.text for text in root.iter(f"{SVG}text")]
+
+
+def test_the_png_has_the_colours_of_the_cells_and_its_labels(across: Picture) -> None:
+    sheet = lay_out(across)
+    with Image.open(io.BytesIO(export(across, "png"))) as image:
+        assert image.width == pytest.approx(sheet.width / 72 * 600, abs=1)
+        pixels = np.asarray(image.convert("RGB"))
+    scale = pixels.shape[1] / sheet.width
+    for (query, key), _ in np.ndenumerate(across.matrix.weights):
+        x, y = sheet.left + (key + 0.45) * sheet.cell, sheet.top + (query + 0.45) * sheet.cell
+        np.testing.assert_allclose(pixels[int(y * scale), int(x * scale)], sheet.colours[query, key], atol=1)
+    # Ink stands where the labels are: none of them is lost.
+    for label in (each for each in sheet.labels if each.anchor == "end" and each.text.isascii() and each.text[-1].isalnum()):
+        y, right, left = int(label.y * scale), int(label.x * scale), int((label.x - 6) * scale)
+        assert (pixels[y - 14 : y + 14, left:right] < 128).any(), label
+
+
+def test_colours_follow_the_scale_that_is_shown(across: Picture) -> None:
+    own = replace(across, full_scale=False)
+    highest = across.matrix.weights.max()
+    shades = [cell.attrib["fill"] for cell in cells_of(svg_of(own))]
+    assert LIGHT.colour(1.0) in shades
+    assert f"{highest:.2f}".rstrip("0") in [label.text for label in lay_out(own).labels]
+
+
+def test_the_csv_has_a_row_for_every_cell() -> None:
+    attention = make_map(typed('a,b "c" =1+1'), typed("the\tthe"), layers=2, heads=3)
+    rows = list(csv.DictReader(io.StringIO(export(list(pictures(traced(attention))), "csv").decode())))
+    assert len(rows) == 2 * 3 * 3 * 2
+    for row in rows:
+        layer, head, query, key = (int(row[name]) for name in ("layer", "head", "query", "key"))
+        assert np.float32(row["weight"]) == attention.weights(layer, head)[query, key]
+        assert (row["query_token"], row["key_token"]) == (attention.queries[query].text, attention.keys[key].text)
+        assert row["masked"] == "0"
+    mean = list(csv.DictReader(io.StringIO(export(picture(traced(attention)), "csv").decode())))
+    assert {row["head"] for row in mean} == {""}
+
+
+def test_the_npz_and_the_json_have_the_very_numbers() -> None:
+    attention = make_map(numbered(7), causal=True, layers=2, heads=3)
+    shown = list(pictures(traced(attention), layer=1))
+    with np.load(io.BytesIO(export(shown, "npz"))) as arrays:
+        np.testing.assert_array_equal(arrays["weights"], attention.layer_weights(1))
+        np.testing.assert_array_equal(arrays["visible"][2], attention.visible(1))
+        assert arrays["layers"].tolist() == [1, 1, 1]
+        assert arrays["heads"].tolist() == [0, 1, 2]
+        assert arrays["keys"].tolist() == [token.text for token in attention.keys]
+    told = json.loads(export(shown, "json"))
+    assert (told["model"], told["revision"], told["output"], told["kind"]) == ("tiny", "r1", "un texte", "decoder")
+    assert told["queries"][3] == {"text": "t3", "start": 9, "end": 11, "special": False, "segment": 0, "word": 3, "piece": ""}
+    for head, each in enumerate(told["heads"]):
+        got = np.array(each["weights"], dtype=np.float32)
+        np.testing.assert_array_equal(np.isnan(got), ~attention.visible(1))
+        np.testing.assert_array_equal(np.nan_to_num(got), attention.weights(1, head))
+
+
+def test_what_is_exported_is_what_is_shown() -> None:
+    attention = make_map(sentence("un|believ|able cat"))
+    shown = picture(traced(attention), layer=0, head=1, view=View(words=True, hide_special=True))
+    rows = list(csv.DictReader(io.StringIO(export(shown, "csv").decode())))
+    assert [row["key_token"] for row in rows[:2]] == ["unbelievable", "cat"]
+
+
+def test_a_wrong_wish_is_told(across: Picture) -> None:
+    with pytest.raises(AttnvizError, match="does not write 'pdf': choose one of svg, png"):
+        export(across, "pdf")
+    with pytest.raises(AttnvizError, match="shows one head"):
+        export([across, across], "svg")
+    with pytest.raises(TraceError, match="no head 9"):
+        picture(across.trace, head=9)
+    assert all(entry.media_type for entry in FORMATS.values())
