@@ -131,7 +131,7 @@ RECIPES = {
             "a one-directional LSTM with dot-product attention",
             "https://arxiv.org/abs/1508.04025",
             Attention("dot", _FORWARD),
-            schedule=Schedule(epochs=5),
+            schedule=Schedule(epochs=4),
         ),
         Recipe(
             "transformer-en-fr",
