@@ -12,6 +12,7 @@ from attnviz.ui.alignments import (
     show_ladder,
     show_matrix,
     show_pair,
+    show_tree,
     steered,
     wish_of,
 )
@@ -30,13 +31,14 @@ NO_MODEL = (
 )
 
 
-def show(slot: int, drafted: Drafted, drawn: Drawing, n_models: int) -> None:
+def show(slot: int, drafted: Drafted, drawn: Drawing, n_models: int, begins: tuple[str, ...]) -> None:
     """One model's translation, and its alignment twice: as a matrix, and as two columns with links."""
     draft = drafted.draft
-    headline(drafted)
+    headline(drafted, drawn)
     if len(draft.candidates) > 1:
         show_candidates(draft, slot)
-    matrix = drawn.matrix(draft.trace.cross)
+        show_tree(draft, slot, begins=begins)
+    matrix = drawn.matrix(drafted)
     row, column = chosen_cell(matrix, slot, drawn.word)
     alt = plain(describe_origin(matrix, row, column))
     left, right = st.columns([6, 5], gap="large") if n_models == 1 else (st.container(), st.container())
@@ -49,15 +51,12 @@ def show(slot: int, drafted: Drafted, drawn: Drawing, n_models: int) -> None:
 def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
     """Sentences from the numbers, and the translation token by token."""
     draft = drafted.draft
-    matrix = drawn.matrix(draft.trace.cross)
+    matrix = drawn.matrix(drafted)
     sentences = [describe_origin(matrix, *chosen_cell(matrix, slot, drawn.word)), describe_alignment(matrix)]
-    if draft.own and draft.log_probability is not None:
+    if draft.own:
         sentences.append(describe_likelihood(Likelihood(draft.log_probability, draft.own.log_probability)))
     story(*sentences)
-    rows_notice(drafted)
-    if not draft.steps:
-        st.caption(f"{drafted.card.name} shows its attention only: its probabilities are not recorded.")
-        return
+    rows_notice(drafted, drawn)
     steer = " Click one to decode on from there." if draft.pieces else ""
     st.caption(f"Each token with its probability, and what could stand in its place.{steer}")
     show_ladder(draft, slot, fixed=fixed)
@@ -75,7 +74,7 @@ elif typed:
     found = {slot: translate(name, prompt, wish_of(slot, wish)) for slot, name in enumerate(names, start=1)}
     shown = {slot: drafted for slot, drafted in found.items() if drafted}
     if shown:
-        drawn = drawing([each.trace.cross for each in shown.values()], options, example.word if example else "")
+        drawn = drawing(list(shown.values()), options, example.word if example else "")
         language_notices(prompt, list(shown.values()))
         for each in shown.values():
             notices(each)
@@ -83,7 +82,7 @@ elif typed:
             with hero():
                 for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
                     with place:
-                        show(slot, drafted, drawn, len(shown))
+                        show(slot, drafted, drawn, len(shown), wish_of(slot, wish).begins)
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")
             for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):

@@ -1,5 +1,6 @@
 """Translators with random weights, saved as `attnviz train` saves them: small enough to be made in a moment."""
 
+import json
 from pathlib import Path
 
 import torch
@@ -20,8 +21,8 @@ KINDS = {
 }
 
 
-def tiny_translator(folder: Path, kind: str = "additive", *, seed: int = 7) -> Path:
-    """A folder that holds one; the same seed gives the same weights."""
+def tiny_translator(folder: Path, kind: str = "additive", *, seed: int = 7, told: tuple[int, int] | None = None) -> Path:
+    """A folder that holds one; the same seed gives the same weights. `told` is the head that was taught to align, if any."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizers = Tokenizers.trained([Sentence(source, (target,)) for source, target in PAIRS], ("en", "fr"), (97, 89))
     tokenizers.source.save(str(folder / "source.json"))
@@ -32,4 +33,14 @@ def tiny_translator(folder: Path, kind: str = "additive", *, seed: int = 7) -> P
     # Weights of this size make random models say something else for every text.
     weights = {name: 3 * value for name, value in recipe.model.build(*sizes).state_dict().items()}
     export(recipe, weights, folder, folder / recipe.name)
+    if told:
+        tell(folder / recipe.name, *told)
     return folder / recipe.name
+
+
+def tell(folder: Path, layer: int, head: int) -> None:
+    """Says in a translator's configuration that one of its heads was taught to align."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["recipe"]["told"] = {"layer": layer, "head": head}
+    path.write_text(json.dumps(config), encoding="utf-8")

@@ -1,15 +1,17 @@
 """From attention across two texts to an alignment: which source word each target word comes from, and what that shows."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from attnviz.analysis.heads import Link, is_word
 from attnviz.analysis.sentences import Part, Sentence
 from attnviz.analysis.view import HeadMatrix
-from attnviz.trace import Token
+from attnviz.trace import AttentionMap, Token
 
+Reading = Literal["shifted", "naive"]
 # From this weight on a link is told as where a word comes from; below it a model is torn between several.
 SURE = 0.4
 # Small words are often off by one: only firmer links show that the order changed.
@@ -17,6 +19,19 @@ FIRM = 0.5
 # Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
 LONGER = 4
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Reading) -> AttentionMap:
+    """The attention across with each row named after the target token that it is taken for.
+
+    Row t of a decoder that reads its own output belongs to two tokens: the one it reads and, next to come, the one it writes.
+    `naive` names it after the one in `written`; `shifted` after the one that is read, which by then is known, and so is the
+    truer alignment (Chen et al. 2020, arXiv:2004.14837, section 3). The weights are the same.
+
+    Raises:
+        TraceError: there are not as many tokens written as there are rows.
+    """
+    return attention if reading == "shifted" else replace(attention, queries=written)
 
 
 def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:

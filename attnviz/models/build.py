@@ -12,6 +12,7 @@ from attnviz.models import device
 from attnviz.models.protocol import Architecture, ModelCard
 from attnviz.models.reading import reader_for
 from attnviz.models.traced import TracedModel
+from attnviz.models.writing import WritingModel
 from attnviz.text.tokens import encode
 
 MAX_TOKENS = 2048
@@ -68,9 +69,9 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         licence=facts.licence,
         sources=facts.sources,
     )
-    return TracedModel(
-        card, model, tokenizer, reader, accepts, _writing(model, tokenizer) if architecture == "encoder-decoder" else {}
-    )
+    if architecture == "encoder-decoder":
+        return WritingModel(card, model, tokenizer, reader, accepts, writing=_writing(model, tokenizer))
+    return TracedModel(card, model, tokenizer, reader, accepts)
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:

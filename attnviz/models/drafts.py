@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from attnviz.errors import PromptError
 from attnviz.models.protocol import AttentionModel
-from attnviz.models.translation import Step, Translation, TranslationModel
-from attnviz.nn.decoding import END, Beam
-from attnviz.trace import AttentionTrace, Prompt
+from attnviz.models.translating import Step, TranslatingModel, Translation, Tree
+from attnviz.nn.decoding import Beam
+from attnviz.trace import AttentionTrace, Prompt, Token
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,35 @@ class Wish:
 class Draft:
     """A translation that is looked at, and what is known about it.
 
-    steps            each token with its probability; empty for models that are only traced
+    steps            each token with its probability
+    log_probability  ln p of the whole of it
     candidates       what the search found, best first; empty where the target was given
     chosen           which candidate it is
-    log_probability  ln p of the whole of it; None where there are no steps
     own              the best that the model found by itself, where the target was given
     pieces           names of the pieces it is made of; empty where the target was given
+    closed           names of the pieces that the model cannot be asked to write
+    tree             what the search weighed after what it had to begin with; None where nothing was searched or it is not shown
     """
 
     trace: AttentionTrace
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...]
+    log_probability: float
     candidates: tuple[Translation, ...] = ()
     chosen: int = 0
-    log_probability: float | None = None
     own: Translation | None = None
     pieces: tuple[str, ...] = ()
+    closed: frozenset[str] = frozenset()
+    tree: Tree | None = None
+
+    @property
+    def written(self) -> tuple[Token, ...]:
+        """The token that each row of the attention across writes."""
+        return tuple(step.token for step in self.steps)
+
+    @property
+    def reads_its_rows(self) -> bool:
+        """Whether a row is named after the token that its step reads, and writes another: so in every Transformer."""
+        return self.trace.cross.queries != self.written
 
 
 def draft(model: AttentionModel, prompt: Prompt, wish: Wish) -> Draft:
@@ -53,25 +67,25 @@ def draft(model: AttentionModel, prompt: Prompt, wish: Wish) -> Draft:
     Raises:
         PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
     """
-    if not isinstance(model, TranslationModel):
-        if model.card.architecture != "encoder-decoder":
-            raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
-        return Draft(model.trace(prompt))
+    if not isinstance(model, TranslatingModel):
+        raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
     if prompt.target:
         trace, steps = model.steps(prompt)
         (own,) = model.translate(prompt.text)
-        return Draft(trace, steps, log_probability=_total(steps), own=own)
+        return Draft(trace, steps, _total(steps), own=own)
     prefix = model.pieces(wish.begins)
-    if END in prefix:
+    if model.ended(prefix):
         # A translation that a person has ended: there is nothing left to search.
         trace, steps = model.follow(prompt, prefix)
         found = (Translation(trace.output, prefix, _total(steps)),)
-        return Draft(trace, steps, found, 0, found[0].log_probability, pieces=model.names(prefix))
-    found = model.translate(prompt.text, Beam(wish.width, wish.length_penalty), prefix)
+        return Draft(trace, steps, found[0].log_probability, found, pieces=model.names(prefix), closed=model.closed)
+    found, tree = model.search(prompt.text, Beam(wish.width, wish.length_penalty), prefix)
     chosen = max(0, min(wish.candidate, len(found) - 1))
     best = found[chosen]
     trace, steps = model.follow(prompt, best.pieces)
-    return Draft(trace, steps, found, chosen, best.log_probability, pieces=model.names(best.pieces))
+    return Draft(
+        trace, steps, best.log_probability, found, chosen, pieces=model.names(best.pieces), closed=model.closed, tree=tree
+    )
 
 
 def _total(steps: tuple[Step, ...]) -> float:

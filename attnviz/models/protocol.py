@@ -19,6 +19,8 @@ class ModelCard:
     max_tokens  how many tokens it reads at once, special tokens counted; longer text is cut
     device      where it computes: "cpu", "cuda:0", "mps"
     metrics     measured figures by name, such as {"BLEU": 50.1}
+    told        the cross-attention head (layer, head) that was taught to align, by the links that a statistical aligner found
+                in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: every head found its own way
     """
 
     name: str
@@ -35,6 +37,7 @@ class ModelCard:
     licence: str = ""
     sources: tuple[str, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
+    told: tuple[int, int] | None = None
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""A Hugging Face model and its tokenizer, as an `AttentionModel`."""
+"""A Hugging Face model of one stack and its tokenizer, as an `AttentionModel`."""
 
 import threading
 from collections.abc import Sequence
@@ -11,26 +11,23 @@ from torch import Tensor
 from attnviz.errors import PromptError
 from attnviz.models.protocol import ModelCard
 from attnviz.models.reading import Reader, Stacks
-from attnviz.text.tokens import Encoded, encode, placed_ids
-from attnviz.trace import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.text.tokens import Encoded, encode
+from attnviz.trace import AttentionMap, AttentionTrace, Kind, Prompt, Token
 
 Rows = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
-# A translation longer than this is a model that repeats itself.
-MAX_WRITTEN = 256
 SINK = Token("sink", 0, 0, special=True)
 
 
 @dataclass(frozen=True, eq=False)
 class TracedModel:
-    """Traces any Hugging Face model: its encoder, its decoder, or both and the attention across."""
+    """Traces a Hugging Face model that is an encoder or a decoder."""
 
     card: ModelCard
     model: Any
     tokenizer: Any
     reader: Reader
-    # The inputs that the model's forward pass takes, and further options for its writing.
+    # The inputs that the model's forward pass takes.
     accepts: frozenset[str]
-    writing: dict[str, Any]
     # Tokenizers are not safe to share: some switch language or truncation within a call.
     lock: Any = field(default_factory=threading.Lock)
 
@@ -43,15 +40,10 @@ class TracedModel:
         prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
         texts = [prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else [])
         source = self._encode(texts)
-        inputs = self._tensors(source)
-        if self.card.architecture != "encoder-decoder":
-            _, stacks = self.reader.read(inputs)
-            kind = self.card.architecture
-            return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
-        ids, written, output = self._target(prompt, inputs)
-        _, stacks = self.reader.read({**inputs, "decoder_input_ids": ids})
-        tokens = {"encoder": (source.tokens, source.tokens), "decoder": (written, written), "cross": (written, source.tokens)}
-        return self._traced(prompt, stacks, tokens, source, output)
+        _, stacks = self.reader.read(self._tensors(source))
+        # A model of one stack has it under "encoder", whether it looks ahead or not.
+        kind: Kind = "decoder" if self.card.architecture == "decoder" else "encoder"
+        return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
 
     def _encode(self, texts: Sequence[str], *, target: bool = False) -> Encoded:
         with self.lock:
@@ -63,26 +55,6 @@ class TracedModel:
     def _tensors(self, encoded: Encoded) -> dict[str, Tensor]:
         inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}
         return {name: torch.tensor([ids], device=self.model.device) for name, ids in inputs.items()}
-
-    def _target(self, prompt: Prompt, inputs: dict[str, Tensor]) -> tuple[Tensor, tuple[Token, ...], str]:
-        """What the decoder reads: its ids, their tokens, and the whole text; written by the model where none is given."""
-        if prompt.target:
-            encoded = self._encode([prompt.target], target=True)
-            # Shifted right by one: the decoder reads the start token first, and its own last token never.
-            start = self.model.generation_config.decoder_start_token_id
-            ids = [start, *encoded.inputs["input_ids"][:-1]]
-            first = Token(self.tokenizer.convert_ids_to_tokens(start), 0, 0, special=True)
-            return torch.tensor([ids], device=self.model.device), (first, *encoded.tokens[:-1]), prompt.target
-        ids = self._written(inputs)[:, :-1]
-        with self.lock:
-            output = self.tokenizer.decode(ids[0], skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
-            return ids, placed_ids(self.tokenizer, ids[0].tolist(), output), output
-
-    def _written(self, inputs: dict[str, Tensor]) -> Tensor:
-        length = min(MAX_WRITTEN, self.card.max_tokens - 1)
-        options = {"num_beams": 1, "do_sample": False, "max_new_tokens": length, "max_length": None}
-        with torch.inference_mode():
-            return self.model.generate(**inputs, **options, **self.writing)
 
     def _traced(self, prompt: Prompt, stacks: Stacks, tokens: Rows, source: Encoded, output: str = "") -> AttentionTrace:
         maps = []

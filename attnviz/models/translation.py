@@ -4,6 +4,7 @@ A row of an LSTM's map is the token that its step writes, `</s>` last: attention
 the Transformer's maps is the token that its step reads, `<s>` first, as in every Transformer here.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,8 @@ from torch import Tensor
 
 from attnviz.errors import PromptError
 from attnviz.models.protocol import ModelCard
-from attnviz.nn.decoding import END, START, Beam, Decoder, Hypothesis, beam_search, greedy
+from attnviz.models.translating import Branch, Step, Translation, Tree
+from attnviz.nn.decoding import END, START, Beam, Decoder, Hypothesis, Search, greedy, search
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
 from attnviz.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
@@ -24,24 +26,6 @@ from attnviz.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prom
 UNWRITABLE = (0, START, 3)
 _ENDED = Token("</s>", 0, 0, special=True)
 _BEGUN = Token("<s>", 0, 0, special=True)
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A translation, its pieces (the end mark among them), and ln p of them all."""
-
-    text: str
-    pieces: tuple[int, ...]
-    log_probability: float
-
-
-@dataclass(frozen=True)
-class Step:
-    """One token as it was written, or forced: p(token) there, and the likeliest tokens in its place, best first."""
-
-    token: Token
-    probability: float
-    alternatives: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +103,28 @@ class TranslationModel:
         Raises:
             PromptError: nothing in the text can be read.
         """
+        return self.search(text, beam or Beam(width=1), prefix)[0]
+
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree]:
+        """As `translate`, with the tree that the search walked after the prefix.
+
+        Raises:
+            PromptError: nothing in the text can be read.
+        """
         read, _, _ = self._read(text)
         decoder, given = self._begin(read, prefix)
-        search = beam or Beam(width=1)
         longest = max(1, self.longest(read.shape[1]) - len(prefix))
-        found = beam_search(decoder, replace(search, longest=longest), read.device)
-        return tuple(self._translation(row, tuple(prefix), given) for row in found)
+        found = search(decoder, replace(beam, longest=longest), read.device)
+        return tuple(self._translation(row, tuple(prefix), given) for row in found.hypotheses), self._tree(found)
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """The names of what cannot be written."""
+        return frozenset(self.names(UNWRITABLE))
+
+    def ended(self, pieces: Sequence[int]) -> bool:
+        """Whether the end mark is among the pieces."""
+        return END in pieces
 
     def speaking(self, source: Int[Tensor, "batch key"]) -> Decoder:
         """Sentences that have been read and wait to be translated; what is no text cannot be written."""
@@ -170,6 +170,12 @@ class TranslationModel:
     def _translation(self, row: Hypothesis, prefix: tuple[int, ...], given: float) -> Translation:
         pieces = (*prefix, *row.tokens)
         return Translation(self._text(pieces), pieces, given + row.log_probability)
+
+    def _tree(self, found: Search) -> Tree:
+        branches = (
+            Branch(self._piece(node.token), node.parent, math.exp(node.log_probability), node.kept) for node in found.nodes
+        )
+        return Tree(tuple(branches), found.leaves)
 
     def _text(self, pieces: Sequence[int]) -> str:
         return self.target.decode([piece for piece in pieces if piece != END]).strip()

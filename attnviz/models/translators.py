@@ -48,11 +48,12 @@ def load_folder(folder: Path) -> TranslationModel:
         weights = load_file(folder / WEIGHTS)
         model.load_state_dict({name: value.float() for name, value in weights.items()})
         source, target = (Tokenizer.from_file(str(folder / name)) for name in (SOURCE, TARGET))
+        layers, heads = (1, 1) if isinstance(model, Seq2Seq) else (model.config.n_layers, model.config.block.n_heads)
+        told = _told(config, layers, heads)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"The translator in {folder} is damaged and cannot be read; get it again.") from error
     where = device.choose()
     model.eval().requires_grad_(False).to(where)
-    layers, heads = (1, 1) if isinstance(model, Seq2Seq) else (model.config.n_layers, model.config.block.n_heads)
     about = config["card"]
     card = ModelCard(
         name=about["name"],
@@ -68,8 +69,19 @@ def load_folder(folder: Path) -> TranslationModel:
         licence=about["licence"],
         sources=tuple(about["sources"]),
         metrics=_metrics(folder),
+        told=told,
     )
     return TranslationModel(card, model, source, target)
+
+
+def _told(config: dict[str, Any], n_layers: int, n_heads: int) -> tuple[int, int] | None:
+    """The head that the recipe says was taught to align."""
+    if not (told := config.get("recipe", {}).get("told")):
+        return None
+    layer, head = int(told["layer"]), int(told["head"])
+    if not (0 <= layer < n_layers and 0 <= head < n_heads):
+        raise ValueError(f"there is no head L{layer}·H{head}")
+    return layer, head
 
 
 def _metrics(folder: Path) -> dict[str, float]:

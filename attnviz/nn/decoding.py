@@ -4,7 +4,8 @@ A model that can be decoded reads a sentence once (`begin`) and is then asked fo
 carries from step to step is its own; decoding only reorders the rows of it.
 """
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -44,6 +45,30 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
+class Node:
+    """One token that a beam search weighed.
+
+    parent           the place, among all nodes, of the token before it; None: it is a first one
+    log_probability  ln p of this token after those before it
+    kept             it was among the likeliest of its step; else the best of what its parent lost
+    """
+
+    token: int
+    parent: int | None
+    log_probability: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a beam search found, best first, and the tree it walked, step by step; `leaves` are the hypotheses' last nodes."""
+
+    hypotheses: tuple[Hypothesis, ...]
+    nodes: tuple[Node, ...]
+    leaves: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Beam:
     """How far to search: `width` hypotheses are kept at every step, at most `longest` tokens are written.
 
@@ -72,40 +97,76 @@ def greedy(decoder: Decoder, n_rows: int, longest: int, device: torch.device | N
     return [_until_end(row) for row in torch.stack(written, dim=1).tolist()]
 
 
-@torch.no_grad()
 def beam_search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> list[Hypothesis]:
-    """The best hypotheses for one sentence, best first, as many as the beam is wide.
+    """The best hypotheses for one sentence, best first, as many as the beam is wide."""
+    return list(search(decoder, beam, device).hypotheses)
+
+
+@torch.no_grad()
+def search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> Search:
+    """A beam search with the tree that it walked.
 
     At every step each open hypothesis is extended by every token and the likeliest `width` are kept; those that end are set
     aside (Graves 2012, arXiv:1211.3711; length penalty as in Wu et al. 2016, arXiv:1609.08144, section 7, with lp = length^α).
     """
-    open_rows, finished = [Hypothesis((), 0.0)], []
+    open_rows, finished, nodes = [_Tip(Hypothesis((), 0.0), None)], [], []
     decoder = decoder.select(torch.zeros(1, dtype=torch.long, device=device))
     for _ in range(beam.longest):
-        last = torch.tensor([row.tokens[-1] if row.tokens else START for row in open_rows], device=device)
+        last = torch.tensor([tip.hypothesis.tokens[-1] if tip.hypothesis.tokens else START for tip in open_rows], device=device)
         scores, after = decoder.next(last)
         log_probabilities = scores.float().log_softmax(dim=-1).cpu()
-        before = torch.tensor([row.log_probability for row in open_rows])
-        total = (log_probabilities + before[:, None]).flatten()
         # The ended share the beam with the open: a beam of one must stop where greedy decoding stops.
-        width = beam.width - len(finished)
-        values, places = total.topk(min(width, total.shape[0]))
+        kept = _best(log_probabilities, [tip.hypothesis.log_probability for tip in open_rows], beam.width - len(finished))
         rows, following = [], []
-        for value, place in zip(values.tolist(), places.tolist(), strict=True):
-            row, token = divmod(place, log_probabilities.shape[1])
-            longer = replace(open_rows[row], tokens=(*open_rows[row].tokens, token), log_probability=value)
+        for row, token, value in kept:
+            nodes.append(Node(token, open_rows[row].node, float(log_probabilities[row, token]), kept=True))
+            tip = _Tip(Hypothesis((*open_rows[row].hypothesis.tokens, token), value), len(nodes) - 1)
             if token == END:
-                finished.append(longer)
+                finished.append(tip)
             else:
                 rows.append(row)
-                following.append(longer)
+                following.append(tip)
+        nodes += _dropped(log_probabilities, open_rows, kept)
         open_rows = following
         if not open_rows:
             break
         decoder = after.select(torch.tensor(rows, device=device))
     # What the limit cut short comes after all that ended by itself.
-    order = lambda row: row.score(beam.length_penalty)
-    return [*sorted(finished, key=order, reverse=True), *sorted(open_rows, key=order, reverse=True)][: beam.width]
+    order = lambda tip: tip.hypothesis.score(beam.length_penalty)
+    found = [*sorted(finished, key=order, reverse=True), *sorted(open_rows, key=order, reverse=True)]
+    leaves = tuple(tip.node for tip in found if tip.node is not None)
+    return Search(tuple(tip.hypothesis for tip in found), tuple(nodes), leaves)
+
+
+@dataclass(frozen=True)
+class _Tip:
+    """A hypothesis, and the node of its last token; None before the first."""
+
+    hypothesis: Hypothesis
+    node: int | None
+
+
+def _best(log_probabilities: Float[Tensor, "row vocabulary"], before: list[float], width: int) -> list[tuple[int, int, float]]:
+    """The likeliest extensions of all rows together: row, token, and ln p of the whole."""
+    total = (log_probabilities + torch.tensor(before)[:, None]).flatten()
+    values, places = total.topk(min(width, total.shape[0]))
+    vocabulary, found = log_probabilities.shape[1], zip(values.tolist(), places.tolist(), strict=True)
+    return [(place // vocabulary, place % vocabulary, value) for value, place in found]
+
+
+def _dropped(
+    log_probabilities: Float[Tensor, "row vocabulary"], tips: list[_Tip], kept: list[tuple[int, int, float]]
+) -> list[Node]:
+    """Of each row the likeliest token that was not kept: where the search did not go."""
+    best = log_probabilities.topk(min(len(kept) + 1, log_probabilities.shape[1]))
+    taken = {(row, token) for row, token, _ in kept}
+    nodes = []
+    for row, (tip, values, tokens) in enumerate(zip(tips, best.values.tolist(), best.indices.tolist(), strict=True)):
+        for value, token in zip(values, tokens, strict=True):
+            if (row, token) not in taken and value > -math.inf:
+                nodes.append(Node(token, tip.node, value, kept=False))
+                break
+    return nodes
 
 
 def _until_end(tokens: list[int]) -> tuple[int, ...]:

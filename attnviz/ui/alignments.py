@@ -11,6 +11,7 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.figures.alignment import SCRIPT, STYLE, Columns, mark_links, sentence_pair
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.ladder import Rung, candidates, ladder
+from attnviz.figures.tree import Grown, Twig, beam_tree
 from attnviz.models.drafts import Draft, Wish
 from attnviz.ui.compare import Drawing
 from attnviz.ui.layout import theme
@@ -18,8 +19,6 @@ from attnviz.ui.pictures import PLOTLY, selected_cell
 from attnviz.ui.state import forget_cell, publish
 
 _MARKUP = component("attnviz.markup", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
-# What a model cannot be asked to write: it stands for no text.
-_CLOSED = ("<pad>", "<s>", "<unk>")
 # Matrices side by side share the width of the window.
 _HEIGHTS = {1: 560, 2: 480, 3: 400, 4: 340}
 
@@ -96,6 +95,25 @@ def show_candidates(draft: Draft, slot: int) -> None:
     _markup(f"candidates{slot}", candidates(found, chosen=draft.chosen, theme=theme()), choose)
 
 
+def show_tree(draft: Draft, slot: int, *, begins: tuple[str, ...]) -> None:
+    """Folded: the tree that the beam search walked. A click on a leaf shows the alignment of that translation."""
+    if draft.tree is None or len(draft.candidates) < 2:
+        return
+
+    def choose(picked: str) -> None:
+        st.session_state[f"candidate{slot}"] = picked
+        forget_cell()
+
+    twigs = [Twig(each.name, each.parent, each.probability, each.kept) for each in draft.tree.branches]
+    with st.expander("The tree of the beam", icon=":material/account_tree:"):
+        st.caption(
+            "A column is a step, with p of each token there. The search keeps the likeliest paths; one that is faint was left "
+            "later, one that is struck out was never taken, the best of what its parent lost. A number is a translation's rank."
+        )
+        start = "".join(begins).replace("▁", " ").strip() or "<s>"
+        _markup(f"tree{slot}", beam_tree(twigs, Grown(draft.tree.leaves, draft.chosen, start, theme())), choose)
+
+
 def steered(slot: int, wish: Wish) -> None:
     """Where a person has chosen how a translation begins: the way back."""
 
@@ -109,7 +127,7 @@ def steered(slot: int, wish: Wish) -> None:
 
 def _is_open(draft: Draft, name: str) -> bool:
     """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
-    return bool(draft.pieces) and name not in _CLOSED
+    return bool(draft.pieces) and name not in draft.closed
 
 
 def _markup(key: str, html: str, on_pick: Callable[[str], None]) -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.alignment import links_from, strongest_links
+from attnviz.analysis.alignment import Reading, links_from, read_as, strongest_links
 from attnviz.analysis.heads import Link
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.models import catalog
 from attnviz.models.drafts import Wish
-from attnviz.trace import AttentionMap
-from attnviz.ui.controls import number, stepper
+from attnviz.ui.controls import number
+from attnviz.ui.heads import head_picker, reading_picker
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import SLOTS, forget_drafts
 
@@ -25,22 +25,32 @@ WIDEST = 10
 class Drawing:
     """How every alignment of the page is drawn; `threshold` None: each target word's strongest link is its hard one.
 
-    head  None: the mean over the layer's heads
-    word  the target word that is looked at where none was chosen, if it is there
+    head     None: the mean over the layer's heads
+    reading  which of a word's two rows stands for it, in a model whose decoder reads what it wrote
+    word     the target word that is looked at where none was chosen, if it is there
     """
 
     layer: int
     head: int | None
+    reading: Reading
     view: View
     full_scale: bool
     hard: bool
     threshold: float | None
     word: str = ""
 
-    def matrix(self, attention: AttentionMap) -> HeadMatrix:
-        """The alignment as it is drawn; of a model with fewer layers or heads, its last."""
-        layer = min(self.layer, attention.n_layers - 1)
+    def head_of(self, drafted: Drafted) -> tuple[int, int | None]:
+        """Layer and head that are drawn of a model; of one with fewer, its last."""
+        attention = drafted.trace.cross
         head = None if self.head is None else min(self.head, attention.n_heads - 1)
+        return min(self.layer, attention.n_layers - 1), head
+
+    def matrix(self, drafted: Drafted) -> HeadMatrix:
+        """The alignment as it is drawn."""
+        draft, (layer, head) = drafted.draft, self.head_of(drafted)
+        attention = draft.trace.cross
+        if draft.reads_its_rows:
+            attention = read_as(attention, draft.written, self.reading)
         return head_matrix(attention, layer=layer, head=head, view=self.view)
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
@@ -101,9 +111,10 @@ def decoding() -> Wish:
     return Wish(width, penalty)
 
 
-def drawing(maps: Sequence[AttentionMap], sidebar: DeltaGenerator, word: str = "") -> Drawing:
+def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Drawing:
     """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first."""
-    layer, head = _head(max(each.n_layers for each in maps), max(each.n_heads for each in maps), sidebar)
+    layer, head = head_picker(shown, sidebar)
+    reading = reading_picker(shown, sidebar)
     words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
     hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
     hard = sidebar.segmented_control(
@@ -121,20 +132,7 @@ def drawing(maps: Sequence[AttentionMap], sidebar: DeltaGenerator, word: str = "
     scale = sidebar.segmented_control(
         "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
     )
-    return Drawing(layer, head, View(words, hide), scale == "0 to 1", hard != HARD[0], threshold, word)
-
-
-def _head(n_layers: int, n_heads: int, sidebar: DeltaGenerator) -> tuple[int, int | None]:
-    if n_layers == n_heads == 1:
-        return 0, None
-    left, right = sidebar.columns(2)
-    with left:
-        layer = stepper("Layer", "layer", n_layers - 1, n_layers)
-    mean = st.session_state.get("all_heads", st.query_params.get("all_heads") != "false")
-    with right:
-        head = stepper("Head", "head", 0, n_heads, disabled=bool(mean))
-    mean = sidebar.toggle("Mean over heads", value=True, key="all_heads", bind="query-params")
-    return layer, None if mean else head
+    return Drawing(layer, head, reading, View(words, hide), scale == "0 to 1", hard != HARD[0], threshold, word)
 
 
 def machines(drafted: Sequence[Drafted]) -> None:

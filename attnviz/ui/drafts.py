@@ -5,9 +5,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from attnviz.analysis.alignment import Reading
+from attnviz.analysis.sentences import head_name
 from attnviz.text.language import seems_english
 from attnviz.trace import Prompt
+from attnviz.ui.compare import Drawing
 from attnviz.ui.examples import examples
+from attnviz.ui.heads import named
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import forget_cell, forget_drafts
 
@@ -17,19 +21,32 @@ _NOTICE = ":material/info:"
 _HOW = """
 Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
 alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
-(Bahdanau, Cho & Bengio 2014, *Neural Machine Translation by Jointly Learning to Align and Translate*, section 3.1). Models with
-a dot product in place of the small network take it from there (Luong et al. 2015; Vaswani et al. 2017). *log p* is the sum of
-the logarithms of the tokens' probabilities: 0 would be certainty.
+(Bahdanau, Cho & Bengio 2014, *Neural Machine Translation by Jointly Learning to Align and Translate*, section 3.1).
 """
+_HOW_SCORED = """
+The generations differ in the score. Bahdanau's is a small network; Luong et al. 2015 made it a dot product of query and key,
+which Vaswani et al. 2017 divide by √d; a Transformer computes it in every head of every layer.
+"""
+_HOW_LIKELY = "*log p* is the sum of the logarithms of the tokens' probabilities: 0 would be certainty."
 _BELIEVE = """
 - The weights are the model's own, from the very pass that wrote the translation.
 - A weight says where the decoder **looked**, not that the words mean the same: to write *ne* it must know of *not*, and may
   have read that at the verb.
 - Each source token's vector has already seen its neighbours, so a link may be off by one and still be used rightly.
-- In a Transformer, and in models of the hub, a row is the token that the decoder **reads** at a step: what it writes is the
-  next one.
+- A Transformer's step reads one word and writes the next, so a word has two rows. By the time it is **read** it is known, and
+  its row is the better alignment; the row that **writes** it is what the model had to go by.
 - Subwords merged to words: a word receives the sum over its pieces, and gives their mean.
 """
+
+
+_ROWS: dict[Reading, str] = {
+    "shifted": "The row of a word is the step that **reads** it, just after it was written (shifted: Chen et al. 2020).",
+    "naive": "The row of a word is the step that **writes** it, while the decoder reads the word before (naive).",
+}
+_TOLD = (
+    "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "
+    "found in the training pairs (Garg et al. 2019). This picture is taught, not discovered; the other heads found their own."
+)
 
 
 def forget_target() -> None:
@@ -62,12 +79,12 @@ def target_box(prompt: Prompt, written: str) -> None:
             st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
 
 
-def headline(drafted: Drafted) -> None:
-    """The translation in large type, and beside it the model, ln p, and how good the model was measured to be."""
+def headline(drafted: Drafted, drawn: Drawing) -> None:
+    """The translation in large type, and beside it the model, its head, ln p, and how good the model was measured to be."""
     card, draft = drafted.card, drafted.draft
-    facts = [card.name, *(["target given"] if draft.trace.prompt.target else [])]
-    if draft.log_probability is not None:
-        facts.append(f"log p = {draft.log_probability:.2f}".replace("-", "−"))
+    head = named(card, *drawn.head_of(drafted))
+    facts = [card.name, *([head] if head else []), *(["target given"] if draft.trace.prompt.target else [])]
+    facts.append(f"log p = {draft.log_probability:.2f}".replace("-", "−"))
     if "BLEU" in card.metrics:
         facts.append(f"BLEU {card.metrics['BLEU']:.1f} on held-out pairs")
     text = html.escape(draft.trace.output) or "<em>nothing</em>"
@@ -90,18 +107,22 @@ def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
         )
 
 
-def rows_notice(drafted: Drafted) -> None:
-    """Says so where a row is not the token that is written there, but the one that was written before it."""
-    steps = drafted.draft.steps
-    if not steps or drafted.trace.cross.queries[0] != steps[0].token:
-        st.caption("A row of this model is the token that its decoder reads; what it writes there is the next one.")
+def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
+    """Which row was taken for a word, where there are two; and of a head that was told, by whom."""
+    if drafted.draft.reads_its_rows:
+        st.caption(_ROWS[drawn.reading])
+    head = drawn.head_of(drafted)
+    if head == drafted.card.told:
+        st.info(_TOLD.format(head_name(*head)), icon=":material/school:")
 
 
 def explained() -> None:
     """How an alignment is computed, and how far to believe it."""
-    with st.expander("How these numbers come about · softmax(v · tanh(W s + U h))"):
+    with st.expander("How these numbers come about · softmax of a score for each pair of words"):
         st.markdown(_HOW)
-        st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j), \qquad \alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad "
-                 r"c_i = \sum_j \alpha_{ij} h_j")  # fmt: skip
+        st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
+        st.markdown(_HOW_SCORED)
+        st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j) \qquad \text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
+        st.markdown(_HOW_LIKELY)
     with st.expander("How far to believe it"):
         st.markdown(_BELIEVE)

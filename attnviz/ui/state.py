@@ -13,14 +13,13 @@ LINK_CHARACTERS = 4_000
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
 SLOTS = 4
 
+_OF_A_HEAD = ("layer", "head", "all_heads")
 _OF_A_VISIT = (
     "text",
     "pair",
     "typed",
     "typed_pair",
     "with_pair",
-    "layer",
-    "head",
     "query",
     "key",
     "target",
@@ -32,12 +31,14 @@ _OF_A_VISIT = (
 
 
 def arrive(page: str) -> None:
-    """On the first run of a page after another: what the address says replaces what an earlier visit left behind."""
+    """On the first run of a page after another: what the address says replaces what an earlier visit left behind.
+
+    The head of one page means nothing on the next, whose models are others.
+    """
     if st.session_state.get("page") != page:
         st.session_state.page = page
-        if st.query_params:
-            for name in _OF_A_VISIT:
-                st.session_state.pop(name, None)
+        for name in (*_OF_A_HEAD, *(_OF_A_VISIT if st.query_params else ())):
+            st.session_state.pop(name, None)
 
 
 def restore(name: str, default: str, options: Collection[str] = ()) -> None:

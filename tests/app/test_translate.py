@@ -1,5 +1,6 @@
 """The Translate page's script without a browser: what it shows, what it steers, and what it says when something is wrong."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,13 @@ def answers(app: AppTest) -> list[str]:
     return [match[1] for match in found if match]
 
 
+def pair(app: AppTest) -> list[str]:
+    """The target words of the first sentence pair."""
+    shown = [json.loads(each.proto.json) for each in app.get("bidi_component")]
+    html = next(each for each in shown if each.startswith('<div class="pair"'))
+    return re.findall(r"<button class=.{0,200}?<bdi>(.*?)</bdi>", html)
+
+
 def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "translators", lambda: ())
     opened(app)
@@ -75,8 +83,51 @@ def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None
     opened(app, models=folders, text=TEXT)
     assert answers(app) == [attnviz.load(folder).trace(TEXT).output.replace("'", "&#x27;") for folder in folders]
     assert app.query_params["models"] == folders
-    # Of the two only the Transformer has a row for each token that it reads.
-    assert sum("its decoder reads" in caption.value for caption in app.caption) == 1
+    # Of the two only the Transformer has two rows for a word, and several heads.
+    assert sum("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption) == 1
+    assert sum("L1, mean of 2 heads" in body for body in bodies(app)) == 1
+
+
+def test_a_model_whose_steps_write_their_rows_has_one_reading(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], text=TEXT, reading="Naive")
+    assert "Row of a word" not in [each.label for each in app.get("button_group")]
+    assert not any("Chen et al." in caption.value or "(naive)" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("reading", ["Shifted", "Naive"])
+def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, folders: list[str], reading: str) -> None:
+    written = [token.text for token in attnviz.load(folders[0]).trace(Prompt(TEXT, target=TARGET)).cross.queries[:-1]]
+    opened(app, models=folders[1:], text=TEXT, target=TARGET, whole_words="false", reading=reading)
+    assert "Row of a word" in [each.label for each in app.get("button_group")]
+    assert pair(app) == (["&lt;s&gt;", *written] if reading == "Shifted" else [*written, "&lt;/s&gt;"])
+    assert any(f"({reading.lower()}" in caption.value for caption in app.caption)
+
+
+def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
+    told = str(tiny_translator(tmp_path, "transformer", told=(0, 1)))
+    opened(app, models=[folders[0], told], text=TEXT)
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
+    assert app.toggle(key="all_heads").value is False
+    assert sum("L0·H1 — told" in body for body in bodies(app)) == 1
+    assert [info.value for info in app.info if "was told where to look" in info.value]
+    app.number_input(key="layer").set_value(1).run()
+    assert sum("L1·H1" in body for body in bodies(app)) == 1
+    assert not [info.value for info in app.info if "was told where to look" in info.value]
+    app.button(key="told").click().run()
+    assert not app.exception
+    assert [info.value for info in app.info if "was told where to look" in info.value]
+
+
+def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: list[str], tmp_path: Path) -> None:
+    told = str(tiny_translator(tmp_path, "transformer", told=(0, 1)))
+    opened(app, models=folders[1:], text=TEXT)
+    assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (1, True)
+    app.multiselect(key="models").set_value([folders[1], told]).run()
+    assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (0, False)
+    app.number_input(key="head").set_value(0).run()
+    app.multiselect(key="models").set_value(folders[1:]).run()
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 0)
+    assert app.query_params["all_heads"] == "false"
 
 
 def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) -> None:

@@ -19,6 +19,7 @@ from attnviz.training.data import Sentence, Tokenizers
 from attnviz.training.evaluate import translate_all
 from attnviz.training.export import export
 from attnviz.training.recipes import Attention, Corpus, Recipe, Stack
+from tests.translators import tiny_translator
 
 BLOCK = BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")
 KINDS = {
@@ -175,6 +176,13 @@ def test_two_threads_get_what_each_gets_alone(model):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_head_that_was_told_stands_on_the_card(tmp_path):
+    assert load_folder(tiny_translator(tmp_path / "none", "transformer")).card.told is None
+    assert load_folder(tiny_translator(tmp_path / "one", "transformer", told=(1, 0))).card.told == (1, 0)
+    with pytest.raises(ModelError, match="damaged"):
+        load_folder(tiny_translator(tmp_path / "wrong", "transformer", told=(2, 0)))
 
 
 def test_a_folder_without_a_translator_says_what_to_do(tmp_path):

@@ -10,12 +10,14 @@ from attnviz.analysis.alignment import (
     describe_origin,
     links_from,
     origin_of,
+    read_as,
     strongest_links,
     surest,
 )
 from attnviz.analysis.heads import Link
 from attnviz.analysis.sentences import plain
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.errors import TraceError
 from tests.factories import given_map, special, typed
 
 
@@ -34,6 +36,24 @@ NEVER = matrix(
     "il n' mange jamais",
     "he never eats",
 )
+
+
+def test_a_row_is_named_after_what_it_reads_or_after_what_it_writes():
+    weights = [[0.9, 0.1, 0.0], [0.2, 0.2, 0.6], [0.0, 0.8, 0.2]]
+    target = typed("voi|ture rouge")
+    attention = given_map(weights, (special("<s>"), *target[:2]), typed("a red car"))
+    written = target
+    for merged, shifted, naive in (
+        (False, {"<s>": 0, "voi": 1, "ture": 2}, {"voi": 0, "ture": 1, "rouge": 2}),
+        (True, {"<s>": [0], "voiture": [1, 2]}, {"voiture": [0, 1], "rouge": [2]}),
+    ):
+        for reading, wanted in (("shifted", shifted), ("naive", naive)):
+            found = head_matrix(read_as(attention, written, reading), layer=0, head=0, view=View(words=merged))
+            assert [token.text for token in found.queries] == list(wanted)
+            for row, steps in zip(found.weights, wanted.values(), strict=True):
+                np.testing.assert_allclose(row, np.mean(np.array(weights)[np.atleast_1d(steps)], axis=0), atol=1e-6)
+    with pytest.raises(TraceError, match="3 query positions but 2 query tokens"):
+        read_as(attention, written[:2], "naive")
 
 
 def test_each_target_token_has_its_strongest_link_and_special_ones_none():

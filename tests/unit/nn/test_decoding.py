@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from attnviz.nn.decoding import END, START, Beam, Hypothesis, beam_search, greedy
+from attnviz.nn.decoding import END, START, Beam, Hypothesis, Node, beam_search, greedy, search
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
@@ -120,6 +120,74 @@ def test_the_log_probability_of_a_hypothesis_is_the_models(kind):
             scores, _ = model(source, torch.tensor([(START, *row.tokens[:-1])]))
         chosen = scores.log_softmax(-1)[0, torch.arange(len(row.tokens)), list(row.tokens)]
         assert row.log_probability == pytest.approx(float(chosen.sum()), abs=1e-4)
+
+
+def path(nodes: tuple[Node, ...], leaf: int) -> list[Node]:
+    """The nodes from the first token to a leaf."""
+    parent = nodes[leaf].parent
+    return [*([] if parent is None else path(nodes, parent)), nodes[leaf]]
+
+
+def test_the_tree_of_a_search_that_can_be_followed_by_hand(garden_path):
+    found = search(garden_path, Beam(width=2, length_penalty=0.0))
+    drawn = [(node.token, node.parent, round(math.exp(node.log_probability), 2), node.kept) for node in found.nodes]
+    nothing = drawn[2][0]
+    assert drawn[:3] == [(3, None, 0.6, True), (4, None, 0.4, True), (nothing, None, 0.0, False)]
+    assert drawn[3:5] == [(END, 1, 1.0, True), (5, 0, 0.34, True)]
+    # What 3 lost by a hair, and what 4 never meant to say.
+    assert drawn[5][1:] == (0, 0.33, False)
+    assert drawn[6][1:] == (1, 0.0, False)
+    assert found.leaves == (3, next(place for place, node in enumerate(found.nodes) if node.parent == 4 and node.kept))
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_leaves_of_the_tree_are_what_was_found(kind, width):
+    model = build(kind)
+    source = torch.randint(1, SOURCE, (1, 7))
+    found = search(model.begin(source), Beam(width=width, longest=11))
+    assert list(found.hypotheses) == beam_search(model.begin(source), Beam(width=width, longest=11))
+    for row, leaf in zip(found.hypotheses, found.leaves, strict=True):
+        steps = path(found.nodes, leaf)
+        assert tuple(node.token for node in steps) == row.tokens
+        assert all(node.kept for node in steps)
+        assert sum(node.log_probability for node in steps) == pytest.approx(row.log_probability, abs=1e-4)
+    parents = {node.parent for node in found.nodes if node.kept}
+    ends = {
+        place
+        for place, node in enumerate(found.nodes)
+        if node.kept and (node.token == END or len(path(found.nodes, place)) == 11)
+    }
+    assert ends == set(found.leaves)
+    # Whatever was kept and has no successor that was kept fell out, and the best that it lost is there.
+    for place, node in enumerate(found.nodes):
+        children = [one for one in found.nodes if one.parent == place]
+        if not node.kept:
+            assert not children
+        elif place not in parents and place not in ends:
+            assert [one.kept for one in children] == [False]
+    if width == 1:
+        assert [len(path(found.nodes, place)) for place, node in enumerate(found.nodes) if node.kept] == list(
+            range(1, len(found.hypotheses[0].tokens) + 1)
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_tree_dropped_is_the_best_that_was_lost(kind):
+    model = build(kind)
+    source = torch.randint(1, SOURCE, (1, 7))
+    found = search(model.begin(source), Beam(width=3, longest=5))
+    for place, node in enumerate(found.nodes):
+        if node.kept:
+            continue
+        before = [] if node.parent is None else [each.token for each in path(found.nodes, node.parent)]
+        with torch.no_grad():
+            scores, _ = model(source, torch.tensor([(START, *before)]))
+        likely = scores[0, -1].log_softmax(-1)
+        taken = [each.token for each in found.nodes if each.parent == node.parent and each.kept]
+        likely[taken] = -torch.inf
+        assert node.token == int(likely.argmax()), place
+        assert node.log_probability == pytest.approx(float(likely.max()), abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)

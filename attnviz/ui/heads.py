@@ -1,0 +1,103 @@
+"""Which head is drawn of models that have several, and which of its two readings."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.alignment import Reading
+from attnviz.analysis.sentences import head_name
+from attnviz.models.protocol import ModelCard
+from attnviz.ui.controls import stepper
+from attnviz.ui.models import Drafted
+from attnviz.ui.state import forget_cell, publish
+
+_MEAN = "all_heads"
+_READINGS = ["Shifted", "Naive"]
+_READING_HELP = (
+    "A step of a Transformer's decoder reads one word and writes the next, so a word has two rows. Shifted takes the step that "
+    "reads it, when it is known (Chen et al. 2020); naive takes the step that writes it."
+)
+
+
+def head_picker(shown: list[Drafted], sidebar: DeltaGenerator) -> tuple[int, int | None]:
+    """Layer, and head or None for their mean, where a model has several. Unasked, it is the head that was told, if one was."""
+    maps = [each.trace.cross for each in shown]
+    n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
+    if n_layers == n_heads == 1:
+        return 0, None
+    told = next((each.card.told for each in shown if each.card.told), None)
+    first = (*told, False) if told else (n_layers - 1, 0, True)
+    _follow(first)
+    mean = st.session_state.setdefault(_MEAN, st.query_params.get(_MEAN, _said(first[2])) == "true")
+    left, right = sidebar.columns(2)
+    with left:
+        layer = stepper("Layer", "layer", first[0], n_layers)
+    with right:
+        head = stepper("Head", "head", first[1], n_heads, disabled=mean)
+    if told:
+        _told_button(told, chosen=(layer, None if mean else head) == told, sidebar=sidebar)
+    sidebar.toggle("Mean over heads", key=_MEAN)
+    publish(_MEAN, _said(mean), _said(first[2]))
+    return layer, None if mean else head
+
+
+def reading_picker(shown: list[Drafted], sidebar: DeltaGenerator) -> Reading:
+    """Which of a word's two rows is its own, where a model has two."""
+    if not any(each.draft.reads_its_rows for each in shown):
+        return "shifted"
+    reading = sidebar.segmented_control(
+        "Row of a word",
+        _READINGS,
+        key="reading",
+        default=_READINGS[0],
+        required=True,
+        bind="query-params",
+        help=_READING_HELP,
+        on_change=forget_cell,
+    )
+    return "naive" if reading == _READINGS[1] else "shifted"
+
+
+def named(card: ModelCard, layer: int, head: int | None) -> str:
+    """The head that is drawn of a model, marked if it was told; nothing for a model of one.
+
+    >>> from attnviz.models.protocol import ModelCard
+    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", told=(1, 0))
+    >>> named(card, 1, 0), named(card, 1, 2), named(card, 0, None)
+    ('L1·H0 — told', 'L1·H2', 'L0, mean of 4 heads')
+    """
+    if card.n_layers == card.n_heads == 1:
+        return ""
+    if head is None:
+        return f"{head_name(layer, None)}, mean of {card.n_heads} heads"
+    return f"{head_name(layer, head)}{' — told' if (layer, head) == card.told else ''}"
+
+
+def _told_button(told: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:
+    """The told head by its name: marked where it is the one that is drawn, the way to it where it is not."""
+
+    def choose() -> None:
+        st.session_state.update({"layer": told[0], "head": told[1], _MEAN: False})
+        forget_cell()
+
+    sidebar.button(
+        f"{head_name(*told)} — told",
+        key="told",
+        icon=":material/school:",
+        type="primary" if chosen else "secondary",
+        on_click=choose,
+        width="stretch",
+        help="The one head that was taught where to look, by a statistical aligner's links (Garg et al. 2019).",
+    )
+
+
+def _follow(first: tuple[int, int, bool]) -> None:
+    """A choice that nobody made goes with the models: what stood there unasked becomes what is first now."""
+    state = st.session_state
+    names = ("layer", "head", _MEAN)
+    if tuple(state.get(name) for name in names) == state.get("first_head") != first:
+        state.update(zip(names, first, strict=True))
+    state.first_head = first
+
+
+def _said(value: bool) -> str:
+    return "true" if value else "false"
