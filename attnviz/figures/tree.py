@@ -12,6 +12,8 @@ ROW, GAP, MARGIN = 28, 34, 14
 # Widths of letters at 16 px: a Latin one, and one of those that fill a square.
 NARROW, WIDE = 8.6, 16.5
 LONGEST = 16
+# Less likely twigs that were never taken are left out, unless all that their parent could become was lost.
+LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,12 @@ class Grown:
 
 @dataclass(frozen=True)
 class _Place:
+    """Where a label begins and ends, and where its column does."""
+
     x: float
     y: float
-    width: float
+    end: float
+    column_end: float
 
 
 def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
@@ -56,19 +61,19 @@ def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
     >>> "a&lt;b" in drawn, 'data-pick="0"' in drawn, drawn.count('class="twig dropped"')
     (True, True, 1)
     """
-    columns = _columns(twigs)
+    columns = _columns(twigs, _shown(twigs))
     root, places = _placed(twigs, columns, grown.begins)
     alive = {place for leaf in grown.leaves for place in _path(twigs, leaf)}
     chosen = _path(twigs, grown.leaves[grown.chosen]) if grown.leaves else set()
     kinds = [_kind(place, twig, alive, chosen) for place, twig in enumerate(twigs)]
     ranks = {leaf: rank for rank, leaf in enumerate(grown.leaves)}
     # The chosen path is drawn last, over the others.
-    order = sorted(range(len(twigs)), key=lambda place: place in chosen)
+    order = sorted(places, key=lambda place: place in chosen)
     curves = "".join(
         _curve(root if (up := twigs[place].parent) is None else places[up], places[place], kinds[place]) for place in order
     )
-    labels = "".join(_label(twig, places[place], kinds[place], ranks.get(place)) for place, twig in enumerate(twigs))
-    width = max(each.x + each.width for each in places) + 40 if places else 0
+    labels = "".join(_label(twigs[place], places[place], kinds[place], ranks.get(place)) for place in sorted(places))
+    width = max(each.end for each in places.values()) + 40 if places else 0
     height = max(len(column) for column in columns) * ROW + 2 * MARGIN if columns else 0
     begins = (
         f'<text class="root" x="{root.x:.0f}" y="{root.y + 5:.0f}">{_isolated(grown.begins)}</text>' if grown.begins else ""
@@ -80,7 +85,13 @@ def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
     )
 
 
-def _columns(twigs: Sequence[Twig]) -> list[list[int]]:
+def _shown(twigs: Sequence[Twig]) -> set[int]:
+    """What is worth seeing: all that was kept, and what fell out and was likely, or was the end of its parent."""
+    going_on = {twig.parent for twig in twigs if twig.kept}
+    return {place for place, twig in enumerate(twigs) if twig.kept or twig.probability >= LEAST or twig.parent not in going_on}
+
+
+def _columns(twigs: Sequence[Twig], shown: set[int]) -> list[list[int]]:
     """The twigs of each step, each after the place of its parent, so that no two curves cross; then by p, dropped ones last."""
     steps: list[int] = []
     for twig in twigs:
@@ -88,27 +99,27 @@ def _columns(twigs: Sequence[Twig]) -> list[list[int]]:
     columns: list[list[int]] = []
     rank: dict[int | None, int] = {None: 0}
     for step in range(max(steps, default=-1) + 1):
-        mine = [place for place, at in enumerate(steps) if at == step]
+        mine = [place for place, at in enumerate(steps) if at == step and place in shown]
         mine.sort(key=lambda place: (rank[twigs[place].parent], not twigs[place].kept, -twigs[place].probability))
         rank |= {place: index for index, place in enumerate(mine)}
         columns.append(mine)
     return columns
 
 
-def _placed(twigs: Sequence[Twig], columns: list[list[int]], begins: str) -> tuple[_Place, list[_Place]]:
+def _placed(twigs: Sequence[Twig], columns: list[list[int]], begins: str) -> tuple[_Place, dict[int, _Place]]:
     """Where every twig stands: each column is as wide as its longest label, and centred on the tallest."""
     tallest = max(map(len, columns), default=0)
     middle = MARGIN + tallest * ROW / 2
-    root = _Place(8, middle, _width(begins))
+    x = 8 + _width(begins)
+    root, x = _Place(8.0, middle, x, x), x + GAP
     found: dict[int, _Place] = {}
-    x = root.x + root.width + GAP
     for column in columns:
         wide = max(_span(twigs[place]) for place in column)
         top = middle - (len(column) - 1) * ROW / 2
         for row, place in enumerate(column):
-            found[place] = _Place(x, top + row * ROW, _span(twigs[place]))
+            found[place] = _Place(x, top + row * ROW, x + _span(twigs[place]), x + wide)
         x += wide + GAP
-    return root, [found[place] for place in range(len(twigs))]
+    return root, found
 
 
 def _path(twigs: Sequence[Twig], leaf: int) -> set[int]:
@@ -124,11 +135,11 @@ def _kind(place: int, twig: Twig, alive: set[int], chosen: set[int]) -> str:
 
 
 def _curve(start: _Place, end: _Place, kind: str) -> str:
-    left, right = start.x + start.width + 5, end.x - 5
+    left, right = start.column_end, end.x - 5
     middle = (left + right) / 2
     return (
-        f'<path class="{kind}" d="M{left:.0f} {start.y:.0f}C{middle:.0f} {start.y:.0f} {middle:.0f} {end.y:.0f} '
-        f'{right:.0f} {end.y:.0f}"/>'
+        f'<path class="{kind}" d="M{start.end:.0f} {start.y:.0f}H{left:.0f}C{middle:.0f} {start.y:.0f} '
+        f'{middle:.0f} {end.y:.0f} {right:.0f} {end.y:.0f}"/>'
     )
 
 
@@ -139,7 +150,7 @@ def _span(twig: Twig) -> float:
 def _label(twig: Twig, at: _Place, kind: str, rank: int | None) -> str:
     pick, badge = "", ""
     if rank is not None:
-        x = at.x + at.width + 16
+        x = at.end + 16
         pick = f' data-pick="{rank}"'
         badge = (
             f'<circle cx="{x:.0f}" cy="{at.y:.0f}" r="11"/><text class="rank" x="{x:.0f}" y="{at.y + 5:.0f}">{rank + 1}</text>'

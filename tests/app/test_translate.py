@@ -15,6 +15,7 @@ from attnviz.models import catalog
 from attnviz.models.drafts import Wish, draft
 from attnviz.trace import Prompt
 from attnviz.ui.examples import examples
+from tests import tiny
 from tests.translators import tiny_translator
 
 PAGE = Path(__file__).parents[2] / "pages" / "translate.py"
@@ -26,6 +27,13 @@ TARGET = "La voiture n'est pas rouge."
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     made = tmp_path_factory.mktemp("translators")
     return [str(tiny_translator(made / kind, kind)) for kind in ("additive", "transformer")]
+
+
+@pytest.fixture(scope="module")
+def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("marian")
+    next(family for family in tiny.FAMILIES if family.name == "marian").save(folder)
+    return str(folder)
 
 
 @pytest.fixture
@@ -54,11 +62,15 @@ def answers(app: AppTest) -> list[str]:
     return [match[1] for match in found if match]
 
 
+def markup(app: AppTest, kind: str) -> list[str]:
+    """The HTML of our own figures of a kind, one a model."""
+    shown = [json.loads(each.proto.json) for each in app.get("bidi_component")]
+    return [each for each in shown if each.startswith(f'<div class="{kind}"')]
+
+
 def pair(app: AppTest) -> list[str]:
     """The target words of the first sentence pair."""
-    shown = [json.loads(each.proto.json) for each in app.get("bidi_component")]
-    html = next(each for each in shown if each.startswith('<div class="pair"'))
-    return re.findall(r"<button class=.{0,200}?<bdi>(.*?)</bdi>", html)
+    return re.findall(r"<button class=.{0,200}?<bdi>(.*?)</bdi>", markup(app, "pair")[0])
 
 
 def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,6 +176,39 @@ def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: li
 def test_a_candidate_of_the_beam(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="2")
     assert answers(app) == [draft(attnviz.load(folders[0]), Prompt(TEXT), Wish(3, 1.0, candidate=2)).trace.output]
+
+
+def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="1")
+    (tree,) = markup(app, "tree")
+    assert re.findall(r'class="twig (\w+)" data-pick="(\d)"', tree).count(("chosen", "1")) == 1
+    assert sorted(re.findall(r'data-pick="(\d)"', tree)) == ["0", "1", "2"]
+    app.button_group(key="decoding").set_value(["Greedy"]).run()
+    assert not app.exception
+    assert not markup(app, "tree")
+
+
+def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: str) -> None:
+    opened(app, models=[hub_folder], text="the cat sat", decoding="Beam", width="3")
+    model = attnviz.load(hub_folder)
+    own = draft(model, Prompt("the cat sat"), Wish(3))
+    assert answers(app) == [own.trace.output]
+    assert f"log p = {own.log_probability:.2f}".replace("-", "−") in "".join(bodies(app))
+    assert len(re.findall("data-pick", markup(app, "candidates")[0])) == 3
+    assert not markup(app, "tree")
+    (ladder,) = markup(app, "ladder")
+    assert ladder.count('class="written"') == len(own.steps)
+    assert any("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption)
+
+
+def test_a_model_of_the_hub_is_steered_and_forced(app: AppTest, hub_folder: str) -> None:
+    opened(app, models=[hub_folder], text="the cat sat", begins1="dog")
+    wanted = draft(attnviz.load(hub_folder), Prompt("the cat sat"), Wish(begins=("dog",)))
+    assert answers(app) == [wanted.trace.output]
+    assert wanted.trace.output.startswith("dog")
+    app.text_input(key="target").set_value("a dog ran").run()
+    assert answers(app) == ["a dog ran"]
+    assert any("likely than its own" in body for body in bodies(app))
 
 
 def test_a_target_is_forced_compared_and_let_go_of(app: AppTest, folders: list[str]) -> None:

@@ -10,7 +10,7 @@ from attnviz.analysis.alignment import surest
 from attnviz.analysis.view import View, head_matrix
 from attnviz.models.drafts import Draft, Wish, draft
 from attnviz.trace import Prompt
-from tests.browser.test_encode import HOSTILE, PICTURE, drawn_weights, open_page, parameters, run, settle
+from tests.browser.test_encode import HOSTILE, PICTURE, choose, drawn_weights, open_page, parameters, run, settle
 from tests.translators import tiny_translator
 
 TEXT = "The red car is not Tom's."
@@ -93,6 +93,45 @@ def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, 
     assert parameters(page)["target"] == TARGET
     forced = drafted(folder, Wish(), TARGET).trace.cross.weights(0, 0)
     assert hard_links(page) == forced[:-1].argmax(axis=1).tolist()
+
+
+def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_url: str, folder: Path) -> None:
+    open_page(page, app_url, "translate", models=str(folder), text=TEXT, decoding="Beam", width=3)
+    page.get_by_text("The tree of the beam", exact=True).click()
+    expect(page.locator(".tree svg")).to_be_visible(timeout=PICTURE)
+    assert page.locator(".tree .twig[data-pick]").count() == 3
+    sizes = page.locator(".tree text, .tree tspan").evaluate_all(
+        "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
+    )
+    assert min(sizes) >= 14
+    page.locator('.tree .twig[data-pick="2"] circle').click()
+    expect(page.locator('.tree .twig[data-pick="2"]')).to_have_class("twig chosen", timeout=PICTURE)
+    expect(page.locator(".answer bdi")).to_have_text(drafted(folder, Wish(3, 1.0, candidate=2)).trace.output)
+    settle(page)
+    assert parameters(page)["candidate1"] == "2"
+
+
+def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page: Page, app_url: str, tmp_path: Path) -> None:
+    told = tiny_translator(tmp_path, "transformer", told=(0, 1))
+    open_page(page, app_url, "translate", models=str(told), text=TEXT, target=TARGET, whole_words="false")
+    draft = drafted(told, Wish(), TARGET)
+    wanted = draft.trace.cross.weights(0, 1)
+    expect(page.locator(".answer small")).to_contain_text("L0·H1 — told")
+    expect(page.get_by_text("was told where to look")).to_be_visible()
+    words = page.locator(".pair .target .word bdi")
+    expect(words).to_have_text(["<s>", *(step.token.text for step in draft.steps[:-1])])
+    for row, expected in zip(drawn_weights(page), wanted, strict=True):
+        assert row == pytest.approx(expected.tolist(), abs=1e-6)
+    choose(page, "Naive")
+    expect(words).to_have_text([step.token.text for step in draft.steps])
+    assert drawn_weights(page)[0] == pytest.approx(wanted[0].tolist(), abs=1e-6)
+    assert parameters(page)["reading"] == "Naive"
+    page.get_by_label("Head", exact=True).fill("0")
+    page.get_by_label("Head", exact=True).press("Enter")
+    expect(page.locator(".answer small")).to_contain_text("L0·H0", timeout=PICTURE)
+    expect(page.get_by_text("was told where to look")).to_have_count(0)
+    settle(page)
+    assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
 
 
 def hard_links(page: Page) -> list[int]:
