@@ -1,7 +1,7 @@
 """How long a person waits: from starting the server to the first picture, and from pressing Run to the next ones.
 
 Needs Chromium. Each sentence is new to the app; a new picture counts as drawn once the labels of every heatmap on the page hold
-a word that only this sentence has, two frames later. Encode reads 16 tokens with its first model; Translate reads ten words with
+a word that only this sentence has, two frames later. Encode reads 16 tokens with its first model; Translate ten words with
 every translator of the catalog, up to four, side by side.
 """
 

@@ -208,7 +208,7 @@ def test_a_model_of_the_hub_is_steered_and_forced(app: AppTest, hub_folder: str)
     assert wanted.trace.output.startswith("dog")
     app.text_input(key="target").set_value("a dog ran").run()
     assert answers(app) == ["a dog ran"]
-    assert any("likely than its own" in body for body in bodies(app))
+    assert any("likely</strong> than its own" in body for body in bodies(app))
 
 
 def test_a_target_is_forced_compared_and_let_go_of(app: AppTest, folders: list[str]) -> None:
