@@ -163,12 +163,18 @@ def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
 
 
 def _joined(tokens: list[Token]) -> Token:
-    """One token that stands for its parts; characters that several parts cover (a split emoji) are written once."""
+    """One token that stands for its parts; characters that several parts cover (a split emoji) are written once.
+
+    A part that covers none, such as the mark before a word that is a piece of its own, is not written.
+    """
+    if len(tokens) == 1:
+        return tokens[0]
+    tokens = [token for token in tokens if token.end > token.start] or tokens
     first, text, end = tokens[0], "", tokens[0].start
     for token in tokens:
         text += token.text[max(end - token.start, 0) :]
         end = max(end, token.end)
-    return first if len(tokens) == 1 else replace(first, text=text, end=end, piece="")
+    return replace(first, text=text, end=end, piece="")
 
 
 def _shift(attention: AttentionMap) -> int | None:

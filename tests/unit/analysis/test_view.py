@@ -138,6 +138,7 @@ PIECES = {
     "parts that share a character": ([("a🙂", 0, 2), ("🙂b", 1, 3), ("c", 3, 4)], "a🙂bc", 4),
     "parts side by side": ([("un", 7, 9), ("do", 9, 11)], "undo", 11),
     "one within another": ([("abc", 0, 3), ("a", 0, 1), ("bcd", 1, 4)], "abcd", 4),
+    "a mark that covers nothing": ([("▁", 3, 3), ("a", 3, 4), ("b", 4, 5)], "ab", 5),
 }
 
 
