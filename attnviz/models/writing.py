@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from attnviz.errors import PromptError
 from attnviz.models.traced import TracedModel
@@ -92,8 +93,7 @@ class WritingModel(TracedModel):
         """
         inputs = self._inputs(text)
         found = self._generated(inputs, beam or Beam(width=1), prefix)
-        totals = self._log_probabilities(inputs, found)
-        return tuple(Translation(self._text(pieces), pieces, total) for pieces, total in zip(found, totals, strict=True))
+        return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in found)
 
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree | None]:
         """As `translate`; transformers does not show the tree that its search walks."""
@@ -169,16 +169,13 @@ class WritingModel(TracedModel):
         end = next((place + 1 for place, piece in enumerate(pieces) if piece in self._ends), len(pieces))
         return tuple(pieces[:end])
 
-    def _log_probabilities(self, inputs: Inputs, found: Sequence[Sequence[int]]) -> list[float]:
-        """ln p of each: all of them read at once, the shorter ones padded after their last token, which looks at none after."""
-        longest = max(map(len, found))
-        target = torch.tensor([[*pieces, *[0] * (longest - len(pieces))] for pieces in found], device=self.model.device)
-        read = torch.cat([torch.full_like(target[:, :1], self._start), target[:, :-1]], dim=1)
-        source = {name: values.expand(len(found), -1) for name, values in inputs.items()}
+    def _log_probability(self, inputs: Inputs, pieces: Sequence[int]) -> float:
+        """ln p of it; read alone, for a large vocabulary's scores of many at once would not fit into memory."""
+        read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
+        target = torch.tensor(pieces, device=self.model.device)
         with torch.inference_mode():
-            scores = self.model(**source, decoder_input_ids=read, use_cache=False).logits
-        each = scores.float().log_softmax(-1).gather(-1, target[:, :, None])[..., 0].tolist()
-        return [sum(row[: len(pieces)]) for row, pieces in zip(each, found, strict=True)]
+            scores = self.model(**inputs, decoder_input_ids=read, use_cache=False).logits[0]
+        return -float(F.cross_entropy(scores.float(), target, reduction="sum"))
 
     def _likely(self, scores: Tensor, pieces: Sequence[int], tokens: Sequence[Token], n_alternatives: int) -> tuple[Step, ...]:
         probabilities = scores.float().softmax(dim=-1).cpu()
