@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attnviz
+from attnviz.cli import traces
 from attnviz.errors import AttnvizError
 from attnviz.paths import app_folder
 
@@ -17,6 +18,9 @@ EXAMPLES = """examples:
   attnviz --port 9000                  at another port
   attnviz --host 0.0.0.0               for other machines of the network too
   ATTNVIZ_DEVICE=cpu attnviz           without the graphics card
+  attnviz trace minilm "The cat sat." -o cat.attn
+  attnviz show cat.attn -o cat.svg --layer 3 --head 1
+  attnviz models                       the models there are
   attnviz train bahdanau-en-fr --data DATA
   attnviz evaluate bahdanau-en-fr --data DATA
 """
@@ -46,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--port", type=port, default=8501, help="port to listen on (default: 8501)")
     top.set_defaults(command=serve)
     commands = top.add_subparsers(title="commands", metavar="")
+    traces.add(commands)
     _training(commands)
     return top
 
@@ -124,11 +129,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; what is wrong is said in one line, not in a traceback."""
     arguments = parser().parse_args(argv)
     try:
-        return arguments.command(arguments)
+        status = arguments.command(arguments)
+        sys.stdout.flush()
+        return status
     except AttnvizError as error:
         print(f"attnviz: {error}", file=sys.stderr)
         return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    except KeyboardInterrupt:
+        return 130  # as a shell has it: 128 and the signal's number
+    except BrokenPipeError:
+        # Who reads has read enough. Python would complain once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141

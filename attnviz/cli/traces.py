@@ -1,0 +1,181 @@
+"""`attnviz trace`, `attnviz show` and `attnviz models`: traces in a shell, from files or through pipes."""
+
+import argparse
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import attnviz
+from attnviz import export
+from attnviz.analysis.view import View
+from attnviz.errors import AttnvizError
+from attnviz.models import catalog
+from attnviz.trace import AttentionTrace, Prompt
+
+STREAM = "-"
+_PLAIN = argparse.RawDescriptionHelpFormatter
+_CODES = "\n\nexit codes: 0 done; 1 it could not be done, and why is on stderr; 2 the command was not understood."
+_TRACE = f"""examples:
+  attnviz trace minilm "The cat sat." -o cat.attn
+  attnviz trace bahdanau-en-fr "I am tired." -o - | attnviz show - -o tired.svg
+  echo "The cat sat." | attnviz trace minilm - -o cat.attn{_CODES}"""
+_SHOW = f"""examples:
+  attnviz show cat.attn                                  what is in it
+  attnviz show cat.attn -o cat.svg --layer 3 --head 1    one head, for a paper
+  attnviz show cat.attn -o cat.csv                       every weight of every head
+  attnviz show cat.attn -o - --format json --layer 3     to a pipe{_CODES}"""
+_MODELS = f"""examples:
+  attnviz models
+  attnviz models minilm --json{_CODES}"""
+
+
+def add(commands: Any) -> None:
+    """Adds the three commands."""
+    trace = commands.add_parser("trace", help="trace a text and save it", epilog=_TRACE, formatter_class=_PLAIN)
+    trace.add_argument("model", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+    trace.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
+    trace.add_argument("--pair", help="a second text, for models that read two at once")
+    trace.add_argument("--question", help="a question about the text, for models that answer")
+    trace.add_argument("--target", help="what an encoder-decoder is to write, instead of what it would")
+    trace.add_argument("-o", "--out", metavar="FILE", help="the file to write, such as x.attn; -: stdout")
+    trace.add_argument("--exact", action="store_true", help="keep every bit, in a file of twice the size")
+    trace.add_argument("--json", action="store_true", help="say on stdout, as JSON, what was traced")
+    trace.set_defaults(command=trace_text)
+    show = commands.add_parser("show", help="what is in a trace, or its picture or table", epilog=_SHOW, formatter_class=_PLAIN)
+    show.add_argument("file", help="a trace file; -: from stdin")
+    show.add_argument("-o", "--out", metavar="FILE", help=f"write a file: {', '.join(export.FORMATS)}; -: stdout")
+    show.add_argument("--format", choices=export.FORMATS, help="the format, where the name of FILE does not say it")
+    show.add_argument("--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)")
+    show.add_argument("--layer", type=int, help="from 0 (default: the last in a picture, all in a table)")
+    show.add_argument("--head", type=int, help="from 0 (default: the mean in a picture, all in a table)")
+    show.add_argument("--words", action="store_true", help="merge subwords to words")
+    show.add_argument("--hide-special", action="store_true", help="leave out tokens that the model added")
+    show.add_argument("--json", action="store_true", help="say what is in it as JSON")
+    show.set_defaults(command=show_trace)
+    models = commands.add_parser("models", help="the models there are", epilog=_MODELS, formatter_class=_PLAIN)
+    models.add_argument("name", nargs="?", help="tell all about this one")
+    models.add_argument("--json", action="store_true", help="as JSON")
+    models.set_defaults(command=list_models)
+
+
+def trace_text(arguments: argparse.Namespace) -> int:
+    """Trace a text; the trace goes to a file or a pipe, what it is to the person."""
+    if not arguments.out and sys.stdout.isatty() and not arguments.json:
+        raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
+    text = _typed() if arguments.text == STREAM else arguments.text
+    prompt = Prompt(text, pair=arguments.pair, question=arguments.question, target=arguments.target)
+    trace = catalog.load(arguments.model, progress=_told).trace(prompt)
+    if arguments.out == STREAM or not (arguments.out or arguments.json):
+        from attnviz.files import to_bytes
+
+        sys.stdout.buffer.write(to_bytes(trace, exact=arguments.exact))
+        return 0
+    if arguments.out:
+        trace.save(arguments.out, exact=arguments.exact)
+        _told(f"Saved {arguments.out}", None)
+    if arguments.json:
+        print(json.dumps(summary(trace), ensure_ascii=False))
+    return 0
+
+
+def show_trace(arguments: argparse.Namespace) -> int:
+    """Tell what is in a trace, or write its picture or table."""
+    trace = attnviz.open(io.BytesIO(sys.stdin.buffer.read()) if arguments.file == STREAM else arguments.file)
+    if not arguments.out and not arguments.format:
+        print(json.dumps(summary(trace), ensure_ascii=False) if arguments.json else _described(trace))
+        return 0
+    to = arguments.format or Path(arguments.out).suffix.lstrip(".").lower()
+    if to not in export.FORMATS:
+        raise AttnvizError(f"Name a file that ends in .{', .'.join(export.FORMATS)}, or say --format.")
+    choice = {"kind": arguments.kind, "layer": arguments.layer, "head": arguments.head}
+    view = View(arguments.words, arguments.hide_special)
+    several = export.FORMATS[to].several
+    shown = list(export.pictures(trace, **choice, view=view)) if several else export.picture(trace, **choice, view=view)
+    data = export.export(shown, to)
+    if arguments.out in (None, STREAM):
+        sys.stdout.buffer.write(data)
+        return 0
+    try:
+        Path(arguments.out).write_bytes(data)
+    except OSError as error:
+        raise AttnvizError(f"{arguments.out} cannot be written ({error.strerror}): choose another place.") from error
+    return 0
+
+
+def list_models(arguments: argparse.Namespace) -> int:
+    """The names of the catalog and those worth a look on the hub; or all that is known of one model."""
+    if arguments.name:
+        card = vars(catalog.load(arguments.name, progress=_told).card)
+        told = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
+        print(json.dumps(told, ensure_ascii=False) if arguments.json else _aligned(told))
+        return 0
+    if arguments.json:
+        print(json.dumps({"attnviz": catalog.available(), "hub": catalog.HUB}))
+        return 0
+    print("They come with attnviz and need no network:")
+    print("\n".join(f"  {name}" for name in catalog.available()))
+    print("Of the Hugging Face hub, among any other:")
+    print("\n".join(f"  {name:<32}{kind}" for kind, names in catalog.HUB.items() for name in names))
+    return 0
+
+
+def _typed() -> str:
+    """The text on stdin, without the end of its last line."""
+    if sys.stdin.isatty():
+        _told("Type the text, then Ctrl-D on a line of its own.", None)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise AttnvizError("What came on stdin is no text in UTF-8: convert it first.") from error
+
+
+def summary(trace: AttentionTrace) -> dict[str, Any]:
+    """What is in a trace, without its weights."""
+    maps = {
+        each.kind: {
+            "layers": each.n_layers,
+            "heads": each.n_heads,
+            "queries": [token.text for token in each.queries],
+            "keys": [token.text for token in each.keys],
+        }
+        for each in trace.maps
+    }
+    return {
+        "model": trace.model,
+        "revision": trace.revision,
+        "prompt": {name: value for name, value in vars(trace.prompt).items() if value is not None},
+        "output": trace.output,
+        "versions": dict(trace.versions),
+        "maps": maps,
+    }
+
+
+def _described(trace: AttentionTrace) -> str:
+    told = summary(trace)
+    facts = {"model": trace.model, "revision": trace.revision, **told["prompt"], "output": trace.output}
+    for kind, each in told["maps"].items():
+        size = f"{each['layers']} layers of {each['heads']} heads, {len(each['queries'])} queries, {len(each['keys'])} keys"
+        facts[kind] = size
+    facts["versions"] = ", ".join(f"{name} {version}" for name, version in trace.versions)
+    return _aligned({name: value for name, value in facts.items() if value})
+
+
+def _aligned(facts: dict[str, Any]) -> str:
+    width = max(map(len, facts)) + 2
+    lines = []
+    for name, value in facts.items():
+        told = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        if isinstance(value, dict):
+            told = ", ".join(f"{key} {number}" for key, number in value.items())
+        lines.append(f"{name:<{width}}{told}")
+    return "\n".join(lines)
+
+
+def _told(stage: str, fraction: float | None) -> None:
+    """Progress, on stderr; of a download a line that changes, where somebody watches."""
+    if fraction is None:
+        print(stage, file=sys.stderr, flush=True)
+    elif sys.stderr.isatty():
+        print(f"\r{stage} {fraction:4.0%}", end="\n" if fraction >= 1 else "", file=sys.stderr, flush=True)

@@ -1,0 +1,169 @@
+"""Traces in a shell: through files and pipes, for people and for programs."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz import cli
+from attnviz.models import catalog
+from attnviz.models.protocol import AttentionModel
+
+TEXT = "The cat sat on the unbelievable mat. 😀"
+ATTNVIZ = [sys.executable, "-m", "attnviz.cli"]
+
+
+@pytest.fixture(scope="module")
+def minilm() -> AttentionModel:
+    return attnviz.load("minilm")
+
+
+@pytest.fixture
+def _ready(monkeypatch: pytest.MonkeyPatch, minilm: AttentionModel) -> None:
+    """Models are loaded already."""
+    load = catalog.load
+    monkeypatch.setattr(catalog, "load", lambda name, **options: minilm if name == "minilm" else load(name, **options))
+
+
+@pytest.fixture
+def file(tmp_path: Path, minilm: AttentionModel) -> Path:
+    return minilm.trace(TEXT).save(tmp_path / "x.attn", exact=True)
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
+    """As a person types it: `attnviz trace minilm … | attnviz show -`."""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    trace = subprocess.Popen(
+        [*ATTNVIZ, "trace", "minilm", TEXT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    shown = subprocess.run(
+        [*ATTNVIZ, "show", "-", "--json"], stdin=trace.stdout, capture_output=True, env=environment, check=True
+    )
+    _, progress = trace.communicate()
+    assert trace.returncode == 0
+    told = json.loads(shown.stdout)
+    assert told["prompt"] == {"text": TEXT}
+    assert (told["maps"]["encoder"]["layers"], told["maps"]["encoder"]["heads"]) == (6, 12)
+    assert "mat" in told["maps"]["encoder"]["keys"]
+    assert b"Loading minilm" in progress
+    assert shown.stderr == b""
+
+
+@pytest.mark.usefixtures("_ready")
+def test_a_trace_is_saved_exactly_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], minilm: AttentionModel) -> None:
+    path = tmp_path / "x.attn"
+    assert cli.main(["trace", "minilm", TEXT, "--pair", "Another.", "-o", str(path), "--exact", "--json"]) == 0
+    said = capsys.readouterr()
+    opened, want = attnviz.open(path), minilm.trace(attnviz.Prompt(TEXT, pair="Another."))
+    np.testing.assert_array_equal(opened.encoder.weights(3, 1), want.encoder.weights(3, 1))
+    assert json.loads(said.out)["prompt"] == {"text": TEXT, "pair": "Another."}
+    assert f"Saved {path}" in said.err
+
+
+@pytest.mark.usefixtures("_ready")
+def test_a_text_comes_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "x.attn")
+    for arguments in (["minilm"], ["minilm", "-"]):
+        feed(monkeypatch, TEXT.encode() + b"\n")
+        assert cli.main(["trace", *arguments, "-o", path]) == 0
+        assert attnviz.open(path).prompt.text == TEXT
+    for data, told in ((b"\xff\xfe", "no text in UTF-8"), (b"", "nothing to read")):
+        feed(monkeypatch, data)
+        assert cli.main(["trace", "minilm", "-o", path]) == 1
+        assert told in capsys.readouterr().err
+
+
+def test_a_trace_is_shown_as_a_picture_and_as_tables(file: Path, tmp_path: Path, minilm: AttentionModel) -> None:
+    attention = minilm.trace(TEXT).encoder
+    out = tmp_path / "x"
+    assert cli.main(["show", str(file), "-o", f"{out}.svg", "--layer", "3", "--head", "1"]) == 0
+    assert "L3·H1 of minilm" in Path(f"{out}.svg").read_text(encoding="utf-8")
+    assert cli.main(["show", str(file), "-o", f"{out}.PNG"]) == 0
+    assert Path(f"{out}.PNG").read_bytes().startswith(b"\x89PNG")
+    assert cli.main(["show", str(file), "-o", f"{out}.npz", "--layer", "2"]) == 0
+    np.testing.assert_array_equal(np.load(f"{out}.npz")["weights"], attention.layer_weights(2))
+    assert cli.main(["show", str(file), "-o", f"{out}.csv", "--head", "1"]) == 0
+    rows = list(csv.DictReader(io.StringIO(Path(f"{out}.csv").read_text(encoding="utf-8"))))
+    assert {row["layer"] for row in rows} == set("012345")
+    assert np.float32(rows[1]["weight"]) == attention.weights(0, 1)[0, 1]
+
+
+def test_words_are_merged_and_special_tokens_left_out(file: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert cli.main(["show", str(file), "--format", "json", "--layer", "0", "--head", "0", "--words", "--hide-special"]) == 0
+    told = json.loads(capfdbinary.readouterr().out)
+    assert "unbelievable" in [token["text"] for token in told["keys"]]
+    assert "[CLS]" not in [token["text"] for token in told["keys"]]
+
+
+def test_what_is_in_a_trace_is_told_in_a_few_lines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["show", str(file)]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert (lines["model"], lines["text"]) == ("minilm", TEXT)
+    assert lines["encoder"].startswith("6 layers of 12 heads")
+    assert "torch" in lines["versions"]
+
+
+@pytest.mark.usefixtures("_ready")
+def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["models"]) == 0
+    assert set(catalog.available()) <= set(capsys.readouterr().out.split())
+    assert cli.main(["models", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["attnviz"] == list(catalog.available())
+    assert cli.main(["models", "minilm"]) == 0
+    assert "Apache-2.0" in capsys.readouterr().out
+    assert cli.main(["models", "minilm", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_layers"] == 6
+
+
+@pytest.mark.parametrize(("arguments", "told"), [
+    (["show", "none.attn"], "There is no file none.attn"), (["show", "{file}", "-o", "x.pdf"], "ends in .svg"),
+    (["show", "{file}", "-o", "x"], "or say --format"), (["show", "{file}", "-o", "x.svg", "--head", "12"], "no head 12"),
+    (["show", "{file}", "-o", "x.svg", "--kind", "cross"], "no cross attention"),
+    (["show", "{file}", "-o", "no/folder/x.svg"], "cannot be written"), (["trace", "minilmm", "a", "-o", "x"], "mean minilm"),
+    (["models", "minilmm"], "mean minilm"),
+])  # fmt: skip
+def test_a_failure_is_one_line_and_exit_code_1(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert cli.main([argument.format(file=file) for argument in arguments]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert told in said.err
+    *progress, error = said.err.splitlines()
+    assert error.startswith("attnviz: ")
+    assert progress in ([], ["Looking up minilmm"])
+
+
+@pytest.mark.parametrize("arguments", [["show"], ["trace"], ["show", "x", "--format", "pdf"], ["show", "x", "--layer", "one"]])
+def test_what_is_not_understood_is_exit_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(arguments)
+
+
+@pytest.mark.parametrize("command", ["trace", "show", "models"])
+def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main([command, "--help"])
+    said = capsys.readouterr().out
+    assert f"  attnviz {command} " in said or f"  attnviz {command}\n" in said
+    assert "exit codes" in said
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(file: Path) -> None:
+    script = f"{sys.executable} -m attnviz.cli show {file} -o - --format csv | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("layer,head")
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
