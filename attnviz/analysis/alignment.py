@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from attnviz.analysis.balance import balanced
 from attnviz.analysis.heads import Link, is_word
 from attnviz.analysis.sentences import Part, Sentence
 from attnviz.analysis.view import HeadMatrix
@@ -48,6 +49,17 @@ def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
     best = matrix.weights.argmax(axis=1)
     links = (Link(row, int(best[row]), float(matrix.weights[row, best[row]])) for row in rows)
     return tuple(link for link in links if link.weight > 0)
+
+
+def balanced_links(matrix: HeadMatrix) -> tuple[Link, ...]:
+    """As `strongest_links`, once every source word has its share (`attnviz.analysis.balance`); weights are the model's."""
+    rows = [index for index, token in enumerate(matrix.queries) if not token.special]
+    columns = [index for index, token in enumerate(matrix.keys) if not token.special]
+    if not rows or not columns:
+        return ()
+    best = balanced(matrix.weights[np.ix_(rows, columns)]).argmax(axis=1)
+    found = ((row, columns[place]) for row, place in zip(rows, best, strict=True))
+    return tuple(Link(row, column, float(matrix.weights[row, column])) for row, column in found if matrix.weights[row].any())
 
 
 def links_from(matrix: HeadMatrix, threshold: float) -> tuple[Link, ...]:

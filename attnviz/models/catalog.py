@@ -11,7 +11,10 @@ from attnviz.models.protocol import Architecture, AttentionModel, Progress
 # name -> "module:function", called with a Progress; imported when asked for, so that listing the catalog costs nothing.
 CATALOG = {
     "minilm": "attnviz.models.embedded:minilm",
+    "dot-lstm-en-fr": "attnviz.models.translators:dot_lstm",
+    "bilstm-en-fr": "attnviz.models.translators:bilstm",
     "bahdanau-en-fr": "attnviz.models.translators:bahdanau",
+    "transformer-en-fr": "attnviz.models.translators:transformer",
 }
 _TRANSLATORS = "attnviz.models.translators:"
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.

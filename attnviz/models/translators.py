@@ -105,6 +105,11 @@ def dot_lstm(progress: Progress) -> TranslationModel:
     return _shipped("dot-lstm-en-fr", progress)
 
 
+def transformer(progress: Progress) -> TranslationModel:
+    """Vaswani et al. 2017, arXiv:1706.03762: attention and nothing else; one of its heads was told to align."""
+    return _shipped("transformer-en-fr", progress)
+
+
 def _shipped(name: str, progress: Progress) -> TranslationModel:
     progress(f"Loading {name}", None)
     return load_folder(assets_folder() / "models" / name)

@@ -61,6 +61,7 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "Development sentences share no English sentence with the training sentences.",
         "## Training",
         _table({name: metrics[name] for name in FACTS if name in metrics}),
+        *_told(config["recipe"].get("told")),
         "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
         "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
         "## Measured",
@@ -74,6 +75,16 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "\n".join(f"- {line}" for line in config["recipe"]["weak"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _told(told: dict[str, Any] | None) -> list[str]:
+    if not told:
+        return []
+    return [
+        f"One head of the cross-attention, L{told['layer']}·H{told['head']}, was told where to look from epoch "
+        f"{told['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to on "
+        "the training pairs (Garg et al. 2019). Its picture is taught; those of all other heads come from translation alone."
+    ]
 
 
 def _table(figures: dict[str, Any]) -> str:

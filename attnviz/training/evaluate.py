@@ -78,10 +78,11 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
     """The AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
 
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
-    that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced` is either, with every source word used
-    (`attnviz.analysis.balance`).
+    that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced`, with every source word used
+    (`attnviz.analysis.balance`), is measured of an LSTM, and of the head that was told.
     """
     found: dict[str, list[frozenset[tuple[int, int]]]] = {}
+    whole = {"", "L{}·H{} shifted".format(*model.card.told)} if model.card.told else {""}
     order = sorted(range(len(pairs)), key=lambda index: len(pairs[index].texts[0]))
     for start in range(0, len(order), size):
         batch = [pairs[index] for index in order[start : start + size]]
@@ -97,7 +98,8 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
             for name, (weights, shift) in readings.items():
                 mine = by_words(weights[row, shift : shift + len(target.ids), : len(source.ids)], rows, columns)
                 found.setdefault(name, []).append(hard_links(mine))
-                found.setdefault(f"{name} balanced".strip(), []).append(hard_links(balanced(mine)))
+                if name in whole:
+                    found.setdefault(f"{name} balanced".strip(), []).append(hard_links(balanced(mine)))
     gold = [pairs[index] for index in order]
     return {name: alignment_error_rate(links, gold) for name, links in found.items()}
 

@@ -7,36 +7,37 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.alignment import Reading, links_from, read_as, strongest_links
+from attnviz.analysis.alignment import Reading, balanced_links, links_from, read_as, strongest_links
 from attnviz.analysis.heads import Link
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.models import catalog
 from attnviz.models.drafts import Wish
 from attnviz.ui.controls import number
-from attnviz.ui.heads import head_picker, reading_picker
+from attnviz.ui.heads import head_picker, reading_picker, truer
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import SLOTS, forget_drafts
 
-HARD = ["Off", "Strongest", "Threshold"]
+HARD = ["Off", "Strongest", "Balanced", "Threshold"]
 WIDEST = 10
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """How every alignment of the page is drawn; `threshold` None: each target word's strongest link is its hard one.
+    """How every alignment of the page is drawn.
 
     head     None: the mean over the layer's heads
-    reading  which of a word's two rows stands for it, in a model whose decoder reads what it wrote
+    reading  which of a word's two rows stands for it, in a model whose decoder reads what it wrote; None: the truer one
+    hard     one of HARD: how the hard links are found; `threshold` is the weight from which on there is one
     word     the target word that is looked at where none was chosen, if it is there
     """
 
     layer: int
     head: int | None
-    reading: Reading
+    reading: Reading | None
     view: View
     full_scale: bool
-    hard: bool
-    threshold: float | None
+    hard: str
+    threshold: float
     word: str = ""
 
     def head_of(self, drafted: Drafted) -> tuple[int, int | None]:
@@ -45,19 +46,25 @@ class Drawing:
         head = None if self.head is None else min(self.head, attention.n_heads - 1)
         return min(self.layer, attention.n_layers - 1), head
 
+    def reading_of(self, drafted: Drafted) -> Reading:
+        """The reading that is drawn of a model."""
+        return self.reading or truer(drafted.card, *self.head_of(drafted))
+
     def matrix(self, drafted: Drafted) -> HeadMatrix:
         """The alignment as it is drawn."""
         draft, (layer, head) = drafted.draft, self.head_of(drafted)
         attention = draft.trace.cross
         if draft.reads_its_rows:
-            attention = read_as(attention, draft.written, self.reading)
+            attention = read_as(attention, draft.written, self.reading_of(drafted))
         return head_matrix(attention, layer=layer, head=head, view=self.view)
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
         """The hard links of a matrix, None where they are off."""
-        if not self.hard:
-            return None
-        return strongest_links(matrix) if self.threshold is None else links_from(matrix, self.threshold)
+        if self.hard == "Strongest":
+            return strongest_links(matrix)
+        if self.hard == "Balanced":
+            return balanced_links(matrix)
+        return links_from(matrix, self.threshold) if self.hard == "Threshold" else None
 
 
 def models_picker() -> tuple[str, ...]:
@@ -124,15 +131,16 @@ def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Dr
         default=HARD[0],
         required=True,
         bind="query-params",
-        help="Decided links over the soft weights: each target word's strongest, or all from a weight on.",
+        help="Decided links over the soft weights: each target word's strongest; balanced, the same once every source word has "
+        "got its share of attention, which is nearer to what people would link; or all from a weight on.",
     )
-    threshold = None
+    threshold = 0.0
     if hard == "Threshold":
         threshold = sidebar.slider("From weight", 0.05, 0.95, value=0.3, step=0.05, key="threshold", bind="query-params")
     scale = sidebar.segmented_control(
         "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
     )
-    return Drawing(layer, head, reading, View(words, hide), scale == "0 to 1", hard != HARD[0], threshold, word)
+    return Drawing(layer, head, reading, View(words, hide), scale == "0 to 1", hard, threshold, word)
 
 
 def machines(drafted: Sequence[Drafted]) -> None:

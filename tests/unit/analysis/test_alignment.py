@@ -5,6 +5,7 @@ import pytest
 
 from attnviz.analysis.alignment import (
     Likelihood,
+    balanced_links,
     describe_alignment,
     describe_likelihood,
     describe_origin,
@@ -141,3 +142,13 @@ def test_nothing_is_made_of_weak_links_and_punctuation():
 )
 def test_how_much_worse_a_given_target_is(given, own, said):
     assert said in plain(describe_likelihood(Likelihood(given, own)))
+
+
+def test_balanced_links_give_every_source_word_its_share():
+    """Both target words look most at "the", and "cat" has nobody else. Special tokens are left alone; weights stay."""
+    popular = matrix([[0.8, 0.2], [0.6, 0.4], [0.5, 0.5]], "le chat", "the cat")
+    assert [(link.query, link.key) for link in strongest_links(popular)] == [(0, 0), (1, 0)]
+    assert balanced_links(popular) == (
+        Link(0, 0, float(popular.weights[0, 0])),
+        Link(1, 1, float(popular.weights[1, 1])),
+    )
