@@ -82,8 +82,8 @@ def _told(told: dict[str, Any] | None) -> list[str]:
         return []
     return [
         f"One head of the cross-attention, L{told['layer']}·H{told['head']}, was told where to look from epoch "
-        f"{told['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to on "
-        "the training pairs (Garg et al. 2019). Its picture is taught; those of all other heads come from translation alone."
+        f"{told['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to "
+        "on the training pairs (Garg et al. 2019). Its picture is taught; those of all other heads come from translation alone."
     ]
 
 
