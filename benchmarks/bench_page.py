@@ -1,6 +1,6 @@
 """How long a person waits: from starting the server to the first picture, and from pressing Run to the next ones.
 
-Needs Chromium. Each sentence is new to the app; a new picture counts as drawn once the labels of every heatmap on the page hold
+Needs Chromium. Each sentence is new to the app; a new picture counts as drawn once the labels of every matrix on the page hold
 a word that only this sentence has, two frames later. Encode reads 16 tokens with its first model; Translate ten words with
 every translator of the catalog, up to four, side by side.
 """
@@ -27,8 +27,12 @@ WALKERS = (
 )
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DRAWN = """([word, pictures]) => new Promise((done, fail) => {
-  const axes = () => [...document.querySelectorAll(".js-plotly-plot")].map((plot) => plot._fullLayout?.xaxis);
-  const shows = () => axes().filter((axis) => (axis?.ticktext ?? []).join(" ").includes(word)).length >= pictures;
+  const plots = () => [...document.querySelectorAll(".js-plotly-plot")].map((plot) => plot._fullLayout?.xaxis?.ticktext ?? []);
+  const parts = () => [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
+  const explorers = () => parts().map(({ shadowRoot }) => shadowRoot.querySelector(".explorer[data-head]")?.explorer);
+  const tokens = (explorer) => (explorer?.current() ? explorer.overview.keys.map(([text]) => text) : []);
+  const labels = () => [...plots(), ...explorers().map(tokens)];
+  const shows = () => labels().filter((texts) => texts.join(" ").includes(word)).length >= pictures;
   const start = performance.now();
   const seconds = () => (performance.now() - start) / 1000;
   [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Run").click();
@@ -80,7 +84,7 @@ def main() -> int:
         with serving([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=Path(folder) / "log.txt") as address:
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
             page.goto(f"{address}/encode")
-            page.locator(".js-plotly-plot .hm").first.wait_for(timeout=60_000)
+            page.locator(".explorer[data-head*=':']").wait_for(timeout=60_000)
             first = time.perf_counter() - start
             print(f"{'':44}{'median':>9}{'max':>9}{'limit':>9}")
             print(f"{'server start to first picture':44}{first:>8.2f}s{'':>9}{START_LIMIT:>8.1f}s")

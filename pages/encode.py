@@ -3,19 +3,17 @@
 import streamlit as st
 
 from attnviz.analysis.heads import telling_cell
-from attnviz.analysis.sentences import describe_head, describe_hidden, describe_link, head_name, plain
+from attnviz.analysis.sentences import describe_head, describe_hidden, describe_link, head_name
 from attnviz.analysis.view import View, head_matrix
 from attnviz.errors import TraceError
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import Choice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
-from attnviz.ui.layout import answer, fact, header, hero, size, story
+from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.models import trace
-from attnviz.ui.pictures import selected_cell, show_bertviz, show_grid, show_heatmap, show_tokens
+from attnviz.ui.pictures import explore, selected_cell, show_bertviz
 from attnviz.ui.prompt import prompt_box
-
-VIEWS = ["Grid + matrix", "Matrix", "All heads", "BertViz"]
 
 
 def show(attention: AttentionMap, choice: Choice, example: Example | None) -> None:
@@ -25,23 +23,7 @@ def show(attention: AttentionMap, choice: Choice, example: Example | None) -> No
     name = head_name(choice.layer, choice.head)
     link = describe_link(matrix, name, cell)
     with hero():
-        with st.container(horizontal=True, vertical_alignment="center"):
-            view = st.segmented_control(
-                "View", VIEWS, default=VIEWS[0], key="view", required=True, bind="query-params", label_visibility="collapsed"
-            )
-            st.space("stretch")
-            fact(size(attention))
-        grid, matrix_place = st.columns([5, 4], gap="medium") if view == VIEWS[0] else (st.container(), st.container())
-        if view in (VIEWS[0], "All heads"):
-            with grid:
-                st.caption("All heads: layers down, heads across. Click one to open it.")
-                show_grid(attention, choice)
-        if view in (VIEWS[0], "Matrix"):
-            with matrix_place:
-                st.caption(f"{name}: who looks (rows) at whom (columns)")
-                show_heatmap(matrix, choice, cell, alt=plain(link), height=500 if view == VIEWS[0] else 680)
-            show_tokens(matrix, cell[0])
-        if view == "BertViz":
+        if explore(attention, choice, matrix, cell, extra=("BertViz",)) == "BertViz":
             show_bertviz(attention, choice)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
     story(link, describe_head(whole))

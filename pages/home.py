@@ -10,7 +10,7 @@ from attnviz.ui.controls import Choice
 from attnviz.ui.examples import examples
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.models import trace
-from attnviz.ui.pictures import show_grid, show_tokens
+from attnviz.ui.pictures import show_heads, show_tokens
 from attnviz.ui.prompt import address
 
 ENCODE = "pages/encode.py"
@@ -28,10 +28,10 @@ if traced:
         story(describe_link(matrix, head_name(first.layer, first.head), (first.query, first.key)))
         st.caption(f"All {attention.n_layers} × {attention.n_heads} heads of {traced.card.name}. Click one to open it.")
 
-        def open_in_encode(layer: int, head: int) -> None:
+        def open_in_encode(layer: int, head: int | None) -> None:
             st.session_state.opening = {"layer": str(layer), "head": str(head)}
 
-        show_grid(attention, Choice(first.layer, first.head, View(), True), open_in_encode)
+        show_heads(attention, Choice(first.layer, first.head, View(), True), open_in_encode)
 with start:
     st.subheader("Start here", anchor=False)
     for example in shown:

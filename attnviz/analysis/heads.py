@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import Token
@@ -91,6 +91,40 @@ def summarize(matrix: HeadMatrix) -> HeadSummary:
     )
 
 
+def near_diagonal(matrix: HeadMatrix) -> float:
+    """What a query gives to itself and the tokens next to it, 0 to 1: the mean over the queries that are not special tokens."""
+    rows, columns = _own_cells(matrix)
+    if not len(rows):
+        return 0.0
+    shares = np.zeros(len(rows))
+    for step in (-1, 0, 1):
+        near = columns + step
+        inside = (near >= 0) & (near < len(matrix.keys))
+        shares[inside] += matrix.weights[rows[inside], near[inside]]
+    return float(shares.mean())
+
+
+def mean_distance(matrix: HeadMatrix) -> float | None:
+    """How far a head looks, in tokens: the mean over queries of Σ w·|query - key| / Σ w. None between two texts.
+
+    Special tokens as queries do not count.
+
+    >>> from attnviz.trace import AttentionMap, DenseWeights
+    >>> from attnviz.analysis.view import head_matrix
+    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[1, 0], [0.5, 0.5]]]),)))
+    >>> mean_distance(head_matrix(attention, layer=0, head=0))
+    0.25
+    """
+    rows, columns = _own_cells(matrix)
+    if not len(rows):
+        return None
+    weights = matrix.weights[rows]
+    steps = np.abs(np.arange(len(matrix.keys), dtype=np.float32) - columns[:, None].astype(np.float32))
+    total = weights.sum(axis=1)
+    return float(np.mean(np.einsum("qk,qk->q", weights, steps) / np.where(total > 0, total, 1)))
+
+
 def mean_entropy(matrix: HeadMatrix) -> float:
     """The entropy of a head in bits: the mean over the queries that are not special tokens."""
     return float(entropy(matrix.weights[_spoken(matrix)]).mean())
@@ -114,13 +148,22 @@ def _spoken(matrix: HeadMatrix) -> list[int]:
     return [index for index, token in enumerate(matrix.queries) if not token.special] or list(range(len(matrix.queries)))
 
 
+def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    """The rows of what was typed whose token is a key too, and the columns where it stands."""
+    cells = [(row, column) for row in _spoken(matrix) if (column := matrix.own[row]) is not None]
+    rows, columns = np.array(cells, dtype=int).reshape(-1, 2).T
+    return rows, columns
+
+
 @lru_cache(maxsize=2)  # Heads that are read one after another have their tokens in common.
 def _between_words(
     queries: tuple[Token, ...], keys: tuple[Token, ...], own: tuple[int | None, ...]
 ) -> Bool[np.ndarray, "query key"]:
     between = np.outer([is_word(token) for token in queries], [is_word(token) for token in keys])
     names = [index if key.word is None else (key.word, key.segment) for index, key in enumerate(keys)]
-    columns_of = {name: [index for index, other in enumerate(names) if other == name] for name in names}
+    columns_of: dict[object, list[int]] = {}
+    for index, name in enumerate(names):
+        columns_of.setdefault(name, []).append(index)
     for query, column in enumerate(own):
         if column is not None:
             between[query, columns_of[names[column]]] = False

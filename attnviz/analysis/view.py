@@ -78,7 +78,7 @@ class Lens:
         if not self._rows.tokens or not self._columns.tokens:
             raise TraceError("Nothing is left to show: every token is hidden. Show special tokens, or all sentences.")
         shift, columns = _shift(attention), {position: index for index, position in enumerate(self._columns.first)}
-        self._own = tuple(None if shift is None else columns.get(position + shift) for position in self._rows.first)
+        self.own = tuple(None if shift is None else columns.get(position + shift) for position in self._rows.first)
 
     @property
     def queries(self) -> tuple[Token, ...]:
@@ -103,7 +103,7 @@ class Lens:
             keys=self.keys,
             rows=self._rows.first,
             columns=self._columns.first,
-            own=self._own,
+            own=self.own,
             hidden=max(hidden, 0.0),
         )
 

@@ -131,7 +131,7 @@ def _check_size(attention: AttentionMap, tokens: int) -> None:
     limit = f"{TOKEN_LIMIT} tokens" if tokens > TOKEN_LIMIT else f"{WEIGHT_LIMIT:,} lines"
     raise TooManyTokensError(
         f"BertViz writes every weight as text and draws it as a line of its own; {tokens} tokens would be {lines:,} lines, "
-        f"so it is not drawn above {limit}: open All heads instead, or shorten the text."
+        f"so it is not drawn above {limit}: open Grid instead, or shorten the text."
     )
 
 

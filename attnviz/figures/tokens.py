@@ -21,14 +21,23 @@ _STYLE = """
 """
 
 
-def label(token: Token) -> str:
-    """A token as a label: as typed, escaped, with white space made visible.
+def shown_text(token: Token) -> str:
+    """A token as it is shown: as typed, with white space made visible. Not escaped.
 
-    >>> label(Token("<s>", 0, 0, special=True)), label(Token("a\\tb", 0, 3)), label(Token(" ", 3, 4))
-    ('&lt;s&gt;', 'a⇥b', '␣')
+    >>> shown_text(Token("a\\tb", 0, 3)), shown_text(Token(" ", 3, 4))
+    ('a⇥b', '␣')
     """
     shown = token.text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
-    return html.escape(shown if shown.strip() else "␣", quote=False)
+    return shown if shown.strip() else "␣"
+
+
+def label(token: Token) -> str:
+    """A token as a label in HTML: as it is shown, escaped.
+
+    >>> label(Token("<s>", 0, 0, special=True)), label(Token(" ", 3, 4))
+    ('&lt;s&gt;', '␣')
+    """
+    return html.escape(shown_text(token), quote=False)
 
 
 def direction(tokens: Sequence[Token]) -> str:

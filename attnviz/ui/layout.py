@@ -61,11 +61,6 @@ def story(*sentences: Sentence) -> None:
     st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
 
 
-def fact(text: str) -> None:
-    """A small line of figures, such as the number of tokens."""
-    st.html(f'<p class="fact">{html.escape(text)}</p>')
-
-
 def size(attention: AttentionMap) -> str:
     """How much a map shows, in words."""
     queries, keys = len(attention.queries), len(attention.keys)

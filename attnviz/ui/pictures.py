@@ -7,62 +7,91 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.analysis.view import HeadMatrix, View
-from attnviz.figures import bertviz, grid
-from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures import bertviz, explorer
 from attnviz.figures.tokens import token_strip
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import Choice
-from attnviz.ui.layout import theme
-from attnviz.ui.state import forget_cell
+from attnviz.ui.layout import size, theme
+from attnviz.ui.settings import message_bytes
+from attnviz.ui.state import forget_cell, publish
 
-_GRID = component(
-    "attnviz.grid",
-    html='<div class="grid"><canvas tabindex="0" role="application"></canvas><div class="note" hidden></div></div>',
-    css=grid.STYLE,
-    js=grid.SCRIPT,
+_EXPLORER = component(
+    "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
 )
-_PAINTED: WeakKeyDictionary[AttentionMap, dict[tuple[View, bool], grid.Painted]] = WeakKeyDictionary()
+_OVERVIEWS: WeakKeyDictionary[AttentionMap, dict[tuple[View, int], explorer.Overview]] = WeakKeyDictionary()
+VIEWS = ("grid", "matrix", "text")
 PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
 
-def open_head(layer: int, head: int) -> None:
+def open_head(layer: int, head: int | None) -> None:
     """Makes a head the one that is looked at, with its own strongest link."""
-    st.session_state.update(layer=layer, head=head, mean=False)
+    st.session_state.update(layer=layer, head=head or 0, mean=head is None)
     forget_cell()
 
 
-def show_grid(attention: AttentionMap, choice: Choice, on_pick: Callable[[int, int], None] = open_head) -> None:
-    """All heads, layers down and heads across; `on_pick` is called with the layer and the head that are clicked."""
+def show_heads(attention: AttentionMap, choice: Choice, on_pick: Callable[[int, int | None], None]) -> None:
+    """All heads as small pictures, and nothing else; `on_pick` is called with the layer and the head that are clicked."""
 
     def picked() -> None:
-        if (cell := st.session_state.grid.picked) is not None:
-            on_pick(int(cell[0]), int(cell[1]))
+        if "layer" in (change := st.session_state.explorer.picked or {}):
+            on_pick(change["layer"], change["head"])
 
-    painted = _painted(attention, choice)
-    data = grid.grid_bytes(painted, theme=theme(), selected=(choice.layer, choice.head))
-    _GRID(key="grid", data=data, on_picked_change=picked)
+    _mount(_overview(attention, choice.view, 0), choice, ("grid",), {"view": "grid"}, picked)
 
 
-def _painted(attention: AttentionMap, choice: Choice) -> grid.Painted:
-    """The pictures of a map are made once for each way to see them, and kept as long as the map is."""
-    ways = _PAINTED.setdefault(attention, {})
-    way = (choice.view, choice.full_scale)
-    if way not in ways:
-        ways[way] = grid.paint(attention, view=choice.view, full_scale=choice.full_scale)
-    return ways[way]
+def explore(
+    attention: AttentionMap, choice: Choice, matrix: HeadMatrix, cell: tuple[int, int], *, extra: tuple[str, ...] = ()
+) -> str:
+    """The explorer: all heads, and `matrix` with its chosen cell. What a person chooses in it becomes the page's.
+
+    Returns the view that is shown: one of `VIEWS`, or of `extra`, which are tabs whose picture the page draws below.
+    """
+    view = st.session_state.get("view", st.query_params.get("view"))
+    view = view if view in (*VIEWS, *extra) else VIEWS[0]
+    publish("view", view, VIEWS[0])
+
+    def picked() -> None:
+        change = st.session_state.explorer.picked or {}
+        st.session_state.update(view=change.get("view", view), explorer_seq=change.get("seq", 0))
+        if "layer" in change:
+            open_head(change["layer"], change["head"])
+        if "query" in change:
+            st.session_state.update(query=matrix.rows[change["query"]], key=matrix.columns[change["key"]])
+
+    settings = {
+        "view": view,
+        "query": cell[0],
+        "key": cell[1],
+        "seq": st.session_state.get("explorer_seq", 0),
+        "extra": extra,
+        "fact": size(attention),
+    }
+    _mount(_overview(attention, choice.view, message_bytes()), choice, VIEWS, settings, picked)
+    return view
 
 
-def show_heatmap(matrix: HeadMatrix, choice: Choice, cell: tuple[int, int], *, alt: str, height: int) -> None:
-    """One head; a click on a cell selects its row and its column."""
+def _mount(
+    shown: explorer.Overview, choice: Choice, views: tuple[str, ...], settings: dict[str, object], picked: Callable[[], None]
+) -> None:
+    def want() -> None:
+        st.session_state.wanted = st.session_state.explorer.wanted
 
-    def select() -> None:
-        points = st.session_state.heatmap.selection.points
-        if points:
-            row, column = int(points[0]["y"]), int(points[0]["x"])
-            st.session_state.update(query=matrix.rows[row], key=matrix.columns[column])
+    look = {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
+    wanted = [(int(layer), head) for layer, head in st.session_state.pop("wanted", None) or ()]
+    heads = dict.fromkeys([(choice.layer, choice.head), *wanted])
+    package = explorer.heads_package(shown, heads if len(views) > 1 else (), shownViews=views, **look, **settings)
+    with st.container(gap=None):
+        # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
+        _EXPLORER(key="overview", data=shown.data)
+        _EXPLORER(key="explorer", data=package, on_picked_change=picked, on_wanted_change=want)
 
-    figure = draw_matrix(matrix, Look(theme(), choice.full_scale, cell, height))
-    st.plotly_chart(figure, theme=None, key="heatmap", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
+
+def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overview:
+    """The overview of a map is made once for each way to see its tokens, and kept as long as the map is."""
+    ways = _OVERVIEWS.setdefault(attention, {})
+    if (view, limit) not in ways:
+        ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
+    return ways[view, limit]
 
 
 def show_tokens(matrix: HeadMatrix, query: int) -> None:

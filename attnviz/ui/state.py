@@ -26,6 +26,7 @@ _OF_A_VISIT = (
     "model",
     "models",
     "between",
+    "view",
     *(f"{name}{slot}" for name in ("query", "key", "begins", "candidate") for slot in range(1, SLOTS + 1)),
 )
 

@@ -5,7 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads import Link, entropy, is_word, mean_entropy, received, strongest_link, summarize
+from attnviz.analysis.heads import (
+    Link,
+    entropy,
+    is_word,
+    mean_distance,
+    mean_entropy,
+    near_diagonal,
+    received,
+    strongest_link,
+    summarize,
+)
 from attnviz.analysis.view import View, head_matrix
 from attnviz.trace import AttentionMap, Token
 from tests.factories import dot_product_map, given_map, make_map, numbered, pair, sentence, special, typed
@@ -192,3 +202,29 @@ def test_no_two_words_have_no_strongest_link(text):
 
 def test_words_that_ignore_each_other_have_no_strongest_link():
     assert strongest_link(matrix_of(given_map(SINK, TOKENS))) is None
+
+
+@pytest.mark.parametrize(
+    ("weights", "near", "distance"),
+    [
+        (looking_at(-1), 1, 1),
+        (looking_at(-2), 1 / 5, 8 / 5),
+        (looking_at(0), 1, 0),
+        (SINK, 1 / 5, 3),
+        (UNIFORM, 3 / 7, np.mean([abs(query - key) for query in range(1, 6) for key in range(7)])),
+    ],
+    ids=["previous", "two back", "itself", "sink", "uniform"],
+)
+def test_how_far_a_head_looks(weights, near, distance):
+    matrix = matrix_of(given_map(weights, TOKENS))
+    assert (near_diagonal(matrix), mean_distance(matrix)) == pytest.approx((near, distance), abs=1e-6)
+
+
+def test_distance_counts_the_keys_that_are_shown():
+    matrix = matrix_of(given_map((SINK + np.eye(7)) / 2, TOKENS), hide_special=True)
+    assert mean_distance(matrix) == 0
+
+
+def test_between_two_texts_there_is_no_distance():
+    matrix = matrix_of(given_map(np.full((2, 3), 1 / 3), numbered(2), numbered(3)))
+    assert (mean_distance(matrix), near_diagonal(matrix)) == (None, 0)

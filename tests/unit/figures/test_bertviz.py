@@ -144,7 +144,7 @@ def test_too_many_tokens_get_one_sentence_that_says_why(view, layers, count, lim
     with pytest.raises(TooManyTokensError, match=limit) as caught:
         view(attention)
     assert isinstance(caught.value, AttnvizError)
-    assert "All heads" in str(caught.value)
+    assert "open Grid" in str(caught.value)
 
 
 @VIEWS

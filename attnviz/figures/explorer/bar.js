@@ -1,0 +1,104 @@
+// Around the picture: the tabs, the order of the heads, and the strongest links as a table.
+
+class Bar {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "View" });
+    this.tabs.addEventListener("keydown", (event) => this.key(event));
+    this.order = make("select", { onchange: () => this.sort() });
+    this.ordered = make("label", { class: "order" }, "Heads ", this.order);
+    this.fact = make("span", { class: "fact" });
+    this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.fact);
+  }
+
+  open() {
+    const { overview, state } = this.explorer;
+    const known = overview.notes[0].distance === null ? ["model", "entropy"] : Object.keys(ORDERS);
+    this.order.replaceChildren(...known.map((name) => make("option", { value: name }, ORDERS[name][0])));
+    this.order.value = state.order;
+  }
+
+  sort() {
+    this.explorer.state.order = this.order.value;
+    this.explorer.draw();
+  }
+
+  names() {
+    const { views, extra = [] } = this.explorer;
+    return [...views.map((view) => [view, TABS[view]]), ...extra.map((name) => [name, name])];
+  }
+
+  draw() {
+    const { state, overview, stage, id } = this.explorer;
+    const names = this.names();
+    const wanted = names.map(([view]) => view).join();
+    if (this.drawn !== wanted) {
+      this.drawn = wanted;
+      this.tabs.replaceChildren(...names.map(([view, text]) => this.tab(view, text)));
+    }
+    this.tabs.hidden = names.length < 2;
+    for (const tab of this.tabs.children) {
+      const chosen = tab.dataset.view === state.view;
+      tab.setAttribute("aria-selected", chosen);
+      tab.tabIndex = chosen ? 0 : -1;
+      if (chosen && names.length > 1) {
+        stage.setAttribute("role", "tabpanel");
+        stage.setAttribute("aria-labelledby", tab.id);
+      }
+    }
+    this.ordered.hidden = state.view !== "grid" || overview.heads === 1;
+    this.order.value = state.order;
+    this.fact.textContent = this.explorer.fact ?? "";
+    this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent;
+  }
+
+  tab(view, text) {
+    const { id } = this.explorer;
+    const attributes = { type: "button", role: "tab", id: `${id}-${view}`, "data-view": view };
+    if (view in TABS) attributes["aria-controls"] = `${id}-stage`;
+    return make("button", { ...attributes, onclick: () => this.explorer.show(view) }, text);
+  }
+
+  key(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const tabs = [...this.tabs.children];
+    const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+    next.focus();
+    this.explorer.show(next.dataset.view);
+  }
+}
+
+// What a screen reader reads instead of the picture, and what anybody can copy.
+class LinksTable {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.summary = make("summary");
+    this.body = make("tbody");
+    const columns = ["Who looks", "At whom", "Weight"].map((name) => make("th", { scope: "col" }, name));
+    this.caption = make("caption");
+    this.table = make("table", {}, this.caption, make("thead", {}, make("tr", {}, ...columns)), this.body);
+    this.element = make("details", { class: "links" }, this.summary, this.table);
+  }
+
+  draw() {
+    const head = this.explorer.current();
+    if (!head || this.head === head) return;
+    this.head = head;
+    const { queries, keys } = this.explorer.overview;
+    const title = `Strongest links of ${headTitle(head.layer, head.head)}`;
+    this.summary.textContent = `${title}, as a table`;
+    this.caption.textContent = title;
+    const rows = head.strongest(STRONGEST).map(([query, key, weight]) =>
+      make(
+        "tr",
+        {},
+        make("td", {}, word(queries[query][0])),
+        make("td", {}, word(keys[key][0])),
+        make("td", { class: "number" }, weight.toFixed(head.decimals)),
+      ),
+    );
+    this.body.replaceChildren(...rows);
+  }
+}

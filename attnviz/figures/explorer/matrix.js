@@ -1,0 +1,141 @@
+// Pointer and keys over the picture of one head: pointing, selecting, zooming, moving.
+
+const MOST_ZOOM_CELL = 60;
+
+class MatrixView extends MatrixPicture {
+  constructor(explorer) {
+    super(explorer);
+    for (const [sign, title, act] of [
+      ["+", "Zoom in", () => this.zoomBy(2)],
+      ["−", "Zoom out", () => this.zoomBy(0.5)],
+      ["Whole", "Show the whole matrix", () => this.zoomBy(0)],
+    ]) {
+      this.buttons.append(make("button", { type: "button", title, "aria-label": title, onclick: act }, sign));
+    }
+    this.listen();
+  }
+
+  listen() {
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => (this.drag ? this.dragTo(event) : this.point(this.cellAt(event))));
+    canvas.addEventListener("pointerleave", () => this.point(null));
+    canvas.addEventListener("pointerdown", (event) => this.press(event));
+    canvas.addEventListener("pointerup", (event) => this.release(event));
+    canvas.addEventListener("pointercancel", () => (this.drag = null));
+    canvas.addEventListener("blur", () => this.point(null));
+    canvas.addEventListener("dblclick", (event) => this.zoomBy(2, this.cellAt(event)));
+    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  open() {
+    this.window = { zoom: 1, x: 0, y: 0 };
+    const { queries, keys } = this.explorer.overview;
+    const label = `${queries.length} queries down by ${keys.length} keys across. Arrow keys move, Enter selects, plus and minus zoom.`;
+    this.canvas.setAttribute("aria-label", label);
+  }
+
+  cellAt(event) {
+    if (!this.size) return null;
+    const { left, top, width, height, cell } = this.size;
+    const { queries, keys } = this.explorer.overview;
+    const [x, y] = [event.offsetX - left, event.offsetY - top];
+    if (x < 0 || y < 0 || x >= width || y >= height) return null;
+    const key = Math.floor(this.window.x + x / cell);
+    const query = Math.floor(this.window.y + y / cell);
+    return key < keys.length && query < queries.length ? { query, key } : null;
+  }
+
+  point(place) {
+    if (place?.query === this.pointed?.query && place?.key === this.pointed?.key) return;
+    this.pointed = place;
+    this.drawPointed();
+    this.explorer.pointAt(place);
+    const head = this.explorer.current();
+    if (!place || !head) return this.explorer.note.hide();
+    const { left, top, cell } = this.size;
+    const x = left + (place.key + 1 - this.window.x) * cell;
+    const y = top + (place.query + 1 - this.window.y) * cell;
+    this.explorer.note.show(this.canvas, x, y, ...this.explorer.tellCell(head, place.query, place.key));
+    this.explorer.sayCell(head, place.query, place.key);
+  }
+
+  press(event) {
+    if (event.button !== 0) return;
+    this.drag = { x: event.offsetX, y: event.offsetY, window: { ...this.window }, moved: false };
+    if (this.window.zoom > 1) this.canvas.setPointerCapture(event.pointerId);
+  }
+
+  dragTo(event) {
+    const { x, y, window: from } = this.drag;
+    if (Math.hypot(event.offsetX - x, event.offsetY - y) > 4) this.drag.moved = true;
+    if (this.window.zoom === 1) return;
+    this.moveTo(from.x - (event.offsetX - x) / this.size.cell, from.y - (event.offsetY - y) / this.size.cell);
+  }
+
+  release(event) {
+    const moved = this.drag?.moved;
+    this.drag = null;
+    const place = this.cellAt(event);
+    if (place && !(moved && this.window.zoom > 1)) this.explorer.selectCell(place.query, place.key);
+  }
+
+  wheel(event) {
+    // A wheel alone scrolls the page; with Ctrl, and when two fingers pinch, it zooms.
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    this.zoomBy(Math.exp(-event.deltaY / 200), this.cellAt(event));
+  }
+
+  // Zooms about a cell; by 0: back to the whole.
+  zoomBy(factor, about = null) {
+    const { query, key } = about ?? this.pointed ?? this.explorer.selected();
+    const fitting = this.size.cell / this.window.zoom;
+    const zoom = factor === 0 ? 1 : clamp(this.window.zoom * factor, 1, Math.max(1, MOST_ZOOM_CELL / fitting));
+    const goal = { zoom, x: 0, y: 0 };
+    const shown = { keys: this.size.width / (fitting * zoom), queries: this.size.height / (fitting * zoom) };
+    // The cell stays where it is, as far as the edges allow.
+    goal.x = key + 0.5 - ((key + 0.5 - this.window.x) / this.size.shown.keys) * shown.keys;
+    goal.y = query + 0.5 - ((query + 0.5 - this.window.y) / this.size.shown.queries) * shown.queries;
+    this.explorer.animate(this.window, goal, (step) => {
+      this.window.zoom = step.zoom;
+      this.size = this.measure();
+      this.moveTo(step.x, step.y);
+    });
+  }
+
+  moveTo(x, y) {
+    const { queries, keys } = this.explorer.overview;
+    this.window.x = clamp(x, 0, Math.max(0, keys.length - this.size.shown.keys));
+    this.window.y = clamp(y, 0, Math.max(0, queries.length - this.size.shown.queries));
+    this.draw();
+  }
+
+  // Moves the window so that a cell can be seen.
+  reveal(query, key) {
+    const { shown } = this.size;
+    const into = (value, first, size) => (value < first ? value : value > first + size - 1 ? value - size + 1 : first);
+    const x = into(key, this.window.x, shown.keys);
+    const y = into(query, this.window.y, shown.queries);
+    if (x !== this.window.x || y !== this.window.y) this.moveTo(x, y);
+  }
+
+  key(event) {
+    const { overview } = this.explorer;
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const at = this.pointed ?? this.explorer.selected();
+    if (event.key === "Enter") this.explorer.selectCell(at.query, at.key);
+    else if (event.key === "Escape") this.window.zoom > 1 ? this.zoomBy(0) : this.explorer.back();
+    else if (event.key === "+" || event.key === "=") this.zoomBy(2);
+    else if (event.key === "-") this.zoomBy(0.5);
+    else if (event.key === "0") this.zoomBy(0);
+    else if (step) {
+      const far = event.shiftKey ? 10 : 1;
+      const query = clamp(at.query + far * step[0], 0, overview.queries.length - 1);
+      const key = clamp(at.key + far * step[1], 0, overview.keys.length - 1);
+      this.reveal(query, key);
+      this.point({ query, key });
+    } else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,99 @@
+// What the views share: colours of weights, canvases at the screen's own resolution, labels, and the note beside the pointer.
+
+const LABEL = 14;
+const LONGEST_LABEL = 24;
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+
+// Colours as a canvas keeps them: alpha, blue, green, red from the highest byte down.
+const pixelOf = (red, green, blue) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+const parseColour = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+
+class Palette {
+  constructor(theme) {
+    Object.assign(this, theme);
+    this.levels = Array.from({ length: 256 }, (_, level) => `#${theme.scale.slice(6 * level, 6 * level + 6)}`);
+    this.pixels = Uint32Array.from(this.levels, (colour) => pixelOf(...parseColour(colour)));
+    this.maskedPixel = pixelOf(...parseColour(theme.masked));
+  }
+
+  // The colour of a weight that is a share of the scale's end, 0 to 1.
+  colour(share) {
+    return this.levels[Math.round(255 * clamp(share, 0, 1))];
+  }
+
+  // Black or white, whichever is better read on a colour (WCAG 2.2, relative luminance).
+  ink(colour) {
+    const linear = parseColour(colour).map((channel) => {
+      const share = channel / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#ffffff" : "#000000";
+  }
+
+  // The pixel of every code of a head; the scale ends at a weight of 1, or at the head's largest.
+  table(head, fullScale) {
+    const end = fullScale ? head.one : Math.max(head.highest, 1);
+    return Uint32Array.from({ length: head.highest + 1 }, (_, code) => this.pixels[Math.round((255 * code) / end)]);
+  }
+}
+
+// A canvas of so many CSS pixels, cleared; its context draws in CSS pixels.
+function fit(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.textBaseline = "middle";
+  context.font = fontOf(canvas);
+  return context;
+}
+
+const fontOf = (element, style = "") => `${style} ${LABEL}px ${getComputedStyle(element).fontFamily}`;
+const cut = (text) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.className = value;
+    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// A token in running text keeps its own direction.
+const word = (text) => make("bdi", {}, text);
+
+// The note beside the pointer: a bold line, and lines below it. Tokens in it are text, never markup.
+class Note {
+  constructor(root) {
+    this.element = make("div", { class: "note", hidden: true, "aria-hidden": "true" });
+    this.root = root;
+    root.append(this.element);
+  }
+
+  // `x`, `y`: a point of `place`, in its CSS pixels.
+  show(place, x, y, ...lines) {
+    const { element, root } = this;
+    element.replaceChildren(...lines.map((line) => make("div", {}, ...[line].flat())));
+    element.hidden = false;
+    const from = place.getBoundingClientRect();
+    const frame = root.getBoundingClientRect();
+    const left = from.left - frame.left + x + 14;
+    const top = from.top - frame.top + y + 14;
+    const fits = left + element.offsetWidth <= frame.width;
+    const room = frame.top + top + element.offsetHeight <= window.innerHeight;
+    element.style.left = `${Math.max(0, fits ? left : left - element.offsetWidth - 28)}px`;
+    element.style.top = `${room ? top : top - element.offsetHeight - 28}px`;
+  }
+
+  hide() {
+    this.element.hidden = true;
+  }
+}

@@ -1,0 +1,226 @@
+// The picture of one head: queries down, keys across. Cells that share a pixel show the largest of them.
+
+const MOST_CELL = 40;
+const LABEL_STEP = 20;
+const GAP_FROM = 8;
+
+class MatrixPicture {
+  constructor(explorer) {
+    Object.assign(this, { explorer, pointed: null, window: { zoom: 1, x: 0, y: 0 } });
+    this.canvas = make("canvas", { tabindex: "0", role: "application", class: "cells" });
+    this.overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
+    this.place = make("div", { class: "stack" }, this.canvas, this.overlay);
+    this.caption = make("p", { class: "caption" });
+    this.legend = new Legend();
+    this.buttons = make("div", { class: "zoom", role: "group", "aria-label": "Zoom" });
+    const head = make("div", { class: "row" }, this.caption, this.buttons, this.legend.element);
+    this.element = make("div", { class: "pane matrix" }, head, this.place);
+  }
+
+  // Margins for the labels, and the size of a cell; the longer side of the picture sets it, so that cells are square.
+  measure() {
+    const { queries, keys, height: most } = { ...this.explorer.overview, height: this.explorer.matrixHeight() };
+    const room = this.element.clientWidth;
+    const context = this.canvas.getContext("2d");
+    context.font = fontOf(this.canvas, "bold");
+    const widest = (tokens) => Math.max(...tokens.map(([text]) => context.measureText(cut(text)).width));
+    this.widths ??= { queries: widest(queries), keys: widest(keys) };
+    const left = Math.min(this.widths.queries + 12, room * 0.3);
+    // Labels lean at 45 degrees; the last one reaches over the right edge.
+    const lean = Math.min(this.widths.keys * 0.71, 120);
+    const top = lean + 18;
+    const right = Math.min(lean, 60);
+    const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, MOST_CELL);
+    const ratio = window.devicePixelRatio || 1;
+    // Whole device pixels, where a cell has at least two: then all cells are alike.
+    const whole = fitting * ratio >= 2 ? Math.floor(fitting * ratio) / ratio : fitting;
+    const cell = whole * this.window.zoom;
+    const width = Math.max(whole * keys.length, 1);
+    const height = Math.max(whole * queries.length, 1);
+    return { left, top, right, cell, width, height, shown: { keys: width / cell, queries: height / cell } };
+  }
+
+  draw() {
+    const { overview, palette, state } = this.explorer;
+    if (!this.element.clientWidth) return;
+    const head = this.explorer.current();
+    this.widths = this.explorer.labelWidths;
+    const size = this.measure();
+    this.explorer.labelWidths = this.widths;
+    this.size = size;
+    const wide = size.left + size.width + size.right;
+    const high = size.top + size.height + 1;
+    this.context = fit(this.canvas, wide, high);
+    this.over = fit(this.overlay, wide, high);
+    this.caption.textContent = `${headTitle(state.layer, state.head)}: who looks (rows) at whom (columns)`;
+    this.buttons.hidden = size.cell >= 14 && this.window.zoom === 1;
+    this.place.classList.toggle("waiting", !head);
+    if (head) this.drawCells(head, palette, state.fullScale);
+    else this.drawThumb();
+    if (head) this.legend.draw(head, palette, state.fullScale);
+    this.labels(this.context, overview.queries, overview.keys, null);
+    if (state.query !== null) this.mark(this.context, state.query, state.key, palette.accent, 2);
+    this.drawPointed();
+  }
+
+  // While a head is on its way: its small picture, enlarged.
+  drawThumb() {
+    const { state, grid } = this.explorer;
+    const thumb = grid.picture(state.layer, state.head);
+    const { left, top, width, height } = this.size;
+    if (thumb) this.context.drawImage(thumb, left, top, width, height);
+  }
+
+  drawCells(head, palette, fullScale) {
+    const { left, top, width, height, cell } = this.size;
+    const ratio = window.devicePixelRatio || 1;
+    const table = palette.table(head, fullScale);
+    const { x, y } = this.window;
+    const columns = Math.round(width * ratio);
+    const rows = Math.round(height * ratio);
+    const image = new ImageData(columns, rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    const pooled = poolRegion(head, { x, y, step: 1 / (cell * ratio), columns, rows });
+    for (let pixel = 0; pixel < pixels.length; pixel++) {
+      pixels[pixel] = pooled[pixel] === MASKED ? palette.maskedPixel : table[pooled[pixel]];
+    }
+    this.context.putImageData(image, Math.round(left * ratio), Math.round(top * ratio));
+    if (cell >= GAP_FROM) this.gaps(palette);
+  }
+
+  gaps(palette) {
+    const { left, top, width, height, cell } = this.size;
+    const ratio = window.devicePixelRatio || 1;
+    const crisp = (value) => (Math.round(value * ratio) + 0.5) / ratio;
+    const { context } = this;
+    context.strokeStyle = palette.background;
+    context.lineWidth = 1 / ratio;
+    context.beginPath();
+    for (let column = Math.ceil(this.window.x); column <= this.window.x + width / cell; column++) {
+      const at = crisp(left + (column - this.window.x) * cell);
+      context.moveTo(at, top);
+      context.lineTo(at, top + height);
+    }
+    for (let row = Math.ceil(this.window.y); row <= this.window.y + height / cell; row++) {
+      const at = crisp(top + (row - this.window.y) * cell);
+      context.moveTo(left, at);
+      context.lineTo(left + width, at);
+    }
+    context.stroke();
+  }
+
+  // Labels of rows and columns, every so many that they can be read; those of the selected cell always.
+  labels(context, queries, keys) {
+    const { state, palette } = this.explorer;
+    const { cell } = this.size;
+    const step = Math.max(1, Math.ceil(LABEL_STEP / cell));
+    const shown = (count, first, size, selected) => {
+      const from = Math.ceil(first / step) * step;
+      const found = [];
+      for (let index = from; index < Math.min(count, first + size); index += step) {
+        if (selected === null || index === selected || Math.abs(index - selected) >= step) found.push(index);
+      }
+      if (selected !== null && !found.includes(selected) && selected >= first && selected < first + size) found.push(selected);
+      return found;
+    };
+    for (const query of shown(queries.length, this.window.y, this.size.shown.queries, state.query)) {
+      this.rowLabel(context, query, query === state.query ? palette.accent : palette.text, query === state.query);
+    }
+    for (const key of shown(keys.length, this.window.x, this.size.shown.keys, state.key)) {
+      this.columnLabel(context, key, key === state.key ? palette.accent : palette.text, key === state.key);
+    }
+  }
+
+  rowLabel(context, query, colour, bold, backing = null) {
+    const { left, top, cell } = this.size;
+    const text = cut(this.explorer.overview.queries[query][0]);
+    const y = top + (query + 0.5 - this.window.y) * cell;
+    context.font = fontOf(this.canvas, bold ? "bold" : "");
+    context.textAlign = "right";
+    if (backing) {
+      context.fillStyle = backing;
+      context.fillRect(0, y - 11, left - 2, 22);
+    }
+    context.fillStyle = colour;
+    context.save();
+    context.beginPath();
+    context.rect(0, y - 14, left, 28);
+    context.clip();
+    context.fillText(text, left - 7, y);
+    context.restore();
+  }
+
+  columnLabel(context, key, colour, bold, backing = null) {
+    const { left, top, cell } = this.size;
+    const text = cut(this.explorer.overview.keys[key][0]);
+    context.font = fontOf(this.canvas, bold ? "bold" : "");
+    context.textAlign = "left";
+    context.save();
+    context.translate(left + (key + 0.5 - this.window.x) * cell + 3, top - 8);
+    context.rotate(-Math.PI / 4);
+    if (backing) {
+      context.fillStyle = backing;
+      context.fillRect(-3, -11, context.measureText(text).width + 6, 22);
+    }
+    context.fillStyle = colour;
+    context.fillText(text, 0, 0);
+    context.restore();
+  }
+
+  // A row and a column that cross in a cell.
+  mark(context, query, key, colour, thickness) {
+    const { left, top, width, height, cell } = this.size;
+    const x = left + (key - this.window.x) * cell;
+    const y = top + (query - this.window.y) * cell;
+    context.save();
+    context.beginPath();
+    context.rect(left - 2, top - 2, width + 4, height + 4);
+    context.clip();
+    context.strokeStyle = colour;
+    context.lineWidth = thickness;
+    if (cell >= 4) {
+      context.strokeRect(left, y, width, cell);
+      context.strokeRect(x, top, cell, height);
+    } else {
+      context.strokeRect(x + cell / 2 - 5, y + cell / 2 - 5, 10, 10);
+    }
+    context.restore();
+  }
+
+  drawPointed() {
+    const { over, pointed } = this;
+    if (!over) return;
+    over.clearRect(0, 0, this.overlay.width, this.overlay.height);
+    if (!pointed) return;
+    const { palette } = this.explorer;
+    const { left, top, width, height, cell } = this.size;
+    const x = left + (pointed.key + 0.5 - this.window.x) * cell;
+    const y = top + (pointed.query + 0.5 - this.window.y) * cell;
+    if (cell >= 4) this.mark(over, pointed.query, pointed.key, palette.text, 1.5);
+    else {
+      over.fillStyle = palette.text;
+      over.fillRect(left, y - 0.5, width, 1);
+      over.fillRect(x - 0.5, top, 1, height);
+    }
+    this.rowLabel(over, pointed.query, palette.text, true, palette.background);
+    this.columnLabel(over, pointed.key, palette.text, true, palette.background);
+  }
+}
+
+// What the colours say: from 0 to the scale's end, and masked where a head has such cells.
+class Legend {
+  constructor() {
+    this.ramp = make("canvas", { width: "256", height: "1", "aria-hidden": "true" });
+    this.end = make("span");
+    this.masked = make("span", { class: "masked-key" }, make("i"), "masked");
+    this.element = make("p", { class: "legend" }, "0", this.ramp, this.end, this.masked);
+  }
+
+  draw(head, palette, fullScale) {
+    const image = new ImageData(256, 1);
+    new Uint32Array(image.data.buffer).set(palette.pixels);
+    this.ramp.getContext("2d").putImageData(image, 0, 0);
+    this.end.textContent = fullScale ? "1" : (head.highest / head.one).toPrecision(2);
+    this.masked.hidden = !head.anyMasked;
+  }
+}

@@ -1,0 +1,45 @@
+// From cells to pixels: which code every pixel of a region of a head shows.
+
+// A pixel inside a cell shows that cell. A pixel that covers several shows the largest of them, so that a single bright one
+// survives, and is masked only where all of them are. `x`, `y`: the cell at the top left; `step`: cells a pixel.
+function poolRegion(head, { x, y, step, columns, rows }) {
+  const across = spans(x, step, columns, head.nKeys);
+  const down = spans(y, step, rows, head.nQueries);
+  const pooled = new Uint16Array(columns * rows);
+  for (let row = 0; row < rows; row++) {
+    const at = row * columns;
+    const [top, bottom] = [down.starts[row], down.ends[row]];
+    if (row && top === down.starts[row - 1] && bottom === down.ends[row - 1]) {
+      pooled.copyWithin(at, at - columns, at);
+      continue;
+    }
+    for (let column = 0; column < columns; column++) {
+      pooled[at + column] = largestCode(head, top, bottom, across.starts[column], across.ends[column]);
+    }
+  }
+  return pooled;
+}
+
+// The cells that each pixel of a side stands for, from start to just before end.
+function spans(from, step, pixels, count) {
+  const starts = new Int32Array(pixels);
+  const ends = new Int32Array(pixels);
+  for (let pixel = 0; pixel < pixels; pixel++) {
+    const start = Math.floor(from + (step > 1 ? pixel : pixel + 0.5) * step + 1e-9);
+    const end = step > 1 ? Math.ceil(from + (pixel + 1) * step - 1e-9) : start + 1;
+    starts[pixel] = Math.min(start, count - 1);
+    ends[pixel] = Math.min(Math.max(end, start + 1), count);
+  }
+  return { starts, ends };
+}
+
+function largestCode({ codes, nKeys }, top, bottom, left, right) {
+  if (bottom - top === 1 && right - left === 1) return codes[top * nKeys + left];
+  let largest = -1;
+  for (let query = top; query < bottom; query++) {
+    for (let cell = query * nKeys + left; cell < query * nKeys + right; cell++) {
+      if (codes[cell] > largest && codes[cell] !== MASKED) largest = codes[cell];
+    }
+  }
+  return largest < 0 ? MASKED : largest;
+}

@@ -1,0 +1,136 @@
+"""What the explorer shows of a map before a head is opened: a small picture and the numbers of every head."""
+
+import hashlib
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.analysis.heads import mean_distance, mean_entropy, near_diagonal, strongest_link
+from attnviz.analysis.view import HeadMatrix, Lens, View
+from attnviz.figures.explorer.packages import LEVEL, head_chunk, pack, thumb_of
+from attnviz.figures.tokens import direction, shown_text
+from attnviz.trace import AttentionMap, Token
+
+# Two bytes a cell before compression. What takes more comes head by head.
+MESSAGE_BYTES = 8 * 2**20
+BYTES_PER_CELL = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """All heads of a map under one view, as a package; the slow part of a picture, made once.
+
+    name      of its content: the same for the same picture
+    complete  whether every head is in it; else `heads_package` makes those that are looked at
+    """
+
+    lens: Lens
+    attention: AttentionMap
+    data: bytes
+    name: str
+    complete: bool
+
+    def matrix(self, layer: int, head: int | None) -> HeadMatrix:
+        """A head, or with None the mean of the layer's, under the view."""
+        attention = self.attention
+        weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
+        return self.lens.matrix(weights, attention.visible(layer))
+
+
+def overview(attention: AttentionMap, *, view: View | None = None, limit: int = MESSAGE_BYTES) -> Overview:
+    """A small picture and the numbers of every head; and the heads themselves where they take no more than `limit` bytes.
+
+    Raises:
+        TraceError: the view leaves no token.
+    """
+    lens = Lens(attention, view or View())
+    whole = attention.n_layers * attention.n_heads * len(lens.queries) * len(lens.keys) * BYTES_PER_CELL <= limit
+
+    def survey(layer: int) -> "_Layer":
+        return _survey(attention, lens, layer, keep=whole)
+
+    # NumPy and zlib let go of the interpreter, so that layers are surveyed side by side.
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        layers = list(workers.map(survey, range(attention.n_layers)))
+    thumbs = np.stack([each.thumbs for each in layers])
+    chunks = {"thumbs": zlib.compress(thumbs.tobytes(), LEVEL)}
+    for each in layers:
+        chunks |= each.chunks
+    header = {
+        "kind": attention.kind,
+        "layers": attention.n_layers,
+        "heads": attention.n_heads,
+        "rows": thumbs.shape[2],
+        "columns": thumbs.shape[3],
+        "queries": _tokens(lens.queries),
+        "keys": _tokens(lens.keys),
+        "own": lens.own,
+        "direction": [direction(lens.queries), direction(lens.keys)],
+        "notes": [note for each in layers for note in each.notes],
+    }
+    name = hashlib.blake2b(pack(header, chunks), digest_size=12).hexdigest()
+    return Overview(lens, attention, pack(header | {"name": name}, chunks), name, whole)
+
+
+def heads_package(shown: Overview, heads: Iterable[tuple[int, int | None]], **settings: object) -> bytes:
+    """A package for the explorer that shows `shown`: what it is to look at, and the heads that it does not have yet."""
+    chunks = {} if shown.complete else {chunk_name(*each): head_chunk(shown.matrix(*each)) for each in heads}
+    return pack({"overview": shown.name, **settings}, chunks)
+
+
+def chunk_name(layer: int, head: int | None) -> str:
+    """What the chunk of a head is called.
+
+    >>> chunk_name(3, 1), chunk_name(3, None)
+    ('3:1', '3:mean')
+    """
+    return f"{layer}:{'mean' if head is None else head}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    thumbs: np.ndarray
+    notes: list[dict[str, object]]
+    chunks: dict[str, bytes]
+
+
+def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _Layer:
+    visible = attention.visible(layer)
+    thumbs, notes, chunks = [], [], {}
+    for head in range(attention.n_heads):
+        matrix = lens.matrix(attention.weights(layer, head), visible)
+        thumb, highest = thumb_of(matrix)
+        thumbs.append(thumb)
+        notes.append(_note(matrix) | {"highest": highest})
+        if keep:
+            chunks[chunk_name(layer, head)] = head_chunk(matrix)
+    if keep:
+        mean = attention.layer_weights(layer).mean(axis=0)
+        chunks[chunk_name(layer, None)] = head_chunk(lens.matrix(mean, visible))
+    return _Layer(np.stack(thumbs), notes, chunks)
+
+
+def _note(matrix: HeadMatrix) -> dict[str, object]:
+    """The numbers of a head: entropy in bits, its strongest link between words; and not between two texts, how far it looks."""
+    link = strongest_link(matrix)
+    distance = mean_distance(matrix)
+    return {
+        "entropy": round(mean_entropy(matrix), 3),
+        "link": [link.query, link.key, round(link.weight, 4)] if link else None,
+        "diagonal": None if distance is None else round(near_diagonal(matrix), 4),
+        "distance": None if distance is None else round(distance, 3),
+    }
+
+
+def _tokens(tokens: tuple[Token, ...]) -> list[list[object]]:
+    return list(_described(tokens))
+
+
+def _described(tokens: tuple[Token, ...]) -> Iterator[list[object]]:
+    """For each token its text, whether the model added it, and how its vocabulary writes it, where that is another text."""
+    for token in tokens:
+        yield [shown_text(token), int(token.special), token.piece if token.piece != token.text else ""]

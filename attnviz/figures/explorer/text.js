@@ -1,0 +1,148 @@
+// The text itself: every token shaded by what one token gives it, or gets from it.
+
+class TextView {
+  // `strip`: a line under the matrix, of the keys alone, shaded by the row that is pointed at there.
+  constructor(explorer, { strip = false } = {}) {
+    Object.assign(this, { explorer, strip, pointed: null, gives: true });
+    this.caption = make("p", { class: "caption" });
+    this.lines = make("div", { class: "lines" });
+    this.choice = make("div", { class: "row choice", role: "group", "aria-label": "Which attention" });
+    for (const [gives, text] of [[true, "gives"], [false, "receives"]]) {
+      this.choice.append(make("button", { type: "button", onclick: () => this.turn(gives) }, text));
+    }
+    const head = strip ? [] : [make("div", { class: "row" }, this.caption, this.choice)];
+    this.element = make("div", { class: strip ? "strip" : "pane text" }, ...head, this.lines);
+    this.lines.addEventListener("pointerover", (event) => this.point(event.target.closest("[data-index]")));
+    this.lines.addEventListener("pointerleave", () => this.point(null));
+    this.lines.addEventListener("focusin", (event) => this.point(event.target.closest("[data-index]")));
+    this.lines.addEventListener("focusout", () => this.point(null));
+    this.lines.addEventListener("click", (event) => this.pick(event.target.closest("[data-index]")));
+    this.lines.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  // One line where queries and keys are the same tokens, else one of each.
+  open() {
+    const { overview } = this.explorer;
+    this.single = overview.queries.length === overview.keys.length && overview.own.every((column, row) => column === row);
+    this.queries = this.single || this.strip ? [] : this.line("queries");
+    this.keys = this.line("keys");
+    const parts = [];
+    if (this.queries.length) parts.push(make("p", { class: "axis" }, "Who looks"), this.paragraph("queries"));
+    if (this.queries.length) parts.push(make("p", { class: "axis" }, "At whom"));
+    this.lines.replaceChildren(...parts, this.paragraph("keys"));
+    this.choice.hidden = !this.single;
+    this.shaded = null;
+  }
+
+  line(axis) {
+    return this.explorer.overview[axis].map(([text, special], index) => {
+      const kind = special ? "token special" : "token";
+      return make("span", { class: kind, role: "button", tabindex: "-1", dir: "auto", "data-axis": axis, "data-index": index }, text);
+    });
+  }
+
+  paragraph(axis) {
+    const [queries, keys] = this.explorer.overview.direction;
+    const name = axis === "queries" ? "Tokens that look" : "Tokens";
+    this[axis][0].tabIndex = 0;
+    return make("div", { class: "tokens", role: "group", "aria-label": name, dir: axis === "queries" ? queries : keys }, ...this[axis]);
+  }
+
+  turn(gives) {
+    this.gives = gives;
+    this.draw();
+  }
+
+  // The token whose attention is shown: what is pointed at, else the selected query.
+  shown() {
+    const { state } = this.explorer;
+    if (this.strip) return { axis: "queries", index: this.explorer.pointedCell?.query ?? state.query };
+    if (this.pointed) return this.pointed;
+    return this.single && !this.gives ? { axis: "keys", index: state.query } : { axis: "queries", index: state.query };
+  }
+
+  draw() {
+    const head = this.explorer.current();
+    if (!head || !this.element.isConnected || this.element.hidden || this.explorer.state.query === null) return;
+    const { palette, state, overview } = this.explorer;
+    const { axis, index } = this.shown();
+    const mark = `${headName(head.layer, head.head)} ${axis} ${index} ${palette.name} ${state.fullScale} ${state.query}`;
+    if (mark === this.shaded) return;
+    this.shaded = mark;
+    const end = state.fullScale ? 1 : Math.max(head.highest / head.one, 1e-9);
+    const byRow = axis === "queries";
+    const targets = byRow || this.single ? this.keys : this.queries;
+    const others = byRow ? this.queries : this.single ? [] : this.keys;
+    targets.forEach((span, other) => {
+      const [query, key] = byRow ? [index, other] : [other, index];
+      const masked = head.masked(query, key);
+      const colour = masked ? palette.masked : palette.colour(head.weight(query, key) / end);
+      span.style.background = colour;
+      span.style.color = palette.ink(colour);
+      span.classList.toggle("masked", masked);
+      span.title = head.tell(query, key);
+      const own = byRow ? overview.own[index] === other : this.single && index === other;
+      span.classList.toggle("query", own);
+    });
+    others.forEach((span, other) => {
+      span.style.background = span.style.color = "";
+      span.title = "";
+      span.classList.toggle("query", other === index);
+    });
+    this.tell(axis, index);
+  }
+
+  tell(axis, index) {
+    const token = make("strong", {}, word(this.explorer.overview[axis][index][0]));
+    this.caption.replaceChildren(token, axis === "queries" ? " gives its attention to …" : " receives attention from …");
+    const [gives, receives] = this.choice.children;
+    gives.setAttribute("aria-pressed", this.gives);
+    receives.setAttribute("aria-pressed", !this.gives);
+  }
+
+  point(span) {
+    if (this.strip) return;
+    this.pointed = span ? this.placeOf(span) : null;
+    this.draw();
+    const head = this.explorer.current();
+    if (!span || !head) return;
+    const { axis, index } = this.pointed;
+    const link = head.strongestOf(axis, index);
+    if (link) this.explorer.sayCell(head, ...link);
+  }
+
+  placeOf(span) {
+    const axis = this.single && this.gives ? "queries" : span.dataset.axis;
+    return { axis, index: Number(span.dataset.index) };
+  }
+
+  pick(span) {
+    const head = this.explorer.current();
+    if (!span || !head) return;
+    let { axis, index } = this.placeOf(span);
+    if (this.strip) {
+      index = this.explorer.overview.own.indexOf(index);
+      axis = "queries";
+      if (index < 0) return;
+    }
+    const link = head.strongestOf(axis, index);
+    if (link) this.explorer.selectCell(...link);
+  }
+
+  key(event) {
+    const span = event.target.closest("[data-index]");
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (event.key === "Enter" || event.key === " ") this.pick(span);
+    else if (event.key === "Escape") this.explorer.back();
+    else if (step) {
+      const { axis, index } = span.dataset;
+      const mirrored = span.parentElement.dir === "rtl" && event.key.match(/Left|Right/) ? -1 : 1;
+      const line = this[axis];
+      const next = line[clamp(Number(index) + mirrored * step, 0, line.length - 1)];
+      span.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    } else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,34 @@
+"""The script and its style: whole, and asking nobody for anything."""
+
+import re
+
+import numpy as np
+import pytest
+
+from attnviz.figures.explorer import STYLE, overview, script
+from attnviz.figures.explorer.packages import unpack
+from attnviz.figures.theme import DARK, LIGHT
+from tests.factories import make_map, numbered
+
+FOLDERS = ("streamlit",)
+
+
+@pytest.mark.parametrize("source", [*map(script, FOLDERS), STYLE], ids=[*FOLDERS, "style"])
+def test_nothing_is_fetched_and_no_token_becomes_markup(source):
+    assert not re.search(
+        r"https?:|^import\s|import\(|fetch\(|url\(|innerHTML|outerHTML|insertAdjacentHTML|eval\(", source, re.M
+    )
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_the_colours_are_the_themes(theme):
+    assert f'"accent": "{theme.accent}"' in script("streamlit")
+    scale = re.search(rf'"name": "{theme.name}".*?"scale": "([0-9a-f]+)"', script("streamlit"))
+    assert scale
+    np.testing.assert_array_equal(np.frombuffer(bytes.fromhex(scale[1]), np.uint8).reshape(256, 3), theme.lookup)
+
+
+def test_the_script_reads_what_the_header_has():
+    header, _ = unpack(overview(make_map(numbered(3))).data)
+    read = set(re.findall(r"\boverview\.(\w+)", script("streamlit")))
+    assert read - {"chunks"} <= set(header)

@@ -1,0 +1,82 @@
+"""The overview of a map: what it says of each head, and which heads travel with it."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.heads import mean_distance, mean_entropy, near_diagonal, strongest_link
+from attnviz.analysis.view import View, head_matrix
+from attnviz.errors import TraceError
+from attnviz.figures.explorer import heads_package, overview
+from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack
+from attnviz.trace import Token
+from tests.factories import make_map, numbered, sentence, special
+
+
+def thumbs_of(header: dict, chunks: dict[str, bytes]) -> np.ndarray:
+    shape = [header[name] for name in ("layers", "heads", "rows", "columns")]
+    return np.frombuffer(zlib.decompress(chunks["thumbs"]), np.uint8).reshape(shape)
+
+
+@pytest.mark.parametrize("view", [View(), View(words=True), View(hide_special=True)], ids=str)
+def test_every_head_has_its_picture_its_numbers_and_its_weights(view):
+    attention = make_map(sentence("the un|do <s> the 中文 مرحبا"))
+    header, chunks = unpack(overview(attention, view=view).data)
+    thumbs = thumbs_of(header, chunks)
+    assert list(chunks) == ["thumbs", "0:0", "0:1", "0:2", "0:mean", "1:0", "1:1", "1:2", "1:mean"]
+    for layer, head in np.ndindex(2, 3):
+        matrix = head_matrix(attention, layer=layer, head=head, view=view)
+        thumb, highest = thumb_of(matrix)
+        np.testing.assert_array_equal(thumbs[layer, head], thumb)
+        assert chunks[f"{layer}:{head}"] == head_chunk(matrix)
+        link, distance, note = strongest_link(matrix), mean_distance(matrix), header["notes"][3 * layer + head]
+        assert link is not None
+        assert distance is not None
+        assert note["link"] == [link.query, link.key, pytest.approx(link.weight, abs=6e-5)]
+        measured = (note["entropy"], note["diagonal"], note["distance"], note["highest"])
+        assert measured == pytest.approx((mean_entropy(matrix), near_diagonal(matrix), distance, highest), abs=6e-4)
+    for layer in range(2):
+        assert chunks[f"{layer}:mean"] == head_chunk(head_matrix(attention, layer=layer, head=None, view=view))
+
+
+def test_between_two_texts_there_is_no_distance():
+    header, _ = unpack(overview(make_map(numbered(3), numbered(5))).data)
+    assert {(note["distance"], note["diagonal"]) for note in header["notes"]} == {(None, None)}
+    assert header["own"] == [None] * 3
+
+
+def test_a_head_with_no_link_between_words_names_none():
+    header, _ = unpack(overview(make_map((special("[CLS]"), special("[SEP]")), layers=1, heads=1)).data)
+    assert header["notes"][0]["link"] is None
+
+
+def test_tokens_are_told_as_they_are_shown():
+    tokens = (special("[CLS]"), Token("\n", 0, 1), Token("ing", 1, 4, piece="##ing"), Token("<b>", 4, 7))
+    header, _ = unpack(overview(make_map(tokens)).data)
+    assert header["queries"] == header["keys"] == [["[CLS]", 1, ""], ["↵", 0, ""], ["ing", 0, "##ing"], ["<b>", 0, ""]]
+
+
+def test_what_does_not_fit_one_message_comes_head_by_head():
+    attention = make_map(numbered(7))
+    # 2 layers of 3 heads of 49 cells of 2 bytes.
+    assert overview(attention, limit=588).complete
+    small = overview(attention, limit=587)
+    assert not small.complete
+    assert list(unpack(small.data)[1]) == ["thumbs"]
+    header, chunks = unpack(heads_package(small, [(1, 2), (0, None)], theme="dark"))
+    assert (header["overview"], header["theme"]) == (small.name, "dark")
+    assert chunks["1:2"] == head_chunk(head_matrix(attention, layer=1, head=2))
+    assert chunks["0:mean"] == head_chunk(head_matrix(attention, layer=0, head=None))
+    assert unpack(heads_package(overview(attention), [(1, 2)]))[1] == {}
+
+
+def test_the_same_picture_has_the_same_name_and_another_another():
+    attention = make_map(sentence("a b c"))
+    assert overview(attention).name == overview(attention).name
+    assert overview(attention).name != overview(attention, view=View(hide_special=True)).name
+
+
+def test_a_view_that_leaves_nothing_says_so():
+    with pytest.raises(TraceError, match="Nothing is left"):
+        overview(make_map(numbered(3)), view=View(between="second-second"))
