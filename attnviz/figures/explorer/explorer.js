@@ -1,6 +1,6 @@
 // The explorer: one map, one head in view, and the views of it. A host gives it packages and is told what a person chose.
 
-const TABS = { grid: "Grid", matrix: "Matrix", text: "Text" };
+const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;
 const STRONGEST = 10;
@@ -14,15 +14,16 @@ class Explorer {
     this.note = new Note(root);
     this.grid = new GridView(this);
     this.matrix = new MatrixView(this);
+    this.arcs = new ArcsView(this);
     this.strip = new TextView(this, { strip: true });
     this.text = new TextView(this);
     this.bar = new Bar(this);
     this.links = new LinksTable(this);
     this.live = make("p", { class: "live", "aria-live": "polite" });
     this.stage = make("div", { class: "stage", id: `${this.id}-stage` });
-    this.stage.append(this.grid.element, this.matrix.element, this.text.element);
+    this.stage.append(this.grid.element, this.matrix.element, this.arcs.element, this.text.element);
     root.replaceChildren(this.bar.element, this.stage, this.strip.element, this.links.element, this.live, this.note.element);
-    this.observer = new ResizeObserver(() => this.layOut());
+    this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(root);
     this.onMedia = () => this.applyTheme();
     this.media = matchMedia("(prefers-color-scheme: dark)");
@@ -45,7 +46,7 @@ class Explorer {
     if (this.state.head !== null) this.state.head = clamp(this.state.head, 0, overview.heads - 1);
     if (before) this.state.query = this.state.key = null;
     if (overview.notes[0].distance === null && ["diagonal", "distance"].includes(this.state.order)) this.state.order = "model";
-    for (const view of [this.matrix, this.strip, this.text]) view.open();
+    for (const view of [this.matrix, this.arcs, this.strip, this.text]) view.open();
     this.bar.open();
     await this.grid.open();
     this.layOut();
@@ -78,13 +79,21 @@ class Explorer {
     return this.shownViews ?? Object.keys(TABS);
   }
 
+  // Only the width counts: the height is what the picture itself makes it.
+  resize() {
+    if (!this.overview || this.width === this.root.clientWidth) return;
+    requestAnimationFrame(() => this.layOut());
+  }
+
   // Which panes can be seen, for the view and the width there is.
   layOut() {
     const { view } = this.state;
-    const wide = this.root.clientWidth >= WIDE;
+    this.width = this.root.clientWidth;
+    const wide = this.width >= WIDE;
     const both = view === "grid" && wide && this.views.includes("matrix");
     this.grid.element.hidden = view !== "grid";
     this.matrix.element.hidden = !(view === "matrix" || both);
+    this.arcs.element.hidden = view !== "arcs";
     this.text.element.hidden = view !== "text";
     this.strip.element.hidden = !this.views.includes("text") || !["grid", "matrix"].includes(view);
     this.links.element.hidden = !this.views.includes("matrix") || !(view in TABS);
@@ -111,7 +120,7 @@ class Explorer {
 
   draw() {
     if (!this.overview || !this.palette) return;
-    for (const view of [this.grid, this.matrix, this.strip, this.text]) {
+    for (const view of [this.grid, this.matrix, this.arcs, this.strip, this.text]) {
       if (!view.element.hidden) view.draw();
     }
     this.root.dataset.view = this.state.view;

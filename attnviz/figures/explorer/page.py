@@ -1,0 +1,95 @@
+"""The explorer as a file: one HTML document with every head in it, which opens from disk and asks for nothing."""
+
+import base64
+import hashlib
+import html
+
+from attnviz.analysis.view import View
+from attnviz.errors import AttnvizError
+from attnviz.figures.explorer.script import FOLDER, STYLE, script
+from attnviz.figures.explorer.survey import BYTES_PER_CELL, overview
+from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
+from attnviz.trace import AttentionMap, AttentionTrace
+
+_PAGE_STYLE = (FOLDER / "page.css").read_text(encoding="utf-8")
+# What a browser still opens at once, before compression: 12 x 12 heads over about 700 tokens.
+PAGE_BYTES = 160 * 2**20
+FRAME_PIXELS = 780
+
+
+class TooLargeError(AttnvizError, ValueError):
+    """The weights of a trace are more than a file that a browser opens can hold."""
+
+
+def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None = None) -> str:
+    """An HTML document: every map of the trace, every head of it with four digits. `theme` None: as the reader's system is set.
+
+    Every token is text in it, and a browser that obeys its policy runs its own script alone and fetches nothing.
+
+    Raises:
+        TooLargeError: the weights take more than 160 MB before compression.
+        TraceError: the view leaves no token.
+
+    >>> from attnviz.trace import DenseWeights, Prompt, Token
+    >>> import numpy as np
+    >>> tokens = (Token("<b>", 0, 3),)
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.ones((1, 1, 1)),)))
+    >>> "&lt;b&gt;" in page(AttentionTrace("mine", Prompt("<b>"), (attention,)))
+    True
+    """
+    _check_size(trace)
+    code = script("page")
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    title, text = html.escape(trace.model), html.escape(trace.prompt.text)
+    output = f'<p class="output" dir="auto">{html.escape(trace.output)}</p>' if trace.output else ""
+    pair = f'<p dir="auto">{html.escape(trace.prompt.pair)}</p>' if trace.prompt.pair else ""
+    return "\n".join(
+        [
+            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: attention</title>',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<style>{_variables(theme)}\n{_PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>",
+            f'<header><h1>{title}</h1><p dir="auto">{text}</p>{pair}{output}</header>',
+            f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}">',
+            *(_package(attention, view) for attention in trace.maps),
+            f'</main>\n<script type="module">{code}</script>\n</body>\n</html>',
+        ]
+    )
+
+
+def frame(trace: AttentionTrace, *, view: View | None = None) -> str:
+    """The document in a frame of its own, for a notebook: its style and script touch nothing around it.
+
+    A trace that is too large for a file is told in a sentence.
+    """
+    try:
+        document = html.escape(page(trace, view=view), quote=True)
+    except TooLargeError as error:
+        return f"<p>{html.escape(str(error))}</p>"
+    name = html.escape(f"Attention of {trace.model}", quote=True)
+    return (
+        f'<iframe title="{name}" sandbox="allow-scripts" srcdoc="{document}" '
+        f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
+    )
+
+
+def _package(attention: AttentionMap, view: View | None) -> str:
+    data = overview(attention, view=view, limit=PAGE_BYTES).data
+    return f'<script type="text/plain" data-package>{base64.b64encode(data).decode()}</script>'
+
+
+def _check_size(trace: AttentionTrace) -> None:
+    cells = sum(each.n_layers * each.n_heads * len(each.queries) * len(each.keys) for each in trace.maps)
+    if cells * BYTES_PER_CELL > PAGE_BYTES:
+        raise TooLargeError(
+            f"{trace.model} has {cells / 1e6:,.0f} million weights over this text, too many for one file: shorten the text, "
+            "or look at it in the app, which fetches each head when it is opened."
+        )
+
+
+def _variables(theme: Theme | None) -> str:
+    """The page's colours, light and dark; with a theme, both are its own."""
+    named = {"light": theme or LIGHT, "dark": theme or DARK}
+    colours = "".join(f"--{name}:{each.background};--{name}-text:{each.text};" for name, each in named.items())
+    return f":root{{{colours}--font:{FONT}}}"
