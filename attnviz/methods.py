@@ -70,3 +70,9 @@ class TraceMethods:
 
         attention = self.map(kind) if kind else self.maps[-1]
         return Page(bertviz.head_view(attention) if view == "head" else bertviz.model_view(attention))
+
+    def _repr_html_(self: Any) -> str:
+        """The explorer, where a notebook shows a trace: every head, in a frame of its own."""
+        from attnviz.figures.explorer import frame
+
+        return frame(self)

@@ -3,7 +3,7 @@
 Three hosts mount the same script: a Streamlit page, an HTML file (`page`), a notebook (`frame`).
 """
 
-from attnviz.figures.explorer.page import TooLargeError, frame, page
+from attnviz.figures.explorer.document import TooLargeError, frame, page
 from attnviz.figures.explorer.script import STYLE, script
 from attnviz.figures.explorer.survey import MESSAGE_BYTES, Overview, chunk_name, heads_package, overview
 

@@ -5,13 +5,14 @@ class TextView {
   constructor(explorer, { strip = false } = {}) {
     Object.assign(this, { explorer, strip, pointed: null, gives: true });
     this.caption = make("p", { class: "caption" });
+    this.lead = make("p", { class: "lead" });
     this.lines = make("div", { class: "lines" });
     this.choice = make("div", { class: "row choice", role: "group", "aria-label": "Which attention" });
     for (const [gives, text] of [[true, "gives"], [false, "receives"]]) {
       this.choice.append(make("button", { type: "button", onclick: () => this.turn(gives) }, text));
     }
     const head = strip ? [] : [make("div", { class: "row" }, this.caption, this.choice)];
-    this.element = make("div", { class: strip ? "strip" : "pane text" }, ...head, this.lines);
+    this.element = make("div", { class: strip ? "strip" : "pane text" }, ...head, ...(strip ? [this.lead] : []), this.lines);
     this.lines.addEventListener("pointerover", (event) => this.point(event.target.closest("[data-index]")));
     this.lines.addEventListener("pointerleave", () => this.point(null));
     this.lines.addEventListener("focusin", (event) => this.point(event.target.closest("[data-index]")));
@@ -93,7 +94,11 @@ class TextView {
   }
 
   tell(axis, index) {
-    const token = make("strong", {}, word(this.explorer.overview[axis][index][0]));
+    // In the strip the one who looks stands among the others, outlined; between two texts it has to be named.
+    const { overview } = this.explorer;
+    this.lead.hidden = overview.own[index] !== null;
+    this.lead.replaceChildren(make("strong", {}, word(overview[axis][index][0])), " looks at");
+    const token = make("strong", {}, word(overview[axis][index][0]));
     this.caption.replaceChildren(token, axis === "queries" ? " gives its attention to …" : " receives attention from …");
     const [gives, receives] = this.choice.children;
     gives.setAttribute("aria-pressed", this.gives);
