@@ -5,6 +5,7 @@ attention was given, so that memory grows with layers·heads·tokens·dim instea
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -48,16 +49,30 @@ def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
 
 
 def masked_softmax(
-    scores: Float[np.ndarray, "*batch query key"], visible: Bool[np.ndarray, "*#batch query key"] | None
+    scores: Float[np.ndarray, "*batch query key"], visible: Bool[np.ndarray, "*#batch query key"] | None, *, reuse: bool = False
 ) -> Float[np.ndarray, "*batch query key"]:
-    """Softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is."""
+    """Softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is.
+
+    `reuse`: the scores may be overwritten. A long text has millions of them, and each array of theirs takes its time.
+    """
+    weights = scores if reuse else scores.copy()
     if visible is not None:
-        scores = np.where(visible, scores, -np.inf)
-    highest = scores.max(axis=-1, keepdims=True)
+        np.copyto(weights, -np.inf, where=~visible)
+    highest = weights.max(axis=-1, keepdims=True)
     # A row with nothing to see has -inf as its maximum; 0 instead keeps exp(-inf - 0) = 0 free of NaN.
-    energy = np.exp(scores - np.where(np.isfinite(highest), highest, 0))
-    total = energy.sum(axis=-1, keepdims=True)
-    return energy / np.where(total > 0, total, 1)
+    weights -= np.where(np.isfinite(highest), highest, 0)
+    np.exp(weights, out=weights)
+    total = weights.sum(axis=-1, keepdims=True)
+    weights /= np.where(total > 0, total, 1)
+    return weights
+
+
+@lru_cache(maxsize=4)
+def causal_triangle(n_queries: int, n_keys: int) -> Bool[np.ndarray, "query key"]:
+    """True where a query may look at a key that is no later. With a cache, the last query is the last key."""
+    triangle = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+    triangle.flags.writeable = False
+    return triangle
 
 
 def _check_rows(weights: LayerWeights, layer: int) -> None:
@@ -170,7 +185,8 @@ class QueryKeyLayer:
         """The attention weights of some query heads, computed in float32."""
         group = self.query.shape[0] // self.key.shape[0]
         key = self.key[np.arange(self.query.shape[0])[heads] // group]
-        scores = (self.query[heads] @ key.swapaxes(1, 2)) * np.float32(self.scaling)
+        scores = self.query[heads] @ key.swapaxes(1, 2)
+        scores *= np.float32(self.scaling)
         if self.softcap is not None:
             scores = np.tanh(scores / np.float32(self.softcap)) * np.float32(self.softcap)
         if self.bias is not None:
@@ -178,15 +194,13 @@ class QueryKeyLayer:
         if self.sink is not None:
             column = np.broadcast_to(self.sink[heads, None, None], (*scores.shape[:2], 1))
             scores = np.concatenate([scores, column], axis=2)
-        return masked_softmax(scores, self.visible_keys())
+        return masked_softmax(scores, self.visible_keys(), reuse=True)
 
     def visible_keys(self) -> Bool[np.ndarray, "query key"] | None:
         """The mask with the causal triangle in it; a sink can always be seen. None: all can be seen."""
         visible = self.visible
         if self.causal:
-            n_queries, n_keys = self.shape
-            # With a cache, the last query is the last key: queries are aligned to the end of the keys.
-            past = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+            past = causal_triangle(*self.shape)
             visible = past if visible is None else past & visible
         if visible is not None and self.sink is not None:
             visible = np.pad(visible, ((0, 0), (0, 1)), constant_values=True)

@@ -1,13 +1,16 @@
 """What one head does, in numbers: where its attention goes, how spread it is, its strongest link."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import Token
+
+SLAB = 128
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,15 @@ def strongest_link(matrix: HeadMatrix) -> Link | None:
 
     A token's link to itself, and to another token of its own word, is not one between two words.
     """
-    weights = np.where(_between_words(matrix.queries, matrix.keys, matrix.own), matrix.weights, 0)
-    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-    weight = float(weights[query, key])
-    return Link(int(query), int(key), weight) if weight > 0 else None
+    between = _between_words(_Same(matrix.queries), _Same(matrix.keys), _Same(matrix.own))
+    found = None
+    for rows in _slabs(np.arange(len(matrix.queries))):
+        weights = np.where(between[rows], matrix.weights[rows], 0)
+        row, key = divmod(int(weights.argmax()), weights.shape[1])
+        weight = float(weights[row, key])
+        if weight > (found.weight if found else 0):
+            found = Link(int(rows[row]), key, weight)
+    return found
 
 
 def telling_cell(matrix: HeadMatrix) -> tuple[int, int]:
@@ -119,15 +127,17 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
     rows, columns = _own_cells(matrix)
     if not len(rows):
         return None
-    weights = matrix.weights[rows]
-    steps = np.abs(np.arange(len(matrix.keys), dtype=np.float32) - columns[:, None].astype(np.float32))
-    total = weights.sum(axis=1)
-    return float(np.mean(np.einsum("qk,qk->q", weights, steps) / np.where(total > 0, total, 1)))
+    positions, far = np.arange(len(matrix.keys), dtype=np.float32), []
+    for some, own in zip(_slabs(rows), _slabs(columns.astype(np.float32)), strict=True):
+        weights, steps = matrix.weights[some], np.abs(positions - own[:, None])
+        total = weights.sum(axis=1)
+        far.append(np.einsum("qk,qk->q", weights, steps) / np.where(total > 0, total, 1))
+    return float(np.concatenate(far).mean())
 
 
 def mean_entropy(matrix: HeadMatrix) -> float:
     """The entropy of a head in bits: the mean over the queries that are not special tokens."""
-    return float(entropy(matrix.weights[_spoken(matrix)]).mean())
+    return float(np.concatenate([entropy(matrix.weights[rows]) for rows in _slabs(np.array(_spoken(matrix)))]).mean())
 
 
 def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
@@ -138,9 +148,8 @@ def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " quer
     """
     total = weights.sum(axis=1, keepdims=True)
     shares = weights / np.where(total > 0, total, 1)
-    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    # The sum of the terms is -0.0 for a row that looks at one token only.
-    return abs((shares * logs).sum(axis=1))
+    # A share of 0 adds 0, whatever stands for its logarithm. The sum is -0.0 for a row that looks at one token only.
+    return abs(np.einsum("qk,qk->q", shares, np.log2(np.maximum(shares, np.finfo(shares.dtype).tiny))))
 
 
 def _spoken(matrix: HeadMatrix) -> list[int]:
@@ -155,10 +164,27 @@ def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarra
     return rows, columns
 
 
+def _slabs(rows: Shaped[np.ndarray, " n"]) -> Iterator[Shaped[np.ndarray, " _"]]:
+    """Some rows at a time: what is made of them on the way stays in the processor's cache, however long the text."""
+    return (rows[start : start + SLAB] for start in range(0, len(rows), SLAB))
+
+
+class _Same:
+    """A key of a cache that is equal to itself alone: two thousand tokens are not compared one by one."""
+
+    def __init__(self, value: tuple) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 @lru_cache(maxsize=2)  # Heads that are read one after another have their tokens in common.
-def _between_words(
-    queries: tuple[Token, ...], keys: tuple[Token, ...], own: tuple[int | None, ...]
-) -> Bool[np.ndarray, "query key"]:
+def _between_words(query_tokens: _Same, key_tokens: _Same, own_columns: _Same) -> Bool[np.ndarray, "query key"]:
+    queries, keys, own = query_tokens.value, key_tokens.value, own_columns.value
     between = np.outer([is_word(token) for token in queries], [is_word(token) for token in keys])
     names = [index if key.word is None else (key.word, key.segment) for index, key in enumerate(keys)]
     columns_of: dict[object, list[int]] = {}

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Mapping
 
 import numpy as np
-from jaxtyping import Shaped, UInt8, UInt16
+from jaxtyping import Bool, Shaped, UInt8, UInt16
 
 from attnviz.analysis.view import HeadMatrix
 
@@ -62,7 +62,8 @@ def decimals_of(matrix: HeadMatrix) -> int:
 
 def codes_of(matrix: HeadMatrix, decimals: int) -> UInt16[np.ndarray, "query key"]:
     """The weights of a head as whole numbers of 10^-decimals; masked cells are `MASKED`."""
-    codes = np.rint(matrix.weights * np.float32(10**decimals)).astype(np.uint16)
+    # Adding a half and cutting is rounding, without an array in between.
+    codes = (matrix.weights * np.float32(10**decimals) + np.float32(0.5)).astype(np.uint16)
     codes[~matrix.visible] = MASKED
     return codes
 
@@ -75,20 +76,25 @@ def head_chunk(matrix: HeadMatrix) -> bytes:
     return bytes([decimals]) + zlib.compress(low.tobytes() + high.tobytes(), LEVEL)
 
 
-def thumb_of(matrix: HeadMatrix) -> tuple[UInt8[np.ndarray, "row column"], float]:
+def thumb_of(
+    matrix: HeadMatrix, visible: Bool[np.ndarray, "row column"] | None = None
+) -> tuple[UInt8[np.ndarray, "row column"], float]:
     """The small picture of a head, and the largest weight, which its levels are shares of.
 
     Where several cells share a pixel the largest counts, so that a single bright one survives. A pixel is masked only where all
-    of its cells are.
+    of its cells are: `visible` says where, if it has been made already with `pooled_mask`.
     """
     highest = float(matrix.weights.max())
-    largest = _max_pool(matrix.weights, np.maximum)
-    visible = _max_pool(matrix.visible, np.logical_or)
-    levels = np.rint(largest / max(highest, 1e-12) * (THUMB_MASKED - 1))
-    return np.where(visible, levels, THUMB_MASKED).astype(np.uint8), highest
+    levels = np.rint(_pool(matrix.weights, np.maximum) / max(highest, 1e-12) * (THUMB_MASKED - 1))
+    return np.where(pooled_mask(matrix) if visible is None else visible, levels, THUMB_MASKED).astype(np.uint8), highest
 
 
-def _max_pool(cells: Shaped[np.ndarray, "query key"], combine: np.ufunc) -> Shaped[np.ndarray, "row column"]:
+def pooled_mask(matrix: HeadMatrix) -> Bool[np.ndarray, "row column"]:
+    """The pixels of a small picture under which a query may look at a key: the same for all heads of a layer."""
+    return _pool(matrix.visible, np.logical_or)
+
+
+def _pool(cells: Shaped[np.ndarray, "query key"], combine: np.ufunc) -> Shaped[np.ndarray, "row column"]:
     for axis in (1, 0):
         if cells.shape[axis] > THUMB_PIXELS:
             starts = np.linspace(0, cells.shape[axis], THUMB_PIXELS, endpoint=False).astype(int)

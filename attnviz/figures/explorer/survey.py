@@ -11,7 +11,7 @@ import numpy as np
 
 from attnviz.analysis.heads import mean_distance, mean_entropy, near_diagonal, strongest_link
 from attnviz.analysis.view import HeadMatrix, Lens, View
-from attnviz.figures.explorer.packages import LEVEL, head_chunk, pack, thumb_of
+from attnviz.figures.explorer.packages import LEVEL, head_chunk, pack, pooled_mask, thumb_of
 from attnviz.figures.tokens import direction, shown_text
 from attnviz.trace import AttentionMap, Token
 
@@ -100,10 +100,11 @@ class _Layer:
 
 def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _Layer:
     visible = attention.visible(layer)
-    thumbs, notes, chunks = [], [], {}
+    thumbs, notes, chunks, pooled = [], [], {}, None
     for head in range(attention.n_heads):
         matrix = lens.matrix(attention.weights(layer, head), visible)
-        thumb, highest = thumb_of(matrix)
+        pooled = pooled_mask(matrix) if pooled is None else pooled
+        thumb, highest = thumb_of(matrix, pooled)
         thumbs.append(thumb)
         notes.append(_note(matrix) | {"highest": highest})
         if keep:

@@ -1,0 +1,178 @@
+"""The explorer against BertViz: the same weights, the same Chromium, one run.
+
+    python benchmarks/bench_explorer.py            some minutes; exits 1 where a bar is missed
+    python benchmarks/bench_explorer.py file       only the file of 12 x 12 heads over 128 tokens
+    python benchmarks/bench_explorer.py page       only the Streamlit page, 512 and 2,048 tokens
+
+At 128 tokens the weights are MiniLM's own over two texts, one above the other: 12 layers of 12 heads. The longer ones are those
+of queries and keys drawn at random, of the size of BERT-base (512 tokens) and GPT-2 small (2,048, causal). BertViz draws more
+than 512 tokens nowhere, and its model view no more than 128 here.
+"""
+
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import attnviz
+from attnviz.analysis.view import View
+from attnviz.figures import bertviz
+from attnviz.figures.explorer import page as explorer_page
+from attnviz.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
+from attnviz.weights import QueryKeyLayer
+from tests.browser import chromium
+
+MIB = 2**20
+LAYERS = HEADS = 12
+SWITCHES = 20
+TEXT = "the animal did not cross the street because it was too tired to walk and so they went home"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-precise-memory-info"]
+# Milliseconds from an act to the second frame after its picture stands.
+AFTER_FRAMES = "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured thing, and whether it is within its bar."""
+
+    what: str
+    ours: str
+    theirs: str = ""
+    bar: str = ""
+    met: bool | None = None
+
+    def __str__(self) -> str:
+        verdict = {None: "", True: "met", False: "MISSED"}[self.met]
+        return f"| {self.what} | {self.ours} | {self.theirs} | {self.bar} | {verdict} |"
+
+
+def real_heads(tokens: int) -> AttentionTrace:
+    """MiniLM's heads over two texts as one stack of 12 layers; the tokens are those of the first text."""
+    model = attnviz.load("minilm")
+    words = TEXT.split()
+    maps = [model.trace(" ".join((order * 40)[: tokens - 2])).encoder for order in (words, words[::-1])]
+    layers = tuple(each.layer_weights(layer) for each in maps for layer in range(each.n_layers))
+    attention = AttentionMap("encoder", maps[0].queries, maps[0].keys, DenseWeights(layers))
+    assert (attention.n_layers, attention.n_heads, len(attention.queries)) == (LAYERS, HEADS, tokens)
+    return AttentionTrace("minilm, twice", Prompt("two texts"), (attention,))
+
+
+def random_heads(tokens: int, *, causal: bool) -> AttentionMap:
+    """Queries and keys of 64 numbers, peaked enough that heads differ."""
+    generator = np.random.default_rng(2017)
+    names = tuple(Token(f"w{index}", 0, 1) for index in range(tokens))
+    stack = []
+    for _ in range(LAYERS):
+        query, key = (generator.normal(size=(HEADS, tokens, 64)).astype(np.float32) for _ in range(2))
+        stack.append(QueryKeyLayer(query, key, scaling=0.3, causal=causal))
+    return AttentionMap("decoder" if causal else "encoder", names, names, QueryKeyWeights(tuple(stack)), causal=causal)
+
+
+def opening(page: Page, path: Path, drawn: str) -> float:
+    """Seconds from opening a file to its first picture, on the browser's own clock."""
+    page.goto(path.as_uri(), wait_until="commit", timeout=120_000)
+    page.wait_for_function(drawn, timeout=120_000, polling="raf")
+    return page.evaluate("performance.now()") / 1000
+
+
+def file_rows(browser: Browser, folder: Path) -> Iterator[Row]:
+    """Bar 1, and the arcs' half of bar 4."""
+    trace = real_heads(128)
+    attention = trace.encoder
+    ours = folder / "explorer.html"
+    ours.write_text(explorer_page(trace), encoding="utf-8")
+    bertviz.TOKEN_LIMIT, bertviz.WEIGHT_LIMIT = 512, 10**9
+    theirs = {name: folder / f"{name}.html" for name in ("head_view", "model_view")}
+    theirs["head_view"].write_text(bertviz.head_view(attention, view=View()), encoding="utf-8")
+    theirs["model_view"].write_text(bertviz.model_view(attention, view=View()), encoding="utf-8")
+    size, their_size = ours.stat().st_size / 1e6, theirs["head_view"].stat().st_size / 1e6
+    yield Row("file, 128 tokens", f"{size:.2f} MB", f"{their_size:.1f} MB", "≤ 3.5 MB", size <= 3.5)
+
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    first = statistics.median(opening(page, ours, "document.querySelector('.explorer[data-view]')") for _ in range(5))
+    whole = page.evaluate("document.querySelectorAll('*').length")
+    switched = statistics.median(page.evaluate(SWITCH_OURS, index) for index in range(SWITCHES))
+    slowest = {name: page.evaluate(MOVE, [name, 5000]) for name in ("arcs",)}
+    page.close()
+
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    model = opening(page, theirs["model_view"], f"document.querySelectorAll('line').length >= {LAYERS * HEADS * 128**2}")
+    nodes = page.evaluate("document.querySelectorAll('*').length")
+    page.close()
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    head = opening(page, theirs["head_view"], f"document.querySelectorAll('line').length >= {HEADS * 128**2}")
+    their_switch = statistics.median(page.evaluate(SWITCH_THEIRS, index % LAYERS) for index in range(1, 6))
+    page.close()
+
+    ratio = model / first
+    met = first <= 0.4 and ratio >= 25
+    yield Row("opened to all heads drawn", f"{first:.2f} s", f"{model:.1f} s ({ratio:.0f} ×)", "≤ 0.4 s, ≥ 25 ×", met)
+    yield Row("opened to one layer drawn", "the same picture", f"{head:.1f} s")
+    ratio = their_switch / switched
+    measured = f"{their_switch:.0f} ms ({ratio:.0f} ×)"
+    yield Row(
+        "another head or layer, median", f"{switched:.0f} ms", measured, "≤ 50 ms, ≥ 25 ×", switched <= 50 and ratio >= 25
+    )
+    yield Row("DOM nodes", f"{whole:,}", f"{nodes:,}")
+    yield Row("longest frame, 5 s over arcs", f"{slowest['arcs']:.0f} ms", "", "≤ 50 ms", slowest["arcs"] <= 50)
+
+
+SWITCH_OURS = f"""async (index) => {{
+  const {{ explorer }} = document.querySelector(".explorer");
+  const began = performance.now();
+  explorer.openHead((7 * index + 3) % 12, (5 * index + 1) % 12);
+  while (!explorer.current()) await new Promise((done) => setTimeout(done));
+  {AFTER_FRAMES}
+  return performance.now() - began;
+}}"""
+SWITCH_THEIRS = f"""async (layer) => {{
+  const menu = document.querySelector("#layer");
+  const began = performance.now();
+  menu.value = layer;
+  $(menu).trigger("change");
+  {AFTER_FRAMES}
+  return performance.now() - began;
+}}"""
+# The longest time between two frames while the pointer wanders over a view.
+MOVE = """async ([view, milliseconds]) => {
+  const find = (root) => root.querySelector(".explorer[data-view]") ??
+    [...root.querySelectorAll("*")].map(({ shadowRoot }) => shadowRoot && find(shadowRoot)).find(Boolean);
+  const { explorer } = find(document);
+  explorer.show(view);
+  await new Promise((done) => setTimeout(done, 1500));
+  const { canvas } = explorer[view];
+  const box = canvas.getBoundingClientRect();
+  let [longest, last, began] = [0, performance.now(), performance.now()];
+  for (let step = 0; last - began < milliseconds; step++) {
+    const x = box.x + box.width * (0.55 + 0.4 * Math.sin(step / 7));
+    const y = box.y + box.height * (0.55 + 0.4 * Math.sin(step / 11));
+    canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
+    const now = await new Promise((done) => requestAnimationFrame(done));
+    if (step > 2) longest = Math.max(longest, now - last);
+    last = now;
+  }
+  return longest;
+}"""
+
+
+def main() -> int:
+    which = sys.argv[1:] or ["file", "page"]
+    met = True
+    print("| what | attnviz | BertViz | bar | |\n|---|---|---|---|---|")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=ARGUMENTS)
+        for name in which:
+            for row in {"file": file_rows}[name](browser, Path(folder)):
+                print(row, flush=True)
+                met &= row.met is not False
+        browser.close()
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
