@@ -108,7 +108,7 @@ def test_a_bright_cell_is_seen_where_many_share_a_pixel(page: Page, tmp_path: Pa
     view(page, "Matrix")
     x, y = spot(page, 617, 404)
     found = [pixel(page, "canvas.cells", x + step, y + other) for step in (-1, 0, 1) for other in (-1, 0, 1)]
-    assert list(rgb(LIGHT.colour(1))) in found
+    assert list(rgb(LIGHT.colour(1.0))) in found
     page.mouse.move(x, y)
     for _ in range(6):
         page.keyboard.down("Control")
@@ -155,9 +155,9 @@ def test_the_text_is_shaded_by_what_a_token_gives_and_receives(page: Page, tmp_p
         page.get_by_role("button", name="gives" if gives else "receives").click()
         page.locator(".text .token").nth(5).hover()
         titles = page.locator(".text .token").evaluate_all("tokens => tokens.map(({ title }) => title)")
-        assert titles == [f"{weight:.4f}" if shown else "masked" for weight, shown in zip(row, visible, strict=True)]
+        assert titles == [f"{weight:.4f}" if shown else "masked" for weight, shown in zip(row.tolist(), visible, strict=True)]
         shades = page.locator(".text .token").evaluate_all("tokens => tokens.map(({ style }) => style.backgroundColor)")
-        colours = [rgb(LIGHT.colour(weight) if shown else LIGHT.masked) for weight, shown in zip(row, visible, strict=True)]
+        colours = [rgb(LIGHT.colour(weight) if shown else LIGHT.masked) for weight, shown in zip(row.tolist(), visible, strict=True)]
         for shade, colour in zip(shades, colours, strict=True):
             assert [int(part) for part in shade[4:-1].split(",")] == pytest.approx(colour, abs=1)
 

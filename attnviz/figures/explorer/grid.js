@@ -47,8 +47,7 @@ class GridView {
     const size = overview.rows * overview.columns;
     this.canvases.forEach((picture, index) => {
       const end = state.fullScale ? overview.notes[index].highest : 1;
-      const table = Array.from({ length: 255 }, (_, level) => palette.pixels[Math.round((255 * end * level) / 254)]);
-      table.push(palette.maskedPixel);
+      const table = [...palette.pixels(THUMB_MASKED - 1, end), palette.maskedPixel];
       const image = new ImageData(overview.columns, overview.rows);
       const pixels = new Uint32Array(image.data.buffer);
       for (let pixel = 0; pixel < size; pixel++) pixels[pixel] = table[this.thumbs[index * size + pixel]];

@@ -11,14 +11,26 @@ const parseColour = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, 
 class Palette {
   constructor(theme) {
     Object.assign(this, theme);
-    this.levels = Array.from({ length: 256 }, (_, level) => `#${theme.scale.slice(6 * level, 6 * level + 6)}`);
-    this.pixels = Uint32Array.from(this.levels, (colour) => pixelOf(...parseColour(colour)));
+    this.scaleBytes = Uint8Array.from({ length: 768 }, (_, at) => parseInt(theme.scale.slice(2 * at, 2 * at + 2), 16));
     this.maskedPixel = pixelOf(...parseColour(theme.masked));
   }
 
-  // The colour of a weight that is a share of the scale's end, 0 to 1.
+  // The colour of a weight that is a share of the scale's end, 0 to 1, as red, green, blue; between two of the 256 it is mixed.
+  mix(share) {
+    const at = 255 * clamp(share, 0, 1);
+    const low = Math.min(Math.floor(at), 254);
+    const part = at - low;
+    const channel = (which) => this.scaleBytes[3 * low + which] * (1 - part) + this.scaleBytes[3 * low + 3 + which] * part;
+    return [0, 1, 2].map((which) => Math.round(channel(which)));
+  }
+
   colour(share) {
-    return this.levels[Math.round(255 * clamp(share, 0, 1))];
+    return `#${this.mix(share).map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+  }
+
+  // The pixels of so many steps from 0 to a share of the scale.
+  pixels(steps, share = 1) {
+    return Uint32Array.from({ length: steps + 1 }, (_, step) => pixelOf(...this.mix((share * step) / Math.max(steps, 1))));
   }
 
   // Black or white, whichever is better read on a colour (WCAG 2.2, relative luminance).
@@ -33,8 +45,7 @@ class Palette {
 
   // The pixel of every code of a head; the scale ends at a weight of 1, or at the head's largest.
   table(head, fullScale) {
-    const end = fullScale ? head.one : Math.max(head.highest, 1);
-    return Uint32Array.from({ length: head.highest + 1 }, (_, code) => this.pixels[Math.round((255 * code) / end)]);
+    return this.pixels(head.highest, fullScale ? head.highest / head.one : 1);
   }
 }
 

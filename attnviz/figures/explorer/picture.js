@@ -218,7 +218,7 @@ class Legend {
 
   draw(head, palette, fullScale) {
     const image = new ImageData(256, 1);
-    new Uint32Array(image.data.buffer).set(palette.pixels);
+    new Uint32Array(image.data.buffer).set(palette.pixels(255));
     this.ramp.getContext("2d").putImageData(image, 0, 0);
     this.end.textContent = fullScale ? "1" : (head.highest / head.one).toPrecision(2);
     this.masked.hidden = !head.anyMasked;
