@@ -9,6 +9,7 @@ of queries and keys drawn at random, of the size of BERT-base (512 tokens) and G
 than 512 tokens nowhere, and its model view no more than 128 here.
 """
 
+import re
 import statistics
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from attnviz.figures.explorer import page as explorer_page
 from attnviz.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
 from attnviz.weights import QueryKeyLayer
 from tests.browser import chromium
+from tests.browser.harness import ROOT, serving
 
 MIB = 2**20
 LAYERS = HEADS = 12
@@ -122,6 +124,64 @@ def file_rows(browser: Browser, folder: Path) -> Iterator[Row]:
     yield Row("longest frame, 5 s over arcs", f"{slowest['arcs']:.0f} ms", "", "≤ 50 ms", slowest["arcs"] <= 50)
 
 
+def page_rows(browser: Browser, folder: Path) -> Iterator[Row]:
+    """Bars 2 and 3, and the matrix's half of bar 4: from a ready trace, on a Streamlit page that shows nothing else."""
+    for tokens, grid_limit, head_limit, heap_limit in ((512, 1.0, 0.25, 150), (2048, 6.0, 0.5, 300)):
+        command = [sys.executable, "-c", START, str(tokens)]
+        with serving(command, folder=ROOT, log=folder / "log.txt", PYTHONPATH=str(ROOT)) as address:
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page.goto(address)
+            page.get_by_role("button", name="Show").wait_for(timeout=120_000)
+            held = float(page.get_by_text(re.compile(r"^\d+ MB$")).inner_text().split()[0])
+            page.wait_for_timeout(1000)
+            grid = page.evaluate(SHOW) / 1000
+            opened = statistics.median(page.evaluate(SWITCH_PAGE, index) for index in range(SWITCHES)) / 1000
+            slowest = page.evaluate(MOVE, ["matrix", 5000])
+            session = page.context.new_cdp_session(page)
+            session.send("Performance.enable")
+            metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+            heap = metrics["JSHeapUsedSize"] / 1e6
+            page.close()
+        name = f"page, {tokens:,} tokens"
+        yield Row(f"{name}: ready trace to all heads drawn", f"{grid:.2f} s", "", f"≤ {grid_limit} s", grid <= grid_limit)
+        yield Row(f"{name}: another head, median", f"{opened * 1e3:.0f} ms", "", f"≤ {head_limit} s", opened <= head_limit)
+        yield Row(f"{name}: browser heap", f"{heap:.0f} MB", "", f"≤ {heap_limit} MB", heap <= heap_limit)
+        yield Row(f"{name}: the trace holds", f"{held:.0f} MB", "", *(("≤ 300 MB", held <= 300) if tokens > 512 else ()))
+        if tokens == 512:
+            yield Row("longest frame, 5 s over a matrix of 512", f"{slowest:.0f} ms", "", "≤ 50 ms", slowest <= 50)
+
+
+# Streamlit's own command, on the port that `serving` chooses.
+START = """
+import sys
+from streamlit.web.cli import main
+_, tokens, _, port = sys.argv
+app = "benchmarks/explorer_app.py"
+sys.argv = ["streamlit", "run", app, "--server.headless", "true", "--server.port", port, "--", tokens]
+main()
+"""
+FIND = """
+  const find = (root) => root.querySelector(".explorer[data-view]") ??
+    [...root.querySelectorAll("*")].map(({ shadowRoot }) => shadowRoot && find(shadowRoot)).find(Boolean);
+"""
+SHOW = f"""async () => {{
+  {FIND}
+  const began = performance.now();
+  [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Show").click();
+  while (!find(document)?.explorer.grid.pictures) await new Promise((done) => setTimeout(done, 5));
+  {AFTER_FRAMES}
+  return performance.now() - began;
+}}"""
+SWITCH_PAGE = f"""async (index) => {{
+  {FIND}
+  const {{ explorer }} = find(document);
+  await new Promise((done) => setTimeout(done, 700));
+  const began = performance.now();
+  explorer.openHead((7 * index + 3) % 12, (5 * index + 1) % 12);
+  while (!explorer.current()) await new Promise((done) => setTimeout(done, 2));
+  {AFTER_FRAMES}
+  return performance.now() - began;
+}}"""
 SWITCH_OURS = f"""async (index) => {{
   const {{ explorer }} = document.querySelector(".explorer");
   const began = performance.now();
@@ -139,9 +199,10 @@ SWITCH_THEIRS = f"""async (layer) => {{
   return performance.now() - began;
 }}"""
 # The longest time between two frames while the pointer wanders over a view.
-MOVE = """async ([view, milliseconds]) => {
-  const find = (root) => root.querySelector(".explorer[data-view]") ??
-    [...root.querySelectorAll("*")].map(({ shadowRoot }) => shadowRoot && find(shadowRoot)).find(Boolean);
+MOVE = (
+    "async ([view, milliseconds]) => {"
+    + FIND
+    + """
   const { explorer } = find(document);
   explorer.show(view);
   await new Promise((done) => setTimeout(done, 1500));
@@ -158,6 +219,7 @@ MOVE = """async ([view, milliseconds]) => {
   }
   return longest;
 }"""
+)
 
 
 def main() -> int:
@@ -167,7 +229,7 @@ def main() -> int:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=ARGUMENTS)
         for name in which:
-            for row in {"file": file_rows}[name](browser, Path(folder)):
+            for row in {"file": file_rows, "page": page_rows}[name](browser, Path(folder)):
                 print(row, flush=True)
                 met &= row.met is not False
         browser.close()

@@ -155,6 +155,25 @@ def test_the_address_opens_the_same_picture_in_another_browser(context: BrowserC
     expect(second.get_by_role("tab", name="Matrix", exact=True)).to_have_attribute("aria-selected", "true")
 
 
+def test_a_long_text_comes_head_by_head(page: Page, app_url: str) -> None:
+    text = " ".join([SENTENCE] * 22)
+    attention = attnviz.load("minilm").trace(text).encoder
+    open_page(page, app_url, text=text)
+    page.locator(".explorer[data-head='3:1']").wait_for(timeout=PICTURE)
+    explorer = page.locator(".explorer[data-view]")
+    assert explorer.evaluate("({ explorer }) => [...explorer.store.chunks.keys()]") == ["thumbs", "3:1"]
+    page.mouse.click(*head_at(page, attention, 0, 2))
+    page.locator(".explorer[data-head='0:2']").wait_for(timeout=PICTURE)
+    assert head_weights(page)[200] == pytest.approx(attention.weights(0, 2)[200].tolist(), abs=DIGITS)
+    choose(page, "Arcs", "tab")
+    page.get_by_role("button", name="L0·H5").click()
+    expect(page.locator(".chips [aria-pressed=true]")).to_have_count(2)
+    settle(page)
+    page.wait_for_timeout(1000)
+    drawn = explorer.evaluate("({ explorer }) => explorer.arcs.arcs.filter(([head]) => head === 5).length")
+    assert drawn == (attention.weights(0, 5) >= 0.03).sum()
+
+
 def test_hidden_tokens_are_owned_up_to(page: Page, app_url: str, encoder: AttentionMap) -> None:
     open_page(page, app_url, hide_special="true")
     attention = encoder.weights(3, 1)[1:-1]

@@ -157,7 +157,9 @@ def test_the_text_is_shaded_by_what_a_token_gives_and_receives(page: Page, tmp_p
         titles = page.locator(".text .token").evaluate_all("tokens => tokens.map(({ title }) => title)")
         assert titles == [f"{weight:.4f}" if shown else "masked" for weight, shown in zip(row.tolist(), visible, strict=True)]
         shades = page.locator(".text .token").evaluate_all("tokens => tokens.map(({ style }) => style.backgroundColor)")
-        colours = [rgb(LIGHT.colour(weight) if shown else LIGHT.masked) for weight, shown in zip(row.tolist(), visible, strict=True)]
+        colours = [
+            rgb(LIGHT.colour(weight) if shown else LIGHT.masked) for weight, shown in zip(row.tolist(), visible, strict=True)
+        ]
         for shade, colour in zip(shades, colours, strict=True):
             assert [int(part) for part in shade[4:-1].split(",")] == pytest.approx(colour, abs=1)
 

@@ -1,0 +1,26 @@
+"""A page for bench_explorer.py: a trace that is ready, and a button that shows it. Its argument is the number of tokens."""
+
+import sys
+
+import streamlit as st
+
+from attnviz.analysis.heads import telling_cell
+from attnviz.analysis.view import View, head_matrix
+from attnviz.ui.controls import Choice
+from attnviz.ui.pictures import explore
+from benchmarks.bench_explorer import random_heads
+
+
+@st.cache_resource
+def ready(tokens: int):
+    return random_heads(tokens, causal=tokens > 1024)
+
+
+attention = ready(int(sys.argv[1]))
+st.write(f"{attention.nbytes / 1e6:.0f} MB")
+if st.button("Show"):
+    st.session_state.shown = True
+if st.session_state.get("shown"):
+    choice = Choice(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
+    matrix = head_matrix(attention, layer=choice.layer, head=choice.head)
+    explore(attention, choice, matrix, telling_cell(matrix))
