@@ -233,28 +233,40 @@ class ArcsView {
 }
 
 // The arcs of some heads from a threshold on, the weakest first, as [head, query, key, share of the scale, weight].
-// `leftOut`: the share of their attention that is not drawn; `least`: the threshold as a weight.
+// `leftOut`: the share of their attention that is not drawn; `least`: the threshold as a weight; `capped`: there were too many.
 function gatherArcs(heads, threshold, fullScale) {
   let arcs = [];
-  let [whole, drawn] = [0, 0];
-  const highest = Math.max(...heads.map((head) => head.highest / head.one), 1e-9);
-  const end = fullScale ? 1 : highest;
+  let [whole, drawn, capped] = [0, 0, false];
+  const end = fullScale ? 1 : Math.max(...heads.map((head) => head.highest / head.one), 1e-9);
   const least = threshold * end;
   for (const head of heads) {
-    const from = Math.max(1, least * head.one);
-    const name = head.head ?? "mean";
+    const wanted = Math.max(1, Math.ceil(least * head.one - 1e-6));
+    const { total, from } = strongestFrom(head, wanted, ARC_MOST);
+    whole += total;
+    capped ||= from > wanted;
     for (let cell = 0; cell < head.codes.length; cell++) {
       const code = head.codes[cell];
-      if (code === MASKED) continue;
-      whole += code / head.one;
-      if (code < from) continue;
+      if (code < from || code === MASKED) continue;
       const weight = code / head.one;
-      arcs.push([name, Math.floor(cell / head.nKeys), cell % head.nKeys, Math.min(weight / end, 1), weight]);
+      arcs.push([head.head ?? "mean", Math.floor(cell / head.nKeys), cell % head.nKeys, Math.min(weight / end, 1), weight]);
     }
   }
   arcs.sort((one, other) => one[4] - other[4]);
-  const capped = arcs.length > ARC_MOST;
-  if (capped) arcs = arcs.slice(-ARC_MOST);
+  capped ||= arcs.length > ARC_MOST;
+  arcs = arcs.slice(-ARC_MOST);
   for (const arc of arcs) drawn += arc[4];
   return { arcs, least, capped, leftOut: whole > 0 ? Math.max(0, 1 - drawn / whole) : 0 };
+}
+
+// The sum of a head's weights, and the code from which on it has no more cells than `most`, if that is above `wanted`.
+function strongestFrom(head, wanted, most) {
+  const counts = new Uint32Array(head.highest + 2);
+  for (const code of head.codes) if (code !== MASKED) counts[code]++;
+  let [total, cells, from] = [0, 0, head.highest + 1];
+  for (let code = head.highest; code > 0; code--) {
+    total += (counts[code] * code) / head.one;
+    cells += counts[code];
+    if (cells <= most && code >= wanted) from = code;
+  }
+  return { total, from };
 }
