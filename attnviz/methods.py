@@ -71,8 +71,20 @@ class TraceMethods:
         attention = self.map(kind) if kind else self.maps[-1]
         return Page(bertviz.head_view(attention) if view == "head" else bertviz.model_view(attention))
 
+    def explore(self: Any, *, view: Any = None) -> Any:
+        """Every head, to be explored, as an HTML page that opens from disk and shows itself in a notebook.
+
+        `view` is an `attnviz.analysis.view.View`.
+
+        Raises:
+            TooLargeError: there are more weights than a file can hold.
+        """
+        from attnviz.figures.explorer import page
+
+        return page(self, view=view)
+
     def _repr_html_(self: Any) -> str:
-        """The explorer, where a notebook shows a trace: every head, in a frame of its own."""
+        """What a notebook shows of a trace: the explorer, in a frame of its own."""
         from attnviz.figures.explorer import frame
 
         return frame(self)

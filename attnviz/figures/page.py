@@ -14,5 +14,5 @@ class Page(str):
 
     def _repr_html_(self) -> str:
         # In a frame of its own the document's style and scripts cannot meet the notebook's.
-        frame = 'style="width:100%;border:0;background:#fff" sandbox="allow-scripts"'
+        frame = 'title="Attention" style="width:100%;border:0;background:#fff" sandbox="allow-scripts"'
         return f'<iframe srcdoc="{html.escape(self, quote=True)}" height="{self.height}" {frame}></iframe>'

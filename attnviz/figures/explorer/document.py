@@ -8,6 +8,7 @@ from attnviz.analysis.view import View
 from attnviz.errors import AttnvizError
 from attnviz.figures.explorer.script import FOLDER, STYLE, script
 from attnviz.figures.explorer.survey import BYTES_PER_CELL, overview
+from attnviz.figures.page import Page
 from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
 from attnviz.trace import AttentionMap, AttentionTrace
 
@@ -21,7 +22,7 @@ class TooLargeError(AttnvizError, ValueError):
     """The weights of a trace are more than a file that a browser opens can hold."""
 
 
-def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None = None) -> str:
+def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None = None) -> Page:
     """An HTML document: every map of the trace, every head of it with four digits. `theme` None: as the reader's system is set.
 
     Every token is text in it, and a browser that obeys its policy runs its own script alone and fetches nothing.
@@ -44,34 +45,30 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     title, text = html.escape(trace.model), html.escape(trace.prompt.text)
     output = f'<p class="output" dir="auto">{html.escape(trace.output)}</p>' if trace.output else ""
     pair = f'<p dir="auto">{html.escape(trace.prompt.pair)}</p>' if trace.prompt.pair else ""
-    return "\n".join(
-        [
-            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: attention</title>',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            f"<style>{_variables(theme)}\n{_PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>",
-            f'<header><h1>{title}</h1><p dir="auto">{text}</p>{pair}{output}</header>',
-            f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}">',
-            *(_package(attention, view) for attention in trace.maps),
-            f'</main>\n<script type="module">{code}</script>\n</body>\n</html>',
-        ]
+    document = Page(
+        "\n".join(
+            [
+                f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: attention</title>',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+                f"<style>{_variables(theme)}\n{_PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>",
+                f'<header><h1>{title}</h1><p dir="auto">{text}</p>{pair}{output}</header>',
+                f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}">',
+                *(_package(attention, view) for attention in trace.maps),
+                f'</main>\n<script type="module">{code}</script>\n</body>\n</html>',
+            ]
+        )
     )
+    document.height = FRAME_PIXELS
+    return document
 
 
-def frame(trace: AttentionTrace, *, view: View | None = None) -> str:
-    """The document in a frame of its own, for a notebook: its style and script touch nothing around it.
-
-    A trace that is too large for a file is told in a sentence.
-    """
+def frame(trace: AttentionTrace) -> str:
+    """The document in a frame of its own, for a notebook; a sentence where the trace is too large for a file."""
     try:
-        document = html.escape(page(trace, view=view), quote=True)
+        return page(trace)._repr_html_()
     except TooLargeError as error:
         return f"<p>{html.escape(str(error))}</p>"
-    name = html.escape(f"Attention of {trace.model}", quote=True)
-    return (
-        f'<iframe title="{name}" sandbox="allow-scripts" srcdoc="{document}" '
-        f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
-    )
 
 
 def _package(attention: AttentionMap, view: View | None) -> str:

@@ -74,7 +74,8 @@ def test_what_is_too_large_is_told(monkeypatch):
 
 def test_a_frame_holds_the_document():
     (inner,) = [value for name, value in frame_attributes(frame(hostile())) if name == "srcdoc"]
-    assert inner == page(hostile())
+    assert inner == page(hostile()) == hostile().explore()
+    assert hostile()._repr_html_() == frame(hostile())
 
 
 def frame_attributes(markup: str) -> list[tuple[str, str | None]]:
