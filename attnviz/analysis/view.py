@@ -150,6 +150,16 @@ class _Axis:
         return rows if len(index) == len(rows) else rows[index]
 
 
+def whole_words(tokens: tuple[Token, ...]) -> list[tuple[tuple[int, ...], Token]]:
+    """Every word as one token, and where its parts stand among `tokens`.
+
+    >>> cat, s = Token("cat", 0, 3, word=0), Token("s", 3, 4, word=0)
+    >>> [(parts, word.text) for parts, word in whole_words((cat, s))]
+    [((0, 1), 'cats')]
+    """
+    return [(tuple(group), _joined([tokens[index] for index in group])) for group in _words(tokens)]
+
+
 def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
     """Neighbouring tokens of one word stand together; a token of no word stands alone."""
     groups: list[list[int]] = []

@@ -15,6 +15,7 @@ CATALOG = {
     "bilstm-en-fr": "attnviz.models.translators:bilstm",
     "bahdanau-en-fr": "attnviz.models.translators:bahdanau",
     "transformer-en-fr": "attnviz.models.translators:transformer",
+    "summarize-en": "attnviz.models.summary:summarize_en",
 }
 _TRANSLATORS = "attnviz.models.translators:"
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.

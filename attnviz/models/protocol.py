@@ -21,6 +21,7 @@ class ModelCard:
     metrics     measured figures by name, such as {"BLEU": 50.1}
     told        the cross-attention head (layer, head) that was taught to align, by the links that a statistical aligner found
                 in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: every head found its own way
+    selects     the layers whose received attention is trained to choose words, and sentences; None: none is
     """
 
     name: str
@@ -38,6 +39,7 @@ class ModelCard:
     sources: tuple[str, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
     told: tuple[int, int] | None = None
+    selects: tuple[int, int] | None = None
 
 
 @runtime_checkable

@@ -183,6 +183,10 @@ class MultiHeadAttention(nn.Module):
         # Split first, then swap: reshaping straight to (head, token) would mix tokens into heads without any error.
         return states.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
+    def queries(self, states: Float[Tensor, "batch query dim"]) -> Float[Tensor, "batch head query head_dim"]:
+        """The queries of all heads."""
+        return self._split(self.query(states))
+
     def project(self, memory: Float[Tensor, "batch key dim"]) -> KeyValues:
         """The keys and values of all heads, computed once for any number of queries."""
         return KeyValues(self._split(self.key(memory)), self._split(self.value(memory)))
@@ -198,7 +202,7 @@ class MultiHeadAttention(nn.Module):
         """Attend from `states` to `memory`, or to themselves where there is none."""
         source = states if memory is None else memory
         known = source if isinstance(source, KeyValues) else self.project(source)
-        query = self._split(self.query(states))
+        query = self.queries(states)
         mask = _mask(query, known.key, visible, causal)
         context, weights = attend(
             query,

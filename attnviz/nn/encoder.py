@@ -96,6 +96,13 @@ class EncoderBlock(nn.Module):
         states = states + self.dropout(change)
         return norm(states) if self.config.norm == "after" else states
 
+    def compared(
+        self, states: Float[Tensor, "batch token dim"]
+    ) -> tuple[Float[Tensor, "batch head token head_dim"], Float[Tensor, "batch head token head_dim"]]:
+        """The queries and keys that `forward` compares: all that decides its weights, and far smaller than they are."""
+        entered = self._enter(self.attention_norm, states)
+        return self.attention.queries(entered), self.attention.project(entered).key
+
     def forward(
         self, states: Float[Tensor, "batch token dim"], *, visible: Bool[Tensor, "batch token"] | None = None
     ) -> tuple[Float[Tensor, "batch token dim"], Float[Tensor, "batch head token token"]]:

@@ -1,0 +1,104 @@
+"""A text as words and sentences that can be kept or left out, and the choice of those with the highest scores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from attnviz.analysis.heads import is_word
+from attnviz.analysis.view import whole_words
+from attnviz.errors import TraceError
+from attnviz.text.sentences import Sentences
+from attnviz.trace import Token
+
+Units = Bool[np.ndarray, " unit"]
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """A text as a model has read it.
+
+    units      whole words, or the model's tokens, in the order of the text; special tokens are none of them
+    parts      for each unit the positions of its tokens
+    candidate  True for units that may be kept
+    sentences  where each sentence starts and ends; `sentence` has for each unit the number of its own
+    """
+
+    text: str
+    units: tuple[Token, ...]
+    parts: tuple[tuple[int, ...], ...]
+    candidate: Units
+    sentences: tuple[tuple[int, int], ...]
+    sentence: tuple[int, ...]
+
+    @property
+    def read(self) -> Bool[np.ndarray, " sentence"]:
+        """True for sentences with a unit that may be kept: not where the model has stopped reading, nor for a lone "…"."""
+        found = np.zeros(len(self.sentences), dtype=bool)
+        found[[number for number, can in zip(self.sentence, self.candidate, strict=True) if can]] = True
+        return found
+
+    def by_unit(self, tokens: Float[np.ndarray, " key"]) -> Float[np.ndarray, " unit"]:
+        """What a unit receives is the sum over its tokens."""
+        return np.array([tokens[list(part)].sum() for part in self.parts])
+
+    def by_sentence(self, tokens: Float[np.ndarray, " key"], *, mean: bool = False) -> Float[np.ndarray, " sentence"]:
+        """A sentence's share of what all of them receive, 0 to 1; or the mean over its tokens."""
+        total, count = np.zeros(len(self.sentences)), np.zeros(len(self.sentences))
+        for part, number in zip(self.parts, self.sentence, strict=True):
+            total[number] += tokens[list(part)].sum()
+            count[number] += len(part)
+        return total / np.maximum(count, 1) if mean else total / max(total.sum(), np.finfo(float).tiny)
+
+    def words(self, kept: Units) -> str:
+        """The kept units as running text, those that touch in the text unparted."""
+        out, end = "", 0
+        for unit, on in zip(self.units, kept, strict=True):
+            if on:
+                out += ("" if unit.start == end else " ") + self.text[unit.start : unit.end]
+                end = unit.end
+        return out.strip()
+
+    def extract(self, kept: Bool[np.ndarray, " sentence"]) -> str:
+        """The kept sentences, as they were typed."""
+        return " ".join(self.text[start:end] for (start, end), on in zip(self.sentences, kept, strict=True) if on)
+
+
+def passage(
+    text: str, tokens: tuple[Token, ...], *, words: bool = True, punctuation: bool = False, sentences: Sentences | None = None
+) -> Passage:
+    """A text that a model has read as `tokens`; without `punctuation` only what has a letter or a digit may be kept.
+
+    Raises:
+        TraceError: there is nothing in it that may be kept.
+
+    >>> found = passage("Hi there!", (Token("Hi", 0, 2), Token("there", 3, 8), Token("!", 8, 9)))
+    >>> [unit.text for unit in found.units], found.candidate.tolist()
+    (['Hi', 'there', '!'], [True, True, False])
+    """
+    sentences = sentences or Sentences.of(text)
+    groups = whole_words(tokens) if words else [((index,), token) for index, token in enumerate(tokens)]
+    units = [(parts, token) for parts, token in groups if not token.special and token.end > token.start]
+    candidate = np.array([punctuation or is_word(token) for _, token in units], dtype=bool)
+    if not candidate.any():
+        raise TraceError("There is no word in this text that could be kept: type a sentence.")
+    return Passage(
+        text,
+        tuple(token for _, token in units),
+        tuple(parts for parts, _ in units),
+        candidate,
+        sentences.spans,
+        tuple(sentences.at(token.start) for _, token in units),
+    )
+
+
+def top(scores: Float[np.ndarray, " unit"], k: int, candidate: Units) -> Units:
+    """True for the k candidates of the highest scores, of equal ones the first; for all of them where there are fewer.
+
+    >>> top(np.array([0.9, 0.1, 0.3, 0.3]), 1, np.array([False, True, True, True])).tolist()
+    [False, False, True, False]
+    """
+    ranked = np.argsort(-np.where(candidate, scores, -np.inf), kind="stable")
+    kept = np.zeros(len(scores), dtype=bool)
+    kept[ranked[: max(k, 0)]] = True
+    return kept & candidate
