@@ -12,5 +12,6 @@ st.navigation(
         st.Page(pages / "home.py", title="Home", icon=":material/home:", default=True),
         st.Page(pages / "encode.py", title="Encode", icon=":material/grid_on:"),
         st.Page(pages / "translate.py", title="Translate", icon=":material/translate:"),
+        st.Page(pages / "summarize.py", title="Summarize", icon=":material/short_text:"),
     ]
 ).run()

@@ -102,3 +102,37 @@ def top(scores: Float[np.ndarray, " unit"], k: int, candidate: Units) -> Units:
     kept = np.zeros(len(scores), dtype=bool)
     kept[ranked[: max(k, 0)]] = True
     return kept & candidate
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much to keep: `words` of them, or with `share` True that many percent of those there are; and `sentences`."""
+
+    words: int
+    sentences: int = 1
+    share: bool = False
+
+    def count(self, found: Passage) -> int:
+        """The number of units to keep: at least one, at most all that may be kept.
+
+        >>> found = passage("one two three", (Token("one", 0, 3), Token("two", 4, 7), Token("three", 8, 13)))
+        >>> Amount(50, share=True).count(found), Amount(99).count(found)
+        (2, 3)
+        """
+        n_candidates = int(found.candidate.sum())
+        return min(max(round(self.words / 100 * n_candidates) if self.share else self.words, 1), n_candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What was chosen of a passage: its units, and its sentences."""
+
+    units: Units
+    sentences: Bool[np.ndarray, " sentence"]
+
+
+def choose(
+    found: Passage, units: Float[np.ndarray, " unit"], sentences: Float[np.ndarray, " sentence"], amount: Amount
+) -> Kept:
+    """The units and the sentences of the highest scores."""
+    return Kept(top(units, amount.count(found), found.candidate), top(sentences, max(amount.sentences, 1), found.read))

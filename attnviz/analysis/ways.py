@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.selection import Passage
+from attnviz.analysis.selection import Passage, Units
 from attnviz.analysis.sentences import head_name
 from attnviz.errors import TraceError
 from attnviz.trace import AttentionMap, AttentionTrace
@@ -22,7 +22,7 @@ Selects = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A way to choose: a score for every unit and every sentence of a passage; `attention` False: it looks at none.
+    """A way to choose: a score for every unit and every sentence of a passage.
 
     tokens  what each token of the model receives; None where the way has no such thing
     """
@@ -49,6 +49,13 @@ def received_by_heads(attention: AttentionMap) -> Float[np.ndarray, "layer head 
     return np.stack([attention.layer_weights(layer)[:, asking].mean(axis=1) for layer in range(attention.n_layers)])
 
 
+def shares_of_heads(attention: AttentionMap, found: Passage, kept: Units) -> Float[np.ndarray, "layer head"]:
+    """Of what each head gives to words that may be kept, the share that goes to the kept ones, 0 to 1."""
+    by_head = received_by_heads(attention)
+    units = np.array([[found.by_unit(head) for head in layer] for layer in by_head])
+    return units[..., kept].sum(axis=-1) / np.maximum(units[..., found.candidate].sum(axis=-1), np.finfo(float).tiny)
+
+
 def rollout(attention: AttentionMap, layers: Sequence[int]) -> Received:
     """Attention rollout from the typed queries: Abnar & Zuidema 2020, arXiv:2005.00928, section 3.
 
@@ -71,9 +78,7 @@ def plain_layers(attention: AttentionMap, selects: Selects | None) -> range:
     return range(min(selects) if selects else attention.n_layers)
 
 
-def ways(
-    found: Passage, trace: AttentionTrace, *, selects: Selects | None, layer: int, head: int | None
-) -> tuple[Way, ...]:
+def ways(found: Passage, trace: AttentionTrace, *, selects: Selects | None, layer: int, head: int | None) -> tuple[Way, ...]:
     """Every way to choose from a text, the trained one first where there is one; `layer` and `head` are those chosen.
 
     Of a model that writes, attention received is what its summary gives to the text; rollout follows its encoder.

@@ -1,4 +1,4 @@
-"""The summarizer that travels with attnviz: the embedded encoder, and on top of it layers whose attention was trained to select.
+"""The summarizer that travels with attnviz: the embedded encoder, and on it layers whose attention was trained to select.
 
 Its trace is one encoder of all layers: the pretrained ones as they are, then those of `attnviz.nn.summarizer`. The card's
 `selects` says which layers' received attention chooses words, and sentences.
@@ -62,9 +62,7 @@ class SummaryModel:
         return AttentionTrace(self.card.name, prompt, (attention,), "", *encoded.cuts)
 
 
-def read(
-    encoder: TracedModel, text: str
-) -> tuple[Encoded, Float[Tensor, "one token state"], tuple[QueryKeyLayer, ...]]:
+def read(encoder: TracedModel, text: str) -> tuple[Encoded, Float[Tensor, "one token state"], tuple[QueryKeyLayer, ...]]:
     """A text as an encoder reads it: its tokens, their last states, and the queries and keys of its layers.
 
     Raises:

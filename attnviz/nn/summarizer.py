@@ -5,11 +5,12 @@
     score      attention received: the mean over heads and true queries of a key's column
     keep       the k tokens that receive most, in their original order
 
-Nothing but its attention chooses, so what is seen in a picture of it is the whole of the choice. The sentence numbers are those of
-Liu & Lapata 2019, arXiv:1908.08345, section 3.1, which told odd from even; in an abstract the place itself says a lot.
+Nothing but its attention chooses, so a picture of it shows all of the choice. Sentence numbers are those of Liu & Lapata 2019,
+arXiv:1908.08345, section 3.1, which told odd from even; in an abstract the place itself says a lot.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -89,7 +90,7 @@ class Summarizer(nn.Module):
     ) -> tuple[tuple[Float[Tensor, "batch head token head_dim"], Float[Tensor, "batch head token head_dim"]], ...]:
         """The queries and keys of every layer, of texts without padding: what a trace keeps in place of the weights."""
         states, found = self.embed(source, sentences), []
-        for block in self.blocks:
+        for block in cast("list[EncoderBlock]", list(self.blocks)):
             found.append(block.compared(states))
             states, _ = block(states)
         return tuple(found)

@@ -1,4 +1,4 @@
-"""Abstracts and what people made of them in one sentence (SciTLDR: Cachola et al. 2020, arXiv:2004.15011), as targets for attention."""
+"""Abstracts and their one-sentence summaries (SciTLDR: Cachola et al. 2020, arXiv:2004.15011), as targets for attention."""
 
 import gzip
 import json

@@ -1,15 +1,18 @@
 """`attnviz train` and `attnviz evaluate`: from a model's name to its folder in assets/, and from there to its figures."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from attnviz.models import summary
+from attnviz.models.hub import silent
 from attnviz.models.translators import load_folder
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
 from attnviz.training import evaluate as evaluation
-from attnviz.training import links, run
+from attnviz.training import links, run, selector, selector_card, selector_evaluate
 from attnviz.training.card import card, facts
 from attnviz.training.export import export
 from attnviz.training.recipes import recipe
@@ -29,6 +32,9 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
         ModelNotFoundError: there is no such recipe.
         DataError: the data are not there, or the run in `runs` was begun by another recipe.
     """
+    if name in selector.RECIPES:
+        _train_selector(name, data, runs, epochs=epochs, report=report)
+        return
     chosen = recipe(name, **({} if epochs is None else {"epochs": epochs}))
     done = run.train(chosen, data, runs / name, report)
     folder = folder_of(name)
@@ -55,9 +61,31 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
         DataError: the data are not there.
     """
     folder = folder_of(name)
+    if name in selector.RECIPES:
+        found = selector_evaluate.evaluate(summary.load_folder(folder, silent), data, report)
+        if save:
+            _save_figures(folder, found, selector_card.card)
+        return found
     found = evaluation.evaluate(load_folder(folder), data, report, beam=Beam(width=5))
     if save:
-        metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
-        evaluation.save({**metrics, **found}, folder)
-        (folder / "card.md").write_text(card(config, evaluation.rounded({**metrics, **found})), encoding="utf-8")
+        _save_figures(folder, found, card)
     return found
+
+
+def _save_figures(folder: Path, found: dict[str, Any], write: Callable[[dict[str, Any], dict[str, Any]], str]) -> None:
+    """Add what was measured to metrics.json, and write the card."""
+    metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
+    evaluation.save({**metrics, **found}, folder)
+    (folder / "card.md").write_text(write(config, evaluation.rounded({**metrics, **found})), encoding="utf-8")
+
+
+def _train_selector(name: str, data: Path, runs: Path, *, epochs: int | None, report: Report) -> None:
+    """Train a selector of words and sentences."""
+    known = selector.RECIPES[name]
+    schedule = known.schedule if epochs is None else dataclasses.replace(known.schedule, epochs=epochs)
+    chosen = dataclasses.replace(known, schedule=schedule)
+    done = selector.train(chosen, data, runs / name, report)
+    folder = folder_of(name)
+    selector_card.export(chosen, done, folder)
+    evaluation.save(selector_card.facts(chosen, done), folder)
+    report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")

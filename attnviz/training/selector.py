@@ -1,4 +1,4 @@
-"""Training attention to select: what a token receives becomes the probability that a summary keeps it, and a sentence's likewise."""
+"""Training attention to select: what a token receives becomes the probability that a summary keeps it; a sentence, too."""
 
 import dataclasses
 import json
@@ -26,6 +26,9 @@ from attnviz.training.recipes import Schedule
 CHECKPOINT, STATES = "checkpoint.pt", "states.pt"
 # What the card says of a recipe, and what decides no weight.
 _WORDS = ("about", "paper", "weak")
+# Steps between two checkpoints.
+EVERY = 20
+SCHEDULE = Schedule(epochs=4, batch=16, learning_rate=1e-3, warmup=50, decay=0.6, average=0.99)
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,13 @@ class SelectorRecipe:
     paper: str
     model: SummarizerConfig
     corpus: str = "scitldr"
-    schedule: Schedule = Schedule(epochs=6, batch=16, learning_rate=1e-3, warmup=50, decay=0.6, average=0.99)
+    schedule: Schedule = SCHEDULE
     temperature: float = 0.1
     labels: float = 0.5
     held_out: int = 192
     weak: tuple[str, ...] = (
-        "Anything but abstracts of machine-learning papers, which is all it has learned from: in a news text or a story it still "
-        "looks for the sentence in which somebody proposes something.",
+        "Anything but abstracts of machine-learning papers, which is all it has learned from: in a news text or a story it "
+        "still looks for the sentence in which somebody proposes something.",
         "Texts longer than 512 tokens: the rest is not read.",
         "Saying anything in words of its own: it keeps or leaves out, and kept words alone are no sentence.",
         "Other languages than English.",
@@ -77,15 +80,15 @@ class Progress:
     """How far a run has come."""
 
     epoch: int = 0
+    step_in_epoch: int = 0
     step: int = 0
+    loss: float = 0.0
     seconds: float = 0.0
     best: float = float("inf")
     best_epoch: int = 0
 
 
-def losses(
-    model: Summarizer, batch: Batch
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
+def losses(model: Summarizer, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
     """The cross-entropies, in nats, of sentences (last layer), of words (first layer), and of the logits."""
     logits, weights = model(batch.states, batch.numbers, visible=batch.real)
     words, sentences = (received(layer.float(), batch.typed) * batch.typed for layer in (weights[0], weights[-1]))
@@ -103,7 +106,7 @@ def losses(
 
 
 class SelectorRun:
-    """One training run; `folder` keeps what a killed one needs to go on from its last whole epoch."""
+    """One training run; `folder` keeps what a killed one needs to go on."""
 
     def __init__(self, recipe: SelectorRecipe, data: Sequence[Example], folder: Path | None = None) -> None:
         torch.manual_seed(recipe.schedule.seed)
@@ -120,20 +123,30 @@ class SelectorRun:
         """Train to the end of the schedule; `best` is then the average of the weights after the best epoch."""
         schedule, place = self.recipe.schedule, self.progress
         while place.epoch < schedule.epochs:
-            begun = time.monotonic()
-            batches = self._batches(schedule.seed * 1000 + place.epoch)
-            trained = [self._step(batch, len(batches) * schedule.epochs) for batch in batches]
-            place.epoch += 1
+            n_batches = self._epoch()
             held = self._held_out_loss()
+            place.epoch += 1
             if held < place.best:
                 place.best, place.best_epoch = held, place.epoch
                 self.best = {name: value.clone() for name, value in self.average.items()}
-            place.seconds += time.monotonic() - begun
             report(
-                f"epoch {place.epoch}/{schedule.epochs}  train loss {sum(trained) / len(trained):.4f}  "
+                f"epoch {place.epoch}/{schedule.epochs}  train loss {place.loss / n_batches:.4f}  "
                 f"held-out loss {held:.4f}  {place.seconds / 60:.1f} min"
             )
+            place.step_in_epoch, place.loss = 0, 0.0
             self.save()
+
+    def _epoch(self) -> int:
+        """What is left of an epoch; returns how many batches the whole of it has."""
+        schedule, place = self.recipe.schedule, self.progress
+        batches, begun = self._batches(schedule.seed * 1000 + place.epoch), time.monotonic()
+        for rows in batches[place.step_in_epoch :]:
+            place.loss += self._step(rows, len(batches) * schedule.epochs)
+            place.step_in_epoch += 1
+            if place.step_in_epoch % EVERY == 0 or place.step_in_epoch == len(batches):
+                place.seconds, begun = place.seconds + time.monotonic() - begun, time.monotonic()
+                self.save()
+        return len(batches)
 
     def _batches(self, seed: int) -> list[list[Example]]:
         """One pass: shuffled, then sorted by length within runs of eight batches, so that little is padding."""
@@ -221,7 +234,7 @@ def training_examples(recipe: SelectorRecipe, data: Path, folder: Path, report: 
 
 
 def train(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[str], None]) -> SelectorRun:
-    """Train by a recipe, or go on after the last whole epoch of a killed run in `folder`.
+    """Train by a recipe, or go on where a killed run in `folder` stopped.
 
     Raises:
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from attnviz.analysis.rouge import rouge, stems
 from attnviz.analysis.selection import Passage, passage, top
 from attnviz.analysis.sentences import head_name
-from attnviz.analysis.ways import plain_layers, received_by_heads, ways
+from attnviz.analysis.ways import plain_layers, received_by_heads, rollout, ways
 from attnviz.models.summary import SummaryModel
 from attnviz.text.language import is_content_word
 from attnviz.trace import AttentionTrace, Prompt
@@ -56,9 +56,7 @@ class Judged:
         found = passage(abstract.text, trace.encoder.keys, sentences=abstract.spans)
         scores = [rouge(sentence, abstract.references) for sentence in abstract.sentences]
         references = [frozenset(stems(reference)) for reference in abstract.references]
-        words = [
-            in_references(unit.text, references) if is_content_word(unit.text) else np.nan for unit in found.units
-        ]
+        words = [in_references(unit.text, references) if is_content_word(unit.text) else np.nan for unit in found.units]
         return cls(found, np.array([(each.one, each.two, each.longest) for each in scores]), np.array(words, dtype=float))
 
     def sentence(self, scores: Float[np.ndarray, " sentence"]) -> tuple[float, float, float]:
@@ -123,8 +121,8 @@ def _alone(
     plain = plain_layers(trace.encoder, selects)
     named = {head_name(layer, head): by_head[layer, head] for layer in plain for head in range(by_head.shape[1])}
     named |= {f"mean of {head_name(layer, None)}": by_head[layer].mean(axis=0) for layer in plain}
-    others = ways(judged.found, trace, selects=selects, layer=0, head=0)
-    named |= {way.name: way.tokens for way in others if way.tokens is not None and ("mean" in way.name or "rollout" in way.name)}
+    named["mean of all layers"] = by_head[plain.start : plain.stop].mean(axis=(0, 1))
+    named["rollout"] = rollout(trace.encoder, plain)
     for name, tokens in named.items():
         for mean in (False, True):
             how = "mean over a sentence's tokens" if mean else "sum over a sentence's tokens"

@@ -56,6 +56,11 @@ def translate(name: str, prompt: Prompt, wish: Wish) -> Drafted | None:
     return _result(name, _translate, (name, prompt, wish))
 
 
+def summarize(name: str, prompt: Prompt) -> Traced | None:
+    """The trace of a text that is to be summarized; None after the page has said why there is none."""
+    return _result(name, _summarize, (name, prompt))
+
+
 def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
     place = st.empty()
     try:
@@ -95,6 +100,19 @@ def _trace(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
         start = time.perf_counter()
         traced = _model.trace(prompt)
         return Traced(traced, card, time.perf_counter() - start)
+
+    return Job(work)
+
+
+@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
+def _summarize(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
+    def work(progress: Progress) -> Traced:
+        from attnviz.models import summaries
+
+        progress(f"Reading with {_model.card.name}", None)
+        start = time.perf_counter()
+        traced = summaries.summarize(_model, prompt)
+        return Traced(traced, _model.card, time.perf_counter() - start)
 
     return Job(work)
 

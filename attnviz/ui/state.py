@@ -27,6 +27,9 @@ _OF_A_VISIT = (
     "models",
     "between",
     "view",
+    "way",
+    "word",
+    "reference",
     *(f"{name}{slot}" for name in ("query", "key", "begins", "candidate") for slot in range(1, SLOTS + 1)),
 )
 

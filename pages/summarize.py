@@ -1,0 +1,85 @@
+"""Summarize: type a text, see which of its words and sentences attention keeps."""
+
+import streamlit as st
+
+from attnviz.analysis.selection import Kept, Passage, choose, passage
+from attnviz.analysis.summaries import describe_choice, describe_copies, describe_origin, describe_sentences, written
+from attnviz.analysis.ways import Way, ways
+from attnviz.errors import TraceError
+from attnviz.trace import AttentionMap
+from attnviz.ui.controls import machine
+from attnviz.ui.explain import keep, notices
+from attnviz.ui.layout import fact, header, hero, size, story
+from attnviz.ui.models import Traced, summarize
+from attnviz.ui.prompt import prompt_box
+from attnviz.ui.summaries import (
+    Options,
+    chosen_way,
+    explained,
+    forget_word,
+    headline,
+    honest_line,
+    options,
+    reference_box,
+    show_heads,
+    show_passage,
+    show_ways,
+    show_written,
+    summarizer_picker,
+)
+
+
+def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, way: Way, chosen: Options) -> None:
+    """The summary and the text it was taken from, and sentences that their numbers make."""
+    words = written(attention, found, layer=chosen.layer, head=chosen.head) if traced.trace.output else ()
+    word = None
+    with hero():
+        if words:
+            word = show_written(words)
+        else:
+            headline(traced, found, kept, way)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(
+                "A bar is what the chosen word of the summary gave to each word of the text while it was written."
+                if word
+                else "Marked words and sentences are kept. A bar is the attention that a word receives."
+            )
+            st.space("stretch")
+            fact(size(attention))
+        show_passage(found, kept, way, word)
+    sentences = [describe_choice(found, kept, way.units), describe_sentences(found, kept, way.sentences)]
+    if words:
+        sentences = [describe_copies(words), describe_origin(word, found) if word else sentences[0]]
+    story(*sentences)
+    st.caption(f"**The kept words as text:** {found.words(kept.units)}")
+
+
+header("Summarize", "Type a text. See which words and sentences attention keeps.")
+model = summarizer_picker()
+prompt, example = prompt_box("summarize", pairs=False, forget=forget_word)
+place = st.sidebar.container()
+traced = summarize(model, prompt) if prompt else None
+if prompt and traced:
+    notices(traced)
+    trace, selects = traced.trace, traced.card.selects
+    attention = trace.cross if "cross" in trace.kinds else trace.maps[0]
+    chosen = options(attention, selects, place)
+    machine(traced)
+    try:
+        found = passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
+        all_ways = ways(found, trace, selects=selects, layer=chosen.layer, head=chosen.head)
+        way = chosen_way(all_ways, chosen.way)
+        kept = choose(found, way.units, way.sentences, chosen.amount)
+        show(traced, attention, found, kept, way, chosen)
+        if example:
+            st.caption(f":material/lightbulb: {example.notice}")
+        honest_line()
+        st.subheader("Every way to choose, side by side", anchor=False)
+        show_ways(found, all_ways, way, chosen.amount, reference_box())
+        st.subheader("Which heads look at what was kept?", anchor=False)
+        st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
+        show_heads(attention, found, kept, chosen)
+    except TraceError as error:
+        st.info(str(error), icon=":material/visibility_off:")
+    explained()
+    keep()
