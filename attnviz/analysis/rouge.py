@@ -29,7 +29,7 @@ def rouge(summary: str, references: Sequence[str]) -> Rouge:
     (0.857, 0.8, 0.857)
     """
     found = _scorer().score_multi(list(references), summary)
-    return Rouge(*(found[kind].fmeasure for kind in KINDS))
+    return Rouge(*(float(found[kind].fmeasure) for kind in KINDS))
 
 
 def stems(text: str) -> list[str]:

@@ -45,7 +45,9 @@ def marked_passage(
             pieces.append(("</span>" if last >= 0 else "") + between + _opened(number, kept, shares))
         else:
             pieces.append(between)
-        pieces.append(_unit(label(unit), float(scores[index]), min(float(scores[index]) / highest, 1), bool(kept.units[index])))
+        pieces.append(
+            _unit(label(unit), float(scores[index]), min(float(scores[index]) / highest, 1.0), bool(kept.units[index]))
+        )
         end, last = max(end, unit.end), number
     unread = found.text[end:].strip()
     cut = "…" if len(unread) > UNREAD_CHARACTERS else ""

@@ -30,7 +30,7 @@ class Row:
 def ways_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
     """HTML: a row a way, with the sentences and under them the words that it keeps; the best figure of each column stands out.
 
-    >>> table = ways_table([Row("First", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("Random", "C.", "C", Rouge(0.5, 0, 0.25))])
+    >>> table = ways_table([Row("First", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("Random", "C.", "C", Rouge(0.5, 0.0, 0.25))])
     >>> "A&lt;b." in table, table.count("best")
     (True, 4)
     """
@@ -62,7 +62,7 @@ def heads_agreement(
     shares: Float[np.ndarray, "layer head"], *, selected: tuple[int, int | None] | None = None, theme: Theme = LIGHT
 ) -> go.Figure:
     """The share (0 to 1) of what each head gives to words that goes to the kept ones; layers down. Cells can be clicked."""
-    n_layers, n_heads = shares.shape
+    n_heads = shares.shape[1]
     cells = go.Heatmap(
         z=shares,
         zmin=0,
@@ -76,8 +76,21 @@ def heads_agreement(
         showscale=False,
         hoverinfo="skip",
     )
+    figure = go.Figure([cells, _targets(shares)])
+    if selected is not None:
+        layer, head = selected
+        left, right = (-0.5, n_heads - 0.5) if head is None else (head - 0.5, head + 0.5)
+        figure.add_shape(
+            type="rect", x0=left, x1=right, y0=layer - 0.5, y1=layer + 0.5, line={"color": theme.accent, "width": 3}
+        )
+    _lay_out(figure, shares.shape, theme)
+    return figure
+
+
+def _targets(shares: Float[np.ndarray, "layer head"]) -> go.Scatter:
+    """Invisible marks that take the clicks, and tell on hover what a cell rounds."""
     layers, heads = np.indices(shares.shape).reshape(2, -1)
-    targets = go.Scatter(
+    return go.Scatter(
         x=heads,
         y=layers,
         mode="markers",
@@ -88,13 +101,10 @@ def heads_agreement(
         text=[f"{share:.1%}" for share in shares.flat],
         hovertemplate="%{customdata}: %{text} to kept words<extra></extra>",
     )
-    figure = go.Figure([cells, targets])
-    if selected is not None:
-        layer, head = selected
-        left, right = (-0.5, n_heads - 0.5) if head is None else (head - 0.5, head + 0.5)
-        figure.add_shape(
-            type="rect", x0=left, x1=right, y0=layer - 0.5, y1=layer + 0.5, line={"color": theme.accent, "width": 3}
-        )
+
+
+def _lay_out(figure: go.Figure, shape: tuple[int, int], theme: Theme) -> None:
+    n_layers, n_heads = shape
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "tickfont": {"size": LABEL_SIZE, "color": theme.text}}
     figure.update_layout(
         height=n_layers * CELL_PIXELS + 60,
@@ -106,6 +116,6 @@ def heads_agreement(
         xaxis={**axis, "side": "top", "tickmode": "array", "tickvals": list(range(n_heads)),
                "ticktext": [f"H{head}" for head in range(n_heads)], "range": [-0.5, n_heads - 0.5]},
         yaxis={**axis, "tickmode": "array", "tickvals": list(range(n_layers)),
-               "ticktext": [f"L{layer}" for layer in range(n_layers)], "range": [n_layers - 0.5, -0.5], "automargin": True, "ticks": ""},
+               "ticktext": [f"L{layer}" for layer in range(n_layers)], "range": [n_layers - 0.5, -0.5], "automargin": True,
+               "ticks": ""},
     )  # fmt: skip
-    return figure

@@ -1,0 +1,135 @@
+"""The Summarize page's script without a browser: what it keeps, and what it says when there is nothing to keep."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import attnviz
+from attnviz.analysis.selection import Amount, choose, passage
+from attnviz.analysis.ways import ways
+from tests.tiny import FAMILIES
+
+PAGE = Path(__file__).parents[2] / "pages" / "summarize.py"
+TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    made = tmp_path_factory.mktemp("bart")
+    next(family for family in FAMILIES if family.name == "bart").save(made)
+    return str(made)
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    st.cache_resource.clear()
+    yield AppTest.from_file(str(PAGE), default_timeout=60)
+    st.cache_resource.clear()
+
+
+def opened(app: AppTest, **parameters: str) -> AppTest:
+    for name, value in parameters.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def answer(app: AppTest) -> str:
+    """The summary in large type."""
+    bodies = (each.proto.body for each in app.get("html"))
+    (found,) = (match[1] for body in bodies if (match := re.search(r'<p class="answer"><bdi>(.*?)</bdi>', body, re.S)))
+    return found
+
+
+def kept_words(app: AppTest) -> str:
+    (found,) = (caption.value for caption in app.caption if caption.value.startswith("**The kept words"))
+    return found.split("**")[2].strip()
+
+
+def test_what_is_kept_is_what_the_model_chooses(app: AppTest) -> None:
+    opened(app, model="minilm", text=TEXT, words_kept="3", way="last")
+    trace = attnviz.load("minilm").trace(TEXT)
+    found = passage(TEXT, trace.encoder.keys)
+    way = ways(found, trace, selects=None, layer=5, head=None)[0]
+    kept = choose(found, way.units, way.sentences, Amount(3))
+    assert answer(app) == found.extract(kept.sentences)
+    assert kept_words(app) == found.words(kept.units)
+    assert len(kept_words(app).split()) == 3
+
+
+def test_every_control_changes_what_is_kept(app: AppTest) -> None:
+    opened(app, model="minilm", text=TEXT, way="first")
+    assert answer(app) == "Cats sleep all day."
+    app.slider(key="words_kept").set_value(2).run()
+    assert kept_words(app) == "Cats sleep"
+    app.segmented_control[0].set_value("Share").run()
+    app.slider(key="share_kept").set_value(100).run()
+    assert len(kept_words(app).split()) == 15
+    app.slider(key="sentences_kept").set_value(2).run()
+    assert answer(app) == "Cats sleep all day. Dogs bark at the moon, and nobody knows why."
+    app.selectbox(key="way").set_value("rollout").run()
+    assert not app.exception
+    assert app.query_params["way"] == ["rollout"]
+
+
+def test_a_model_that_writes_shows_what_it_wrote(app: AppTest, folder: str) -> None:
+    text = "the cat sat on the mat . the dog ran ."
+    opened(app, model=folder, text=text)
+    assert not app.error
+    told = " ".join(body for each in app.get("html") if "story" in (body := each.proto.body))
+    assert "summary's" in told
+    assert "trained" not in app.selectbox(key="way").options
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (" ", "There is nothing to read yet: type a sentence first."),
+        ("a\x00b", "NUL byte"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence_and_nothing_is_lost(app: AppTest, text: str, told: str) -> None:
+    opened(app, model="minilm", text=text)
+    assert [told in error.value for error in app.error] == [True]
+    assert app.text_area(key="typed").value == text
+
+
+def test_a_text_without_a_word_is_one_sentence(app: AppTest) -> None:
+    opened(app, model="minilm", text="… !!! ?")
+    assert ["no word in this text" in info.value for info in app.info] == [True]
+
+
+@pytest.mark.parametrize(
+    "text", ["word", "😀 مرحبا بك. نعم؟ 中文字", "<script>alert(1)</script> a&b", "Line one\r\nline two. End"]
+)
+def test_any_text_with_a_word_has_a_summary(app: AppTest, text: str) -> None:
+    opened(app, model="minilm", text=text)
+    assert not app.error
+    assert kept_words(app)
+    assert "<script>" not in answer(app)
+
+
+def test_two_thousand_words_are_cut_and_told(app: AppTest) -> None:
+    opened(app, model="minilm", text="A word or two. " * 500)
+    assert ["512 tokens at most" in warning.value for warning in app.warning] == [True]
+    assert answer(app) == "A word or two."
+
+
+def test_an_address_that_makes_no_sense_still_opens(app: AppTest) -> None:
+    opened(app, model="minilm", text=TEXT, layer="99", head="x", way="nonsense", word="-4", words_kept="zz", all_heads="false")
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (5, 0)
+    assert app.selectbox(key="way").value == "last"
+    assert answer(app)
+
+
+def test_a_reference_is_kept_in_the_address(app: AppTest) -> None:
+    opened(app, model="minilm", text=TEXT)
+    app.text_area(key="reference").set_value("Dogs bark at the moon.").run()
+    assert not app.exception
+    assert app.query_params["reference"] == ["Dogs bark at the moon."]

@@ -1,0 +1,46 @@
+"""What a model is told in front of a text is not the person's: it is special, and nothing else moves."""
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.models.summaries import summarize, task_prefix
+from attnviz.trace import Prompt
+from tests.tiny import FAMILIES
+
+TEXT = "the cat sat on the mat because it was tired ."
+TOLD = "the animal: "
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("t5")
+    model = next(family for family in FAMILIES if family.name == "t5").save(folder)
+    model.config.task_specific_params = {"summarization": {"prefix": TOLD}}
+    model.config.save_pretrained(folder)
+    return folder
+
+
+def test_the_prefix_comes_from_the_models_configuration(folder):
+    assert task_prefix(attnviz.load(str(folder))) == TOLD
+    assert task_prefix(attnviz.load("minilm")) == ""
+
+
+def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
+    model = attnviz.load(str(folder))
+    trace, told = summarize(model, Prompt(TEXT)), model.trace(TOLD + TEXT)
+    assert trace.prompt.text == TEXT
+    assert trace.output == told.output
+    for kind in ("encoder", "cross"):
+        np.testing.assert_array_equal(trace.map(kind).layer_weights(1), told.map(kind).layer_weights(1))
+    typed = [token for token in trace.cross.keys if not token.special]
+    assert typed
+    assert all(TEXT[token.start : token.end] == token.text for token in typed)
+    assert [token.text for token in typed] == [token.text for token in model.trace(TEXT).cross.keys if not token.special]
+    assert trace.cross.queries == told.cross.queries
+
+
+def test_a_model_that_is_told_nothing_is_traced_as_it_is(tmp_path):
+    next(family for family in FAMILIES if family.name == "bart").save(tmp_path)
+    model = attnviz.load(str(tmp_path))
+    assert summarize(model, Prompt(TEXT)).cross.keys == model.trace(TEXT).cross.keys
