@@ -42,5 +42,8 @@ with start:
     with st.container(gap=None):
         st.page_link("pages/translate.py", label="**Translate it**", icon=":material/translate:")
         st.caption("See a sentence in French, and which English words each French word came from.")
+    with st.container(gap=None):
+        st.page_link("pages/summarize.py", label="**Summarize a text**", icon=":material/short_text:")
+        st.caption("See which words and sentences attention keeps, and how good it is at that.")
 if opening := st.session_state.pop("opening", None):
     st.switch_page(ENCODE, query_params=opening)

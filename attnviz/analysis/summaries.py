@@ -67,7 +67,8 @@ def describe_copies(words: tuple[Written, ...]) -> Sentence:
     """How many words of a summary the text had, and which it had not."""
     known = [word for word in words if word.copied is not None]
     new = [word for word in known if not word.copied]
-    said = (Part(f"{len(known) - len(new)} of the summary's {len(known)} words stand in the text"),)
+    stand = "stands" if len(known) - len(new) == 1 else "stand"
+    said = (Part(f"{len(known) - len(new)} of the {len(known)} words of the summary {stand} in the text"),)
     if not new:
         return (*said, Part(": it is put together from them alone."))
     return (*said, Part("; new is "), *_named(new[:3]), Part(" and more." if len(new) > 3 else "."))

@@ -6,6 +6,7 @@ Special tokens ask nothing here: attention received is the mean over the queries
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -45,8 +46,18 @@ def received(attention: AttentionMap, *, layer: int, head: int | None = None) ->
 
 def received_by_heads(attention: AttentionMap) -> Float[np.ndarray, "layer head key"]:
     """Attention that each key receives from every head."""
-    asking = _asking(attention)
-    return np.stack([attention.layer_weights(layer)[:, asking].mean(axis=1) for layer in range(attention.n_layers)])
+    return _read(attention)[0]
+
+
+@lru_cache(maxsize=2)  # All ways look at the same few maps, and every head has to be computed for each.
+def _read(attention: AttentionMap) -> tuple[Float[np.ndarray, "layer head key"], Float[np.ndarray, "layer query key"]]:
+    """What every head gives to each key, and the mean of each layer's heads."""
+    asking, received, means = _asking(attention), [], []
+    for layer in range(attention.n_layers):
+        weights = attention.layer_weights(layer)
+        received.append(weights[:, asking].mean(axis=1))
+        means.append(weights.mean(axis=0))
+    return np.stack(received), np.stack(means)
 
 
 def shares_of_heads(attention: AttentionMap, found: Passage, kept: Units) -> Float[np.ndarray, "layer head"]:
@@ -66,10 +77,11 @@ def rollout(attention: AttentionMap, layers: Sequence[int]) -> Received:
     """
     if attention.queries != attention.keys:
         raise TraceError("Rollout follows one text through its layers; this attention is between two.")
+    means = _read(attention)[1]
     identity = np.eye(len(attention.keys), dtype=np.float32)
     flow = identity
     for layer in layers:
-        flow = (attention.layer_weights(layer).mean(axis=0) + identity) / 2 @ flow
+        flow = (means[layer] + identity) / 2 @ flow
     return flow[_asking(attention)].mean(axis=0)
 
 

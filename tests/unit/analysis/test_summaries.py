@@ -39,9 +39,10 @@ def test_a_word_comes_from_the_rows_that_wrote_it(found):
 
 def test_what_is_told_of_a_summary(found):
     words = written(make_map(TARGET, SOURCE), found, layer=0, head=0)
-    assert plain(describe_copies(words)) == "1 of the summary's 2 words stand in the text; new is “unseen”."
+    assert plain(describe_copies(words)) == "1 of the 2 words of the summary stands in the text; new is “unseen”."
     assert (
-        plain(describe_copies(words[:1])) == "1 of the summary's 1 words stand in the text: it is put together from them alone."
+        plain(describe_copies(words[:1]))
+        == "1 of the 1 words of the summary stands in the text: it is put together from them alone."
     )
     best = found.by_unit(words[0].row)
     told = f"“dogs” was written looking most at “{found.units[int(best.argmax())].text}” ({best.max():.2f})."

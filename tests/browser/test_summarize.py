@@ -1,0 +1,89 @@
+"""The Summarize page as a person uses it: what is marked, what a click chooses, and a link that opens it again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+import attnviz
+from attnviz.analysis.selection import Amount, choose, passage
+from attnviz.analysis.summaries import written
+from attnviz.analysis.ways import ways
+from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters, run
+from tests.tiny import FAMILIES
+
+TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
+WRITES = "the cat sat on the mat . the dog ran to the street ."
+
+
+def settled(page: Page) -> None:
+    page.locator('.passage, [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
+    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+    page.wait_for_timeout(400)
+
+
+def bars(page: Page) -> list[float]:
+    return page.locator(".passage .unit").evaluate_all("units => units.map((unit) => Number(unit.dataset.score))")
+
+
+def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "summarize", model="minilm", text=TEXT, words_kept=4, way="mean")
+    settled(page)
+    trace = attnviz.load("minilm").trace(TEXT)
+    found = passage(TEXT, trace.encoder.keys)
+    way = next(each for each in ways(found, trace, selects=None, layer=5, head=None) if "mean of all" in each.name)
+    kept = choose(found, way.units, way.sentences, Amount(4))
+    assert bars(page) == pytest.approx(way.units.tolist(), abs=1e-5)
+    words = [unit.text for unit, on in zip(found.units, kept.units, strict=True) if on]
+    expect(page.locator(".passage .unit.kept bdi")).to_have_text(words)
+    expect(page.locator(".answer bdi")).to_have_text(found.extract(kept.sentences))
+
+
+def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: BrowserContext, app_url: str) -> None:
+    page = context.new_page()
+    open_page(page, app_url, "summarize", model="minilm", text=TEXT)
+    settled(page)
+    box = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] * 3.5 / 12, box["y"] + box["height"] * 1.5 / 6)
+    expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3", timeout=PICTURE)
+    settled(page)
+    trace = attnviz.load("minilm").trace(TEXT)
+    found = passage(TEXT, trace.encoder.keys)
+    asked = trace.encoder.weights(1, 3)[1:-1].mean(axis=0)
+    assert bars(page) == pytest.approx(found.by_unit(asked).tolist(), abs=1e-5)
+    assert (parameters(page)["layer"], parameters(page)["head"], parameters(page)["way"]) == ("1", "3", "head")
+    second = context.new_page()
+    second.goto(page.url)
+    settled(second)
+    assert bars(second) == bars(page)
+
+
+def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_url: str, tmp_path: Path) -> None:
+    next(family for family in FAMILIES if family.name == "bart").save(tmp_path)
+    open_page(page, app_url, "summarize", model=str(tmp_path), text=WRITES, layer=1)
+    settled(page)
+    cross = attnviz.load(str(tmp_path)).trace(WRITES).cross
+    found = passage(WRITES, cross.keys)
+    words = written(cross, found, layer=1, head=None)
+    shown = page.locator(".written .word")
+    expect(shown).to_have_count(len(words))
+    new = [index for index, word in enumerate(words) if word.copied is False]
+    assert page.locator(".written .new").count() == len(new)
+    shown.nth(2).click()
+    expect(page.locator(".written .chosen")).to_have_attribute("data-pick", "2", timeout=PICTURE)
+    settled(page)
+    assert bars(page) == pytest.approx(found.by_unit(np.asarray(words[2].row)).tolist(), abs=1e-5)
+    assert parameters(page)["word"] == "2"
+
+
+def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "summarize", model="minilm", text=HOSTILE, reference=HOSTILE)
+    settled(page)
+    assert page.locator("textarea").first.input_value() == HOSTILE
+    assert page.locator(".markup img, .markup script").count() == 0
+    assert page.evaluate("window.hacked") is None
+    run(page, "It works again.")
+    settled(page)
+    expect(page.locator(".answer bdi")).to_have_text("It works again.")

@@ -1,0 +1,73 @@
+"""The summarizer that travels: whole, small, and as good as it is said to be."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.analysis.selection import Amount, choose, passage
+from attnviz.analysis.ways import ways
+from attnviz.paths import assets_folder
+from attnviz.training.selector_card import card
+from attnviz.ui.examples import examples
+
+FOLDER = assets_folder() / "models" / "summarize-en"
+ALONE = "Attention alone, the best of all ways"
+
+
+@pytest.fixture(scope="module")
+def metrics() -> dict:
+    return json.loads((FOLDER / "metrics.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return attnviz.load("summarize-en")
+
+
+def test_it_is_whole_and_small():
+    files = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
+    assert set(files) == {"model.safetensors", "config.json", "metrics.json", "card.md"}
+    assert sum(files.values()) <= 5e6
+
+
+def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(metrics):
+    weights = (FOLDER / "model.safetensors").read_bytes()
+    assert metrics["sha256"] == hashlib.sha256(weights).hexdigest()
+    assert metrics["bytes"] == len(weights)
+    config = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
+    assert (FOLDER / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+    assert {"hardware", "training hours", "seed", "commit"} <= set(metrics)
+
+
+@pytest.mark.parametrize("measure", ["ROUGE-1", "ROUGE-2", "ROUGE-L"])
+def test_it_chooses_better_sentences_than_attention_alone_and_than_the_first(metrics, measure):
+    for other in ("First", "Random", ALONE):
+        assert metrics[f"Trained selector: {measure}"] >= metrics[f"{other}: {measure}"] + 3
+    assert metrics[f"Best sentence there is: {measure}"] > metrics[f"Trained selector: {measure}"]
+
+
+def test_it_chooses_better_words_than_chance(metrics):
+    assert metrics["Trained selector: words at 15"] >= 1.3 * metrics["Random: words at 15"]
+
+
+@pytest.mark.parametrize("example", examples("summarize"), ids=lambda example: example.label)
+def test_it_reads_every_example(model, example):
+    trace = model.trace(example.text)
+    for layer in range(trace.encoder.n_layers):
+        np.testing.assert_allclose(trace.encoder.layer_weights(layer).sum(-1), 1, atol=1e-5)
+    found = passage(example.text, trace.encoder.keys)
+    assert len(found.sentences) > 2
+    way = ways(found, trace, selects=model.card.selects, layer=0, head=0)[0]
+    kept = choose(found, way.units, way.sentences, Amount(5))
+    assert found.extract(kept.sentences) in example.text
+    assert len(found.words(kept.units).split()) == 5
+
+
+def test_an_abstracts_proposal_is_found(model):
+    example = examples("summarize")[0]
+    found = passage(example.text, (trace := model.trace(example.text)).encoder.keys)
+    way = ways(found, trace, selects=model.card.selects, layer=0, head=0)[0]
+    assert found.extract(choose(found, way.units, way.sentences, Amount(5)).sentences).startswith("We propose")
