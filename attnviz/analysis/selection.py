@@ -1,9 +1,10 @@
 """A text as words and sentences that can be kept or left out, and the choice of those with the highest scores."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.heads import is_word
 from attnviz.analysis.view import whole_words
@@ -40,15 +41,23 @@ class Passage:
 
     def by_unit(self, tokens: Float[np.ndarray, " key"]) -> Float[np.ndarray, " unit"]:
         """What a unit receives is the sum over its tokens."""
-        return np.array([tokens[list(part)].sum() for part in self.parts])
+        places, units, _ = self._places
+        return np.bincount(units, weights=tokens[places], minlength=len(self.units))
 
     def by_sentence(self, tokens: Float[np.ndarray, " key"], *, mean: bool = False) -> Float[np.ndarray, " sentence"]:
         """A sentence's share of what all of them receive, 0 to 1; or the mean over its tokens."""
-        total, count = np.zeros(len(self.sentences)), np.zeros(len(self.sentences))
-        for part, number in zip(self.parts, self.sentence, strict=True):
-            total[number] += tokens[list(part)].sum()
-            count[number] += len(part)
-        return total / np.maximum(count, 1) if mean else total / max(total.sum(), np.finfo(float).tiny)
+        places, _, numbers = self._places
+        total = np.bincount(numbers, weights=tokens[places], minlength=len(self.sentences))
+        if mean:
+            return total / np.maximum(np.bincount(numbers, minlength=len(self.sentences)), 1)
+        return total / max(total.sum(), np.finfo(float).tiny)
+
+    @cached_property
+    def _places(self) -> tuple[Int[np.ndarray, " token"], Int[np.ndarray, " token"], Int[np.ndarray, " token"]]:
+        """Every token that is part of a unit: where it stands in the map, its unit, and its sentence."""
+        rows = [(place, unit, self.sentence[unit]) for unit, parts in enumerate(self.parts) for place in parts]
+        places, units, numbers = np.array(rows).T
+        return places, units, numbers
 
     def words(self, kept: Units) -> str:
         """The kept units as running text, those that touch in the text unparted."""
