@@ -34,7 +34,8 @@ class Tally:
 
     def figures(self) -> dict[str, float]:
         """Means over all abstracts, in percent."""
-        named = dict(zip(("ROUGE-1", "ROUGE-2", "ROUGE-L"), 100 * np.mean(self.sentences, axis=0), strict=True))
+        means = (100 * np.mean(self.sentences, axis=0)).tolist()
+        named = dict(zip(("ROUGE-1", "ROUGE-2", "ROUGE-L"), means, strict=True))
         return {**named, **({f"words at {KEPT}": 100 * float(np.mean(self.words))} if self.words else {})}
 
 
