@@ -77,8 +77,8 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "by cross-entropy. The hours are wall-clock, without the encoder's reading of the abstracts, on a machine that did "
         "other work.",
         "## Measured",
-        f"On the {metrics.get('abstracts', 0)} development abstracts with {metrics.get('references', 0)} summaries, against "
-        "the summary that suits best: ROUGE F1 in percent (rouge-score, stemmed) of the one sentence chosen; and of the "
+        f"On {metrics.get('abstracts', 0)} of the 619 development abstracts, with {metrics.get('references', 0)} summaries, "
+        "against the summary that suits best: ROUGE F1 in percent (rouge-score, stemmed) of the one sentence chosen; of the "
         f"content words among {KEPT} kept words, the percentage that a summary has (random: the expected value).",
         _table([("chosen by", *MEASURES), *_rows(metrics)]),
         f"The best way to use attention alone was found by trying all of them on these very abstracts: for sentences "
