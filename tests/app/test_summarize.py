@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
     st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=60)
+    yield AppTest.from_file(str(PAGE), default_timeout=240)
     st.cache_resource.clear()
 
 

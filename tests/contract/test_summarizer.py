@@ -45,10 +45,9 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(metri
 @pytest.mark.parametrize("measure", ["ROUGE-1", "ROUGE-2", "ROUGE-L"])
 def test_it_chooses_better_sentences_than_attention_alone_and_than_the_first(metrics, measure):
     trained = metrics[f"Trained selector: {measure}"]
-    for other in ("First", "Random", "Attention, last layer (L5)", "Attention, mean of all layers", "Attention rollout"):
+    # The last is the best of 160 ways, found on the very abstracts that it is measured on.
+    for other in ("First", "Random", "Attention rollout", "Attention, last layer (L5)", ALONE):
         assert trained >= metrics[f"{other}: {measure}"] + 3
-    # The best of 160 ways, found on the very abstracts that it is measured on.
-    assert trained >= metrics[f"{ALONE}: {measure}"] + 2
     assert metrics[f"Best sentence there is: {measure}"] > metrics[f"Trained selector: {measure}"]
 
 
