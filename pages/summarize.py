@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.analysis.selection import Kept, Passage, choose, passage
-from attnviz.analysis.summaries import describe_choice, describe_copies, describe_origin, describe_sentences, written
+from attnviz.analysis.summaries import NO_LOOK, describe_choice, describe_copies, describe_origin, describe_sentences, written
 from attnviz.analysis.ways import Way, ways
 from attnviz.errors import TraceError
 from attnviz.trace import AttentionMap
@@ -47,7 +47,10 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, wa
             st.space("stretch")
             fact(size(attention))
         show_passage(found, kept, way, word)
-    sentences = [describe_choice(found, kept, way.units), describe_sentences(found, kept, way.sentences)]
+    looks = way.tokens is not None
+    sentences = (
+        [describe_choice(found, kept, way.units), describe_sentences(found, kept, way.sentences)] if looks else [NO_LOOK]
+    )
     if words:
         sentences = [describe_copies(words), describe_origin(word, found) if word else sentences[0]]
     story(*sentences)

@@ -11,6 +11,8 @@ from attnviz.analysis.sentences import Part, Sentence
 from attnviz.analysis.view import whole_words
 from attnviz.trace import AttentionMap, Token
 
+NO_LOOK: Sentence = (Part("This way looks at no attention: it is there to compare with, and bars show only its order."),)
+
 
 @dataclass(frozen=True, eq=False)
 class Written:

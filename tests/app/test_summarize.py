@@ -65,6 +65,7 @@ def test_what_is_kept_is_what_the_model_chooses(app: AppTest) -> None:
 
 def test_every_control_changes_what_is_kept(app: AppTest) -> None:
     opened(app, model="minilm", text=TEXT, way="first")
+    assert any("looks at no attention" in each.proto.body for each in app.get("html"))
     assert answer(app) == "Cats sleep all day."
     app.slider(key="words_kept").set_value(2).run()
     assert kept_words(app) == "Cats sleep"
