@@ -9,7 +9,7 @@ from attnviz.errors import TraceError
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import machine
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import fact, header, hero, size, story
+from attnviz.ui.layout import header, hero, story
 from attnviz.ui.models import Traced, summarize
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.summaries import (
@@ -38,14 +38,11 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, wa
             word = show_written(words)
         else:
             headline(traced, found, kept, way)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(
-                "A bar is what the chosen word of the summary gave to each word of the text while it was written."
-                if word
-                else "Marked words and sentences are kept. A bar is the attention that a word receives."
-            )
-            st.space("stretch")
-            fact(size(attention))
+        st.caption(
+            "A bar is what the chosen word of the summary gave to each word of the text while it was written."
+            if word
+            else "Marked words and sentences are kept. A bar is the attention that a word receives."
+        )
         show_passage(found, kept, way, word)
     looks = way.tokens is not None
     sentences = (
