@@ -171,7 +171,8 @@ def test_a_long_text_comes_head_by_head(page: Page, app_url: str) -> None:
     settle(page)
     page.wait_for_timeout(1000)
     drawn = explorer.evaluate("({ explorer }) => explorer.arcs.arcs.filter(([head]) => head === 5).length")
-    assert drawn == (attention.weights(0, 5) >= 0.03).sum()
+    # Four digits of a weight travel: 0.02996 is 0.0300.
+    assert drawn == (attention.weights(0, 5) >= 0.02995).sum()
 
 
 def test_hidden_tokens_are_owned_up_to(page: Page, app_url: str, encoder: AttentionMap) -> None:

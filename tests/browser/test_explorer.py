@@ -133,16 +133,15 @@ def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path:
     expected = {
         (head, query, key): weights[head, query, key]
         for head in (2, 4)
-        for query, key in np.argwhere(weights[head] >= 0.03).tolist()
+        for query, key in np.argwhere(weights[head] >= 0.02995).tolist()
     }
     assert {cell: pytest.approx(weight, abs=6e-5) for cell, weight in expected.items()} == drawn
     left_out = 1 - sum(expected.values()) / weights[[2, 4]].sum()
     expect(page.locator(".pane.arcs")).to_contain_text(f"Left out: {100 * left_out:.{1 if left_out < 0.1 else 0}f} %")
     page.get_by_label("Links from").fill("0.2")
-    fewer = page.locator(".explorer").evaluate("({ explorer: { arcs } }) => arcs.arcs.length")
     page.wait_for_timeout(200)
     fewer = page.locator(".explorer").evaluate("({ explorer: { arcs } }) => arcs.arcs.length")
-    assert fewer == (weights[[2, 4]] >= 0.2).sum()
+    assert fewer == (weights[[2, 4]] >= 0.19995).sum()
 
 
 def test_the_text_is_shaded_by_what_a_token_gives_and_receives(page: Page, tmp_path: Path) -> None:
