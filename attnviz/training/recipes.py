@@ -137,7 +137,7 @@ RECIPES = {
             "a one-directional LSTM with dot-product attention",
             "https://arxiv.org/abs/1508.04025",
             Attention("dot", _FORWARD),
-            schedule=Schedule(epochs=4),
+            schedule=Schedule(epochs=8, restarts=(4,), patience=5),
         ),
         Recipe(
             "transformer-en-fr",
