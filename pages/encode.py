@@ -12,8 +12,10 @@ from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.models import trace
+from attnviz.ui.opened import opened
 from attnviz.ui.pictures import explore, selected_cell, show_bertviz
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.taking import kept_head
 
 
 def show(attention: AttentionMap, choice: Choice, example: Example | None) -> None:
@@ -37,7 +39,8 @@ def show(attention: AttentionMap, choice: Choice, example: Example | None) -> No
 header("Encode", "Type a sentence. See what every head of a transformer looks at.")
 model = model_picker()
 prompt, example = prompt_box("encode")
-traced = trace(model, forced_target(prompt)) if prompt else None
+asked = forced_target(prompt) if prompt else None
+traced = opened(model, asked) or (trace(model, asked) if asked else None)
 if traced:
     notices(traced)
     attention = map_picker(traced)
@@ -50,4 +53,4 @@ if traced:
     except TraceError as error:
         st.info(str(error), icon=":material/visibility_off:")
     belief()
-    keep()
+    keep([kept_head(model, traced, attention, choice)])

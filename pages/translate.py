@@ -96,4 +96,4 @@ elif typed:
             steered(slot, wish_of(slot, wish))
     target_box(prompt, next((each.trace.output for each in shown.values()), ""))
     explained()
-    keep()
+    keep([drawn.kept(names[slot - 1], each, wish_of(slot, wish)) for slot, each in shown.items()])  # pyright: ignore[reportPossiblyUnboundVariable]

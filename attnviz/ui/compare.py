@@ -10,12 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.alignment import Reading, balanced_links, links_from, read_as, strongest_links
 from attnviz.analysis.heads import Link
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.export import Picture
 from attnviz.models import catalog
 from attnviz.models.drafts import Wish
 from attnviz.ui.controls import number
 from attnviz.ui.heads import head_picker, reading_picker, truer
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import SLOTS, forget_drafts
+from attnviz.ui.taking import Kept, kept_draft
 
 HARD = ["Off", "Strongest", "Balanced", "Threshold"]
 WIDEST = 10
@@ -57,6 +59,17 @@ class Drawing:
         if draft.reads_its_rows:
             attention = read_as(attention, draft.written, self.reading_of(drafted))
         return head_matrix(attention, layer=layer, head=head, view=self.view)
+
+    def kept(self, name: str, drafted: Drafted, wish: Wish) -> Kept:
+        """The alignment of the model of that name as it is drawn, for who wants to keep it."""
+        trace = drafted.trace
+        layer = min(self.layer, trace.cross.n_layers - 1)
+        head = None if self.head is None else min(self.head, trace.cross.n_heads - 1)
+
+        def picture() -> Picture:
+            return Picture(trace, "cross", layer, head, self.matrix(trace.cross), self.view, self.full_scale)
+
+        return kept_draft(name, picture, trace.prompt, None if trace.prompt.target or wish == Wish() else wish)
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
         """The hard links of a matrix, None where they are off."""

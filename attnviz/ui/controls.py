@@ -134,6 +134,9 @@ def _whole(value: str | int | None, default: int) -> int:
 def machine(traced: Traced) -> None:
     """Where the model ran, how long it took, and what it is."""
     card = traced.card
+    if traced.file:
+        st.sidebar.caption("Out of a file: no model ran here.")
+        return
     device = "CPU" if card.device == "cpu" else card.device.upper()
     st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{number(card.parameters)} parameters")
 

@@ -1,5 +1,6 @@
 """Under the picture: how its number comes about, how far to believe it, and how to keep it."""
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -9,6 +10,7 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.controls import Choice
 from attnviz.ui.models import Drafted, Traced
+from attnviz.ui.taking import Kept, take_along
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
@@ -85,10 +87,13 @@ def _unknown(trace: AttentionTrace) -> str:
     return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
 
 
-def keep() -> None:
-    """The link that opens exactly this picture again."""
-    with st.popover("Copy link", icon=":material/link:"):
-        st.caption("Opens this very picture, in any browser that reaches this app.")
-        # A parameter may stand there several times: each of the models side by side does.
-        query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
-        st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)
+def keep(shown: Sequence[Kept] = ()) -> None:
+    """The link that opens exactly this picture again, and all that can be taken along."""
+    with st.container(horizontal=True):
+        with st.popover("Copy link", icon=":material/link:"):
+            st.caption("Opens this very picture, in any browser that reaches this app.")
+            # A parameter may stand there several times: each of the models side by side does.
+            query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
+            address = f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}"
+            st.code(address, language=None, wrap_lines=True)
+        take_along(shown)

@@ -26,11 +26,12 @@ TRACES_KEPT = 24
 
 @dataclass(frozen=True)
 class Traced:
-    """A trace, the card of the model that made it, and how long the model took (seconds)."""
+    """A trace, the card of the model that made it, how long the model took (seconds), and the file it comes from, if any."""
 
     trace: AttentionTrace
     card: ModelCard
     seconds: float
+    file: str = ""
 
 
 @dataclass(frozen=True)
