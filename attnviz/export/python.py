@@ -7,23 +7,30 @@ from attnviz.export.picture import Picture
 from attnviz.trace import AttentionTrace, Prompt
 
 
-def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = ()) -> str:
+def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), attention: str = "") -> str:
     """A script that draws this very picture; `made` is the expression of its trace, `imports` what that needs.
 
-    Without `made`, the trace is that of the model, by its name, over the prompt.
+    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, `made` is called `found`, and
+    `attention` is the expression of the map that is drawn of it.
     """
-    options = {"kind": repr(picture.kind)} if len(picture.trace.maps) > 1 else {}
-    options |= {"layer": str(picture.layer)} | ({} if picture.head is None else {"head": str(picture.head)})
+    options = {"kind": repr(picture.kind)} if len(picture.trace.maps) > 1 and not attention else {}
+    options |= {"layer": str(picture.layer)}
+    # A trace draws the mean where no head is named; a map is always told.
+    options |= {"head": str(picture.head)} if picture.head is not None or attention else {}
     needed = ["import attnviz as av", *imports]
     if picture.view != View():
         needed.append("from attnviz.analysis.view import View")
         options["view"] = _told(picture.view)
+    drawn = (["heatmap"] if attention else []) + ([] if picture.full_scale else ["Look"])
+    if drawn:
+        needed.append(f"from attnviz.figures.heatmap import {', '.join(sorted(drawn))}")
     if not picture.full_scale:
-        needed.append("from attnviz.figures.heatmap import Look")
         options["look"] = "Look(full_scale=False)"
-    call = ", ".join(f"{name}={value}" for name, value in options.items())
-    made = made or loaded(picture.trace)
-    return "\n".join([*needed, "", f"trace = {made}", f"figure = trace.heatmap({call})", "figure.show()", ""])
+    told = ", ".join(f"{name}={value}" for name, value in options.items())
+    steps = [f"trace = {made or loaded(picture.trace)}", f"figure = trace.heatmap({told})"]
+    if attention:
+        steps = [f"found = {made}", f"attention = {attention}", f"figure = heatmap(attention, {told})"]
+    return "\n".join([*needed, "", *steps, "figure.show()", ""])
 
 
 def loaded(trace: AttentionTrace) -> str:

@@ -63,13 +63,14 @@ class Drawing:
     def kept(self, name: str, drafted: Drafted, wish: Wish) -> Kept:
         """The alignment of the model of that name as it is drawn, for who wants to keep it."""
         trace = drafted.trace
-        layer = min(self.layer, trace.cross.n_layers - 1)
-        head = None if self.head is None else min(self.head, trace.cross.n_heads - 1)
+        layer, head = self.head_of(drafted)
 
         def picture() -> Picture:
-            return Picture(trace, "cross", layer, head, self.matrix(trace.cross), self.view, self.full_scale)
+            return Picture(trace, "cross", layer, head, self.matrix(drafted), self.view, self.full_scale)
 
-        return kept_draft(name, picture, trace.prompt, None if trace.prompt.target or wish == Wish() else wish)
+        naive = drafted.draft.reads_its_rows and self.reading == "naive"
+        usual = trace.prompt.target or wish == Wish()
+        return kept_draft(name, picture, trace.prompt, None if usual else wish, naive=naive)
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
         """The hard links of a matrix, None where they are off."""

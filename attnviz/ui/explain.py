@@ -88,12 +88,10 @@ def _unknown(trace: AttentionTrace) -> str:
 
 
 def keep(shown: Sequence[Kept] = ()) -> None:
-    """The link that opens exactly this picture again, and all that can be taken along."""
-    with st.container(horizontal=True):
-        with st.popover("Copy link", icon=":material/link:"):
-            st.caption("Opens this very picture, in any browser that reaches this app.")
-            # A parameter may stand there several times: each of the models side by side does.
-            query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
-            address = f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}"
-            st.code(address, language=None, wrap_lines=True)
-        take_along(shown)
+    """All that can be taken along, and the link that opens exactly this picture again."""
+    take_along(shown)
+    with st.popover("Copy link", icon=":material/link:"):
+        st.caption("Opens this very picture, in any browser that reaches this app.")
+        # A parameter may stand there several times: each of the models side by side does.
+        query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
+        st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)

@@ -59,6 +59,7 @@ def _receive() -> None:
     st.session_state.update(
         opened=_Opened(trace, chosen.name, asked),
         just_opened=True,
+        keep=False,
         model=trace.model,
         text=prompt.text,
         typed=prompt.text,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import head_matrix
 from attnviz.errors import TraceError
@@ -17,6 +18,8 @@ from attnviz.ui.controls import Choice
 from attnviz.ui.models import Traced
 from attnviz.ui.opened import file_box
 
+_TABLES = ("csv", "npz", "json")
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -26,6 +29,7 @@ class Kept:
     picture: Callable[[], Picture]
     made: str
     imports: tuple[str, ...] = ()
+    attention: str = ""
 
 
 def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: Choice) -> Kept:
@@ -39,43 +43,58 @@ def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: Choice
     return Kept(name, picture, made)
 
 
-def kept_draft(name: str, picture: Callable[[], Picture], prompt: Prompt, wish: Wish | None) -> Kept:
-    """A translation that Translate shows; `wish` None: the one that the model gives when it is only asked for its trace."""
-    if wish is None:
+def kept_draft(name: str, picture: Callable[[], Picture], prompt: Prompt, wish: Wish | None, *, naive: bool = False) -> Kept:
+    """A translation that Translate shows; `wish` None: the one that the model gives when it is only asked for its trace.
+
+    `naive` rows are named after the token that is written there (`attnviz.analysis.alignment.read_as`).
+    """
+    if wish is None and not naive:
         return Kept(name, picture, f"av.load({name!r}).trace({told_prompt(prompt)})")
-    made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}), {wish!r}).trace"
-    return Kept(name, picture, made, ("from attnviz.models.drafts import Wish, draft",))
+    target = f", target={prompt.target!r}" if prompt.target else ""
+    made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {wish or Wish()!r})"
+    imports = ("from attnviz.models.drafts import Wish, draft",)
+    if not naive:
+        return Kept(name, picture, f"{made}.trace", imports)
+    imports = ("from attnviz.analysis.alignment import read_as", *imports)
+    return Kept(name, picture, made, imports, "read_as(found.trace.cross, found.written, 'naive')")
 
 
 def take_along(shown: Sequence[Kept]) -> None:
-    """A popover; nothing in it is computed before it is opened, and no file before its button is pressed."""
-    with st.popover("Keep it", icon=":material/download:", key="keep", on_change="rerun") as popover:
-        if not popover.open:
-            return
-        if shown:
-            _downloads(shown)
-        file_box()
-
-
-def _downloads(shown: Sequence[Kept]) -> None:
-    kept = shown[0]
-    if len(shown) > 1:
-        kept = shown[st.selectbox("Model", range(len(shown)), format_func=lambda index: shown[index].label, key="kept")]
-    try:
-        picture = kept.picture()
-    except TraceError as error:
-        st.info(str(error), icon=":material/visibility_off:")
+    """A folded box; nothing in it is computed before it is opened, and no file before its button is pressed."""
+    box = st.expander("Keep it · picture, numbers, trace file, Python", key="keep", on_change="rerun")
+    if not box.open:
         return
-    name = re.sub(r"[^\w.-]+", "-", f"{kept.label}-{picture.name}".replace("·", "")).strip("-.")
-    for caption, formats in (("The picture, for a paper", ("svg", "png")), ("Its numbers", ("csv", "npz", "json"))):
-        st.caption(caption)
-        with st.container(horizontal=True):
-            for each in formats:
-                _button(each.upper(), f"{name}.{each}", FORMATS[each].media_type, lambda to=each: export(picture, to))
-    st.caption("The whole trace, every head of it; attnviz opens it again")
-    _button("Trace file", f"{name.rsplit('-', 1)[0]}.attn", "application/octet-stream", lambda: to_bytes(picture.trace))
-    st.caption("In Python")
-    st.code(lines(picture, made=kept.made, imports=kept.imports), language="python", wrap_lines=True)
+    with box:
+        left, right = st.columns(2, gap="large")
+        if shown:
+            _downloads(shown, left, right)
+        with left:
+            file_box()
+
+
+def _downloads(shown: Sequence[Kept], left: DeltaGenerator, right: DeltaGenerator) -> None:
+    kept = shown[0]
+    with left:
+        if len(shown) > 1:
+            kept = shown[st.selectbox("Model", range(len(shown)), format_func=lambda index: shown[index].label, key="kept")]
+        try:
+            picture = kept.picture()
+        except TraceError as error:
+            st.info(str(error), icon=":material/visibility_off:")
+            return
+        name = re.sub(r"[^\w.-]+", "-", f"{kept.label}-{picture.name}".replace("·", "")).strip("-.")
+        for caption, formats in ((f"{picture.name} as a picture, for a paper", ("svg", "png")), ("Its numbers", _TABLES)):
+            st.caption(caption)
+            with st.container(horizontal=True):
+                for each in formats:
+                    _button(each.upper(), f"{name}.{each}", FORMATS[each].media_type, lambda to=each: export(picture, to))
+        st.caption("The trace with all its heads, which attnviz opens again")
+        _button("Trace file", f"{name.rsplit('-', 1)[0]}.attn", "application/octet-stream", lambda: to_bytes(picture.trace))
+    with right:
+        st.caption("The picture in Python")
+        st.code(
+            lines(picture, made=kept.made, imports=kept.imports, attention=kept.attention), language="python", wrap_lines=True
+        )
 
 
 def _button(label: str, file: str, media_type: str, data: Callable[[], bytes]) -> None:

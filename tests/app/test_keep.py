@@ -1,0 +1,127 @@
+"""Keep it, without a browser: nothing is computed before it is asked for, files are what is shown, opened files are shown."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import attnviz
+from attnviz.analysis.alignment import read_as
+from attnviz.analysis.view import View, head_matrix
+from attnviz.export import Picture
+from attnviz.export.python import lines
+from attnviz.figures.tokens import label
+from attnviz.files import to_bytes
+from attnviz.models.drafts import Wish, draft
+from attnviz.trace import Prompt
+from attnviz.ui import opened, taking
+from tests.factories import make_map, numbered
+from tests.translators import tiny_translator
+
+PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
+PATIENCE = 60
+
+
+@pytest.fixture
+def app() -> Iterator[AppTest]:
+    st.cache_resource.clear()
+    yield AppTest.from_file(str(PAGE), default_timeout=PATIENCE)
+    st.cache_resource.clear()
+
+
+class Upload(io.BytesIO):
+    """A file as the browser sends it."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def given(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str = "x.attn") -> dict[str, object]:
+    """What the session holds after a person has chosen that file."""
+    state = SimpleNamespace(trace_file=Upload(data, name))
+    held = state.__dict__
+    state.update = held.update
+    state.pop = held.pop
+    monkeypatch.setattr(st, "session_state", state)
+    monkeypatch.setattr(st, "query_params", {})
+    opened._receive()
+    return held
+
+
+def test_a_closed_popover_computes_nothing(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(taking, "_downloads", asked.append)
+    app.run()
+    assert not app.exception
+    assert asked == []
+
+
+def test_a_file_is_shown_until_another_text_is_asked_for(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = attnviz.from_weights(make_map(numbered(5)).layer_weights(0), [f"w{index}" for index in range(5)], model="mine/own")
+    with monkeypatch.context() as patched:
+        held = given(patched, to_bytes(trace), "<b>x.attn")
+    for name, value in held.items():
+        if name not in ("trace_file", "update", "pop", "just_opened"):
+            app.session_state[name] = value
+    app.run()
+    assert not app.exception
+    told = " ".join(each.proto.body for each in app.get("html"))
+    assert "Opened from &lt;b&gt;x.attn" in told
+    assert "attnviz 0." in told
+    assert app.text_area(key="typed").value == "w0 w1 w2 w3 w4"
+    assert app.selectbox(key="model").value == "mine/own"
+    assert not app.error
+    app.selectbox(key="model").set_value("minilm").run()
+    assert "opened" not in app.session_state
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"nonsense", to_bytes(attnviz.from_weights([[1.0]], ["a"]))[:-1]], ids=["empty", "other", "cut"]
+)
+def test_a_file_that_is_no_trace_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    held = given(monkeypatch, data)
+    assert str(held["refused"]).startswith("x.attn is")
+    assert "opened" not in held
+
+
+def test_a_file_that_is_too_large_to_look_at_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "MOST_TOKENS", 4)
+    held = given(monkeypatch, to_bytes(attnviz.from_weights(np.eye(5), ["a"] * 5)))
+    assert "5 tokens" in str(held["refused"])
+    assert "opened" not in held
+
+
+def test_the_python_of_a_translation_asks_for_what_was_wished() -> None:
+    plain = taking.kept_draft("m", lambda: None, Prompt("It's.", target="C'est."), None)  # pyright: ignore[reportArgumentType]
+    assert plain.made == """av.load('m').trace(av.Prompt("It's.", target="C'est."))"""
+    wished = taking.kept_draft("m", lambda: None, Prompt("a"), Wish(5, 0.5, ("▁le",), 2))  # pyright: ignore[reportArgumentType]
+    assert wished.made.startswith(
+        "draft(av.load('m'), av.Prompt('a'), Wish(width=5, length_penalty=0.5, begins=('▁le',), candidate=2))"
+    )
+
+
+@pytest.mark.parametrize("wish", [None, Wish(2, candidate=1)], ids=["greedy", "beam"])
+def test_the_python_of_a_naive_reading_names_rows_as_the_page_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: Wish | None
+) -> None:
+    folder = str(tiny_translator(tmp_path / "tiny", "transformer"))
+    found = draft(attnviz.load(folder), Prompt("The red car."), wish or Wish())
+    attention = read_as(found.trace.cross, found.written, "naive")
+    matrix = head_matrix(attention, layer=1, head=None, view=View(words=True))
+    shown = Picture(found.trace, "cross", 1, None, matrix, View(words=True))
+    kept = taking.kept_draft(folder, lambda: shown, Prompt("The red car."), wish, naive=True)
+    figures: list[go.Figure] = []
+    monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(figure))
+    exec(lines(shown, made=kept.made, imports=kept.imports, attention=kept.attention), {})
+    drawn = figures[0]
+    np.testing.assert_array_equal(np.array(drawn.data[0].z), matrix.weights)
+    assert list(drawn.layout.yaxis.tickvals) == list(range(len(matrix.queries)))
+    assert list(drawn.layout.yaxis.ticktext) == [label(token) for token in matrix.queries]

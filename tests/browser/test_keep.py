@@ -1,0 +1,55 @@
+"""What a person takes along from a page is what the page shows; what was taken along opens again."""
+
+import csv
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+from playwright.sync_api import Page, expect
+
+import attnviz
+from tests.browser.test_encode import PICTURE, SENTENCE, open_page, run, settle
+
+
+def download(page: Page, name: str, folder: Path) -> Path:
+    with page.expect_download(timeout=PICTURE) as started:
+        page.get_by_role("button", name=name, exact=True).click()
+    path = folder / started.value.suggested_filename
+    started.value.save_as(path)
+    return path
+
+
+def open_keep(page: Page) -> None:
+    page.get_by_text("Keep it", exact=False).click()
+    expect(page.get_by_text("The picture in Python")).to_be_visible(timeout=PICTURE)
+
+
+def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page, app_url: str, tmp_path: Path) -> None:
+    open_page(page, app_url)
+    open_keep(page)
+    want = attnviz.load("minilm").trace(SENTENCE)
+    table = download(page, "CSV", tmp_path)
+    assert table.name == "minilm-L3H1.csv"
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    weights = np.array([row["weight"] for row in rows], dtype=np.float32).reshape(16, 16)
+    np.testing.assert_allclose(weights, want.encoder.weights(3, 1), atol=1e-6)
+    picture = ElementTree.fromstring(download(page, "SVG", tmp_path).read_bytes())
+    assert "animal" in [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    expect(page.get_by_text("trace.heatmap(layer=3, head=1)")).to_be_visible()
+    saved = download(page, "Trace file", tmp_path)
+    opened = attnviz.open(saved)
+    np.testing.assert_allclose(opened.encoder.weights(3, 1), want.encoder.weights(3, 1), atol=1e-3)
+
+    run(page, "Something else.")
+    open_keep(page)
+    page.locator("input[type=file]").set_input_files(
+        {"name": "bad.attn", "mimeType": "application/octet-stream", "buffer": saved.read_bytes()[:-9]}
+    )
+    expect(page.get_by_test_id("stAlert")).to_contain_text("bad.attn is", timeout=PICTURE)
+    page.locator("input[type=file]").set_input_files(saved)
+    expect(page.get_by_text("Opened from minilm.attn")).to_be_visible(timeout=PICTURE)
+    settle(page)
+    expect(page.locator("textarea").first).to_have_value(SENTENCE)
+    expect(page.locator(".story")).to_contain_text("L3·H1 sends it to animal with weight 0.68")
+    page.get_by_role("button", name="Close the file").click()
+    expect(page.get_by_text("Opened from minilm.attn")).to_have_count(0, timeout=PICTURE)

@@ -1,0 +1,45 @@
+"""A trace that was saved and opened again is the trace: of every model that is listed, and of families that differ."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.models.protocol import AttentionModel
+from tests import tiny
+
+TEXT = "The cat sat on the mat, because it was too tired."
+# Plain queries and keys; fewer key heads; soft caps and windows; sinks; a position bias and three maps; given weights.
+NAMES = ("bert", "llama", "gemma2", "gpt-oss", "t5", "mpnet")
+FAMILIES = [family for family in tiny.FAMILIES if family.name in NAMES]
+
+
+def assert_round_trip(model: AttentionModel, folder: Path) -> None:
+    trace = model.trace(TEXT)
+    exact = attnviz.open(trace.save(folder / "exact.attn", exact=True))
+    packed = attnviz.open(trace.save(folder / "packed.attn"))
+    again = attnviz.open(packed.save(folder / "again.attn"))
+    assert (folder / "again.attn").read_bytes() == (folder / "packed.attn").read_bytes()
+    for opened in (exact, packed, again):
+        for name in ("model", "revision", "prompt", "output", "cut", "kinds"):
+            assert getattr(opened, name) == getattr(trace, name)
+        for want, got in zip(trace.maps, opened.maps, strict=True):
+            assert (got.queries, got.keys, got.causal) == (want.queries, want.keys, want.causal)
+            for layer in range(want.n_layers):
+                np.testing.assert_array_equal(got.visible(layer), want.visible(layer))
+                tolerance = 0 if opened is exact else 1e-3
+                np.testing.assert_allclose(got.layer_weights(layer), want.layer_weights(layer), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", attnviz.available())
+def test_every_listed_model_goes_through_a_file(name: str, tmp_path: Path) -> None:
+    assert_round_trip(attnviz.load(name), tmp_path)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_families_of_every_kind_go_through_a_file(family: tiny.Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A random model that writes never comes to an end by itself.
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "29")
+    assert len(FAMILIES) == len(NAMES)
+    assert_round_trip(attnviz.wrap(family.model(), tiny.tokenizer(family.architecture)), tmp_path)
