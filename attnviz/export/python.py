@@ -10,8 +10,8 @@ from attnviz.trace import AttentionTrace, Prompt
 def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), attention: str = "") -> str:
     """A script that draws this very picture; `made` is the expression of its trace, `imports` what that needs.
 
-    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, `made` is called `found`, and
-    `attention` is the expression of the map that is drawn of it.
+    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, `made` is called `found`,
+    and `attention` is the expression of the map that is drawn of it.
     """
     options = {"kind": repr(picture.kind)} if len(picture.trace.maps) > 1 and not attention else {}
     options |= {"layer": str(picture.layer)}
