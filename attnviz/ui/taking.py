@@ -68,7 +68,7 @@ def take_along(shown: Sequence[Kept]) -> None:
         left, right = st.columns(2, gap="large")
         if shown:
             _downloads(shown, left, right)
-        with left:
+        with right:
             file_box()
 
 
