@@ -55,7 +55,7 @@ def given(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str = "x.attn") ->
     return held
 
 
-def test_a_closed_popover_computes_nothing(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_box_computes_nothing(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     monkeypatch.setattr(taking, "_downloads", asked.append)
     app.run()
