@@ -149,12 +149,15 @@ def test_dropout_acts_on_attention_and_on_both_sublayers_and_on_the_embedding():
     torch.testing.assert_close(block(states)[0], attended + block.contract(block.expand(attended).relu()))
 
 
-def test_dropout_acts_inside_the_feed_forward_network():
+def test_no_dropout_acts_inside_the_feed_forward_network():
+    """Vaswani et al. 2017, section 5.4: on the output of each sublayer, and on the embedded tokens; nowhere else."""
     block, seen = make_block("off", dropout=1.0), []
     block.contract.register_forward_pre_hook(lambda _, hidden: seen.append(hidden[0]))
-    for training in (True, False):
-        block.train(training)(torch.randn(3, KEY, DIM))
-    assert [bool(hidden.any()) for hidden in seen] == [False, True]
+    states = torch.randn(3, KEY, DIM)
+    assert torch.equal(block.train()(states)[0], states)
+    block.eval()(states)
+    assert torch.equal(seen[0], block.expand(states).relu())
+    assert [bool(hidden.any()) for hidden in seen] == [True, True]
 
 
 @pytest.mark.parametrize(("norm", "count"), [("off", 0), ("before", 3 * 4 + 2), ("after", 3 * 4)])
