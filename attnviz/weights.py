@@ -140,7 +140,7 @@ class QueryKeyLayer:
 
     Vaswani et al. 2017, section 3.2.1. Queries and keys are those the model multiplied, after any rotary embedding.
     A model with grouped queries (Ainslie et al. 2023) has fewer key heads than query heads. A sink (one learned score a
-    head, which takes attention but gives no value) adds a last key column.
+    head, which takes attention but gives no value) adds a last key column. `value`, where it is kept, is what the weights mix.
 
     Raises:
         TraceError: shapes do not fit together, or a query or key is not finite.
@@ -154,9 +154,10 @@ class QueryKeyLayer:
     bias: Float[np.ndarray, "#head query key"] | None = None
     softcap: float | None = None
     sink: Float[np.ndarray, " head"] | None = None
+    value: Float[np.ndarray, "key_head key value_dim"] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("query", "key", "bias", "sink"):
+        for name in ("query", "key", "bias", "sink", "value"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, frozen(array))
                 if not np.isfinite(array).all():
@@ -170,6 +171,7 @@ class QueryKeyLayer:
             ("mask", self.visible, (self.shape,)),
             ("bias", self.bias, ((heads, *self.shape), (1, *self.shape))),
             ("sink", self.sink, ((heads,),)),
+            ("value", None if self.value is None else self.value[..., 0], ((key_heads, self.shape[1]),)),
         ):
             if array is not None and array.shape not in sizes:
                 raise TraceError(
@@ -241,7 +243,7 @@ class QueryKeyWeights:
         arrays = [
             array
             for layer in self.layers
-            for array in (layer.query, layer.key, layer.visible, layer.bias, layer.sink)
+            for array in (layer.query, layer.key, layer.visible, layer.bias, layer.sink, layer.value)
             if array is not None
         ]
         return sum({array.__array_interface__["data"][0]: array.nbytes for array in arrays}.values())

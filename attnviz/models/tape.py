@@ -38,6 +38,7 @@ class Call:
     module: nn.Module
     query: Float[Tensor, "batch head query dim"]
     key: Float[Tensor, "batch key_head key dim"]
+    value: Float[Tensor, "batch key_head key value_dim"]
     scaling: float
     causal: bool
     mask: Tensor | None
@@ -80,17 +81,18 @@ def attend(
     Raises:
         UnsupportedModelError: the model passes something that could change the scores and is not known here.
     """
-    call = _call(module, query, key, attention_mask, options)
+    call = _call(module, (query, key, value), attention_mask, options)
     if (tape := _running.get()) is not None:
         tape.calls.append(call)
-    return _output(call, value).transpose(1, 2).contiguous(), None
+    return _output(call).transpose(1, 2).contiguous(), None
 
 
 AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, sdpa_mask)
 
 
-def _call(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, options: dict[str, Any]) -> Call:
+def _call(module: nn.Module, given: tuple[Tensor, Tensor, Tensor], mask: Tensor | None, options: dict[str, Any]) -> Call:
+    query = given[0]
     scaling = options.pop("scaling", None)
     is_causal = options.pop("is_causal", None)
     bias = options.pop("position_bias", None)
@@ -108,8 +110,7 @@ def _call(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, op
     is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     return Call(
         module,
-        query,
-        key,
+        *given,
         scaling=query.shape[-1] ** -0.5 if scaling is None else float(scaling),
         # A given mask already holds the causal one; a single query is the last one and sees all keys.
         causal=bool(is_causal) and mask is None and query.shape[2] > 1,
@@ -120,10 +121,10 @@ def _call(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, op
     )
 
 
-def _output(call: Call, value: Tensor) -> Tensor:
+def _output(call: Call) -> Tensor:
     groups = call.query.shape[1] // call.key.shape[1]
     key = call.key.repeat_interleave(groups, dim=1) if groups > 1 else call.key
-    value = value.repeat_interleave(groups, dim=1) if groups > 1 else value
+    value = call.value.repeat_interleave(groups, dim=1) if groups > 1 else call.value
     if call.softcap is not None or call.sink is not None:
         return _explicit_output(call, key, value)
     mask, causal = call.mask, call.causal
@@ -177,6 +178,7 @@ def _layer(call: Call, row: int, shared: dict[int, Any]) -> QueryKeyLayer:
         bias=bias if added is None else added if bias is None else bias + added,
         softcap=call.softcap,
         sink=None if call.sink is None else _array(call.sink),
+        value=_array(call.value[row]),
     )
 
 

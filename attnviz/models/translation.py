@@ -70,8 +70,8 @@ class TranslationModel:
         prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
         if prompt.target:
             written = self._tokens(self.target.encode(prompt.target), prompt.target)
-            return self._followed(prompt, self._forced(prompt.target), (prompt.target, written), n_alternatives)
-        (pieces,) = self._greedy(self._read(prompt.text)[0])
+            return self._followed(prompt, self.forced(prompt.target), (prompt.target, written), n_alternatives)
+        (pieces,) = self._greedy(self.read(prompt.text)[0])
         return self.follow(prompt, pieces, n_alternatives)
 
     def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
@@ -87,7 +87,7 @@ class TranslationModel:
         self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
     ) -> tuple[AttentionTrace, tuple[Step, ...]]:
         text, written = output
-        read, keys, cut = self._read(prompt.text)
+        read, keys, cut = self.read(prompt.text)
         inputs = torch.tensor([[START, *pieces[:-1]]], device=read.device)
         with torch.inference_mode():
             scores, attention = self.model(read, inputs)
@@ -111,7 +111,7 @@ class TranslationModel:
         Raises:
             PromptError: nothing in the text can be read.
         """
-        read, _, _ = self._read(text)
+        read, _, _ = self.read(text)
         decoder, given = self._begin(read, prefix)
         longest = max(1, self.longest(read.shape[1]) - len(prefix))
         found = search(decoder, replace(beam, longest=longest), read.device)
@@ -134,7 +134,7 @@ class TranslationModel:
         """How many tokens a source of `n_keys` may become; what is longer is a model that repeats itself."""
         return min(self.card.max_tokens - 1, 3 * n_keys + 10)
 
-    def _read(self, text: str) -> tuple[Int[Tensor, "one key"], tuple[Token, ...], int | None]:
+    def read(self, text: str) -> tuple[Int[Tensor, "one key"], tuple[Token, ...], int | None]:
         """Ids, tokens, and where the text was cut to fit."""
         encoding = self.source.encode(text)
         if not encoding.ids:
@@ -144,7 +144,7 @@ class TranslationModel:
         cut = tokens[-1].end if len(ids) < len(encoding.ids) else None
         return torch.tensor([ids], device=next(self.model.parameters()).device), tokens, cut
 
-    def _forced(self, target: str) -> tuple[int, ...]:
+    def forced(self, target: str) -> tuple[int, ...]:
         ids = self.target.encode(target).ids
         most = self.card.max_tokens - 1
         if not 0 < len(ids) <= most:

@@ -1,0 +1,120 @@
+"""One weight of additive attention in a real model, step by step: from two states to the number in the heatmap.
+
+Bahdanau, Cho & Bengio 2014, section 3.1 and appendix A.1.2: e_ij = vᵀ tanh(W s_{i-1} + U h_j).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.ending import ending, row_weights
+from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip
+from attnviz.analysis.rounding import MINUS, shown, spelled
+from attnviz.analysis.rounding import units as as_units
+from attnviz.analysis.steps import Matrix, Origin, Part, Step, Vector, cell, dot
+from attnviz.ingredients import Additive
+
+
+def unfold_additive(inside: Additive, link: Link) -> tuple[Step, ...]:
+    """The steps of one weight of additive attention; the last is the context, the one before it the softmax."""
+    state, annotation = (each.astype(np.float64) for each in (inside.states[link.query], inside.memory[link.key]))
+    asked = inside.w.astype(np.float64) @ state + inside.b
+    offered = inside.memory.astype(np.float64) @ inside.u.astype(np.float64).T
+    bent = np.tanh(asked + offered)
+    energies = bent @ inside.v.astype(np.float64)
+    keys = Few.of(row_weights(energies, None), MOST_KEYS, (link.key,))
+    # The hidden units that decide this energy are shown throughout.
+    units = Few.of(bent[link.key] * inside.v, MOST_DIMS)
+    steps = [
+        _projected("W s", link.asking, ("s", state), (inside.w, inside.b), units, _WHY_STATE.format(link=link)),
+        _projected("U h", link.asked, ("h", annotation), (inside.u, None), units, _WHY_ANNOTATION.format(link=link)),
+    ]
+    steps.append(_sum(steps[0].result, steps[1].result, (asked, offered[link.key]), units))
+    steps.append(_bent(steps[-1].result, bent[link.key], units))
+    steps.append(_energy(steps[-1].result, inside.v, bent[link.key], float(energies[link.key]), units, link))
+    steps.append(_energies(inside.v, bent, energies, keys, link))
+    return (*steps, *ending(link, keys, steps[-1].result, energies, None, inside.memory, name="H"))
+
+
+_WHY_STATE = (
+    "s is what the decoder knows before it writes “{link.asking}”. A learned matrix W asks with it, and b is its bias: "
+    "what am I looking for?"
+)
+_WHY_ANNOTATION = "h is what the encoder knows at “{link.asked}”. Another matrix, U, brings it to the same size: what is here?"
+
+
+def _projected(
+    name: str, row: str, given: tuple[str, Float[np.ndarray, " in"]], layer: tuple[np.ndarray, np.ndarray | None],
+    units: Few, told: str,
+) -> Step:  # fmt: skip
+    """W s + b, or U h: of a long vector another, of which those hidden units are shown that decide."""
+    symbol, vector = given
+    weight, bias = (None if each is None else each.astype(np.float64) for each in layer)
+    assert weight is not None
+    product = weight @ vector + (0 if bias is None else bias)
+    few = Few.of(vector, MOST_DIMS)
+    left, result = strip(symbol, row, vector, few), strip(name, row, product, units)
+    side = few.vector(left, vector)
+    origins = {}
+    for column, unit in enumerate(units.kept):
+        texts = tuple(shown(float(value)) for value in weight[unit])
+        learned = Vector(name[0], weight[unit], texts, (None,) * len(texts))
+        also = 0.0 if bias is None else float(bias[unit])
+        origins[0, column] = dot(learned, side, cell(result, 0, column), also=also)
+    formula = f"{name[0]} {symbol}" + (" + b" if bias is not None else "")
+    return Step(name, _TITLES[symbol], formula, told, (left, result), ("→",), origins)
+
+
+_TITLES = {"s": "The state asks", "h": "The annotation offers"}
+
+
+def _sum(asked: Matrix, offered: Matrix, values: tuple[np.ndarray, np.ndarray], units: Few) -> Step:
+    result = strip("z", "", values[0] + values[1], units)
+    # Three numbers that all stand on the page must add up as they read.
+    counts = [as_units(float(values[0][unit])) + as_units(float(values[1][unit])) for unit in units.kept]
+    result = replace(result, shown=((*map(spelled, counts), *result.shown[0][len(counts) :]),))
+    origins = {}
+    for column in range(len(counts)):
+        left, right = cell(asked, 0, column), cell(offered, 0, column)
+        right = replace(right, text=f" + {right.text}".replace(f"+ {MINUS}", f"{MINUS} "))
+        places = asked.place(0, column), offered.place(0, column)
+        origins[0, column] = Origin(places, (left, right, Part(" = "), cell(result, 0, column)))
+    told = "The two are added, unit by unit: this is why it is called additive attention."
+    return Step("+", "Added", "z = W s + b + U h", told, (asked, offered, result), ("+", "="), origins)
+
+
+def _bent(before: Matrix, values: Float[np.ndarray, " unit"], units: Few) -> Step:
+    result = strip("t", "", values, units)
+    origins = {
+        (0, column): Origin(
+            (before.place(0, column),), (Part("tanh("), cell(before, 0, column), Part(") = "), cell(result, 0, column))
+        )
+        for column in range(len(units.kept))
+    }
+    told = f"tanh bends every unit to between {MINUS}1 and 1. Without it, W s would shift all scores of a row alike, and change nothing."
+    return Step("tanh", "Bent", "t = tanh(z)", told, (before, result), ("→",), origins)
+
+
+def _energy(
+    before: Matrix, v: Float[np.ndarray, " unit"], values: Float[np.ndarray, " unit"], energy: float, units: Few, link: Link
+) -> Step:
+    learned = strip("v", "", v, units)
+    result = Matrix("e", np.array([[energy]]), (link.asking,), (link.asked,))
+    origin = dot(units.vector(learned, v.astype(np.float64)), units.vector(before, values), cell(result, 0, 0))
+    told = f"One learned vector v weighs all {len(v)} units: how well do “{link.asking}” and “{link.asked}” fit?"
+    return Step("v·", "Energy", "e = v · t", told, (learned, before, result), ("·", "="), {(0, 0): origin})
+
+
+def _energies(v: np.ndarray, bent: np.ndarray, energies: np.ndarray, keys: Few, link: Link) -> Step:
+    result = strip("E", link.asking, energies, keys, link.keys)
+    origins = {}
+    for column, index in enumerate(keys.kept):
+        sides = [
+            Vector(name, values, tuple(shown(float(value)) for value in values), (None,) * len(values))
+            for name, values in (("v", v.astype(np.float64)), ("t", bent[index]))
+        ]
+        origins[0, column] = dot(*sides, cell(result, 0, column))
+    told = "The same for every source token: W s once, U h for each. Every token of the source gets an energy."
+    at = keys.kept.index(link.key)
+    return Step("all e", "Energies", "e_j = v · tanh(W s + b + U h_j)", told, (result,), (), origins, (0, at))

@@ -1,0 +1,62 @@
+"""Honest rounding: digits that add up to the digits of their sum."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+DECIMALS = 2
+MINUS = "−"
+
+
+def shown(value: float, decimals: int = DECIMALS) -> str:
+    """A number as it stands on the page; never minus zero.
+
+    >>> shown(-0.314), shown(-0.001)
+    ('−0.31', '0.00')
+    """
+    return spelled(units(value, decimals), decimals)
+
+
+def units(value: float, decimals: int = DECIMALS) -> int:
+    """A number in units of its last shown digit.
+
+    >>> units(3.104)
+    310
+    """
+    return round(float(value) * 10**decimals)
+
+
+def spelled(count: int, decimals: int = DECIMALS) -> str:
+    """Units of the last digit, written out.
+
+    >>> spelled(-310)
+    '−3.10'
+    """
+    return f"{count / 10**decimals:.{decimals}f}".replace("-", MINUS)
+
+
+def largest_remainder(
+    values: Sequence[float] | np.ndarray, *, total: float | None = None, keep: int | None = None, decimals: int = DECIMALS
+) -> tuple[int, ...]:
+    """Values in units of the last digit, so that they add up to their rounded sum: Hamilton's method of apportionment.
+
+    Each is rounded down, and those that lost most get the units that are missing. A zero stays a zero. `total` is the sum as
+    it is shown; `keep` is a value that is rounded as if it stood alone, so that it reads the same as in another picture.
+
+    >>> largest_remainder([1 / 3, 1 / 3, 1 / 3])
+    (34, 33, 33)
+    """
+    exact = np.asarray(values, dtype=np.float64) * 10**decimals
+    found = np.floor(exact).astype(int)
+    lost = exact - found
+    missing = units(float(np.sum(values)) if total is None else total, decimals) - int(found.sum())
+    order = [int(index) for index in np.argsort(-lost, kind="stable") if exact[index]]
+    if keep is not None and keep in order and len(order) > 1:
+        order.remove(keep)
+        missing -= round(float(exact[keep])) - int(found[keep])
+        found[keep] = round(float(exact[keep]))
+    # Beyond one unit each only where the sum given is not that of the values.
+    for turn in range(abs(missing) if order else 0):
+        step = 1 if missing > 0 else -1
+        found[order[(turn if step > 0 else -1 - turn) % len(order)]] += step
+    return tuple(int(count) for count in found)
