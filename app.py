@@ -13,5 +13,6 @@ st.navigation(
         st.Page(pages / "encode.py", title="Encode", icon=":material/grid_on:"),
         st.Page(pages / "translate.py", title="Translate", icon=":material/translate:"),
         st.Page(pages / "summarize.py", title="Summarize", icon=":material/short_text:"),
+        st.Page(pages / "compute.py", title="Compute", icon=":material/calculate:"),
     ]
 ).run()

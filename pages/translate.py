@@ -8,6 +8,7 @@ from attnviz.errors import TraceError
 from attnviz.models import catalog
 from attnviz.ui.alignments import (
     chosen_cell,
+    explain_alignment,
     show_candidates,
     show_ladder,
     show_matrix,
@@ -56,6 +57,7 @@ def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
     if draft.own:
         sentences.append(describe_likelihood(Likelihood(draft.log_probability, draft.own.log_probability)))
     story(*sentences)
+    explain_alignment(drafted, drawn, slot)
     rows_notice(drafted, drawn)
     steer = " Click one to decode on from there." if draft.pieces else ""
     st.caption(f"Each token with its probability, and what could stand in its place.{steer}")

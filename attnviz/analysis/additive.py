@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.ending import ending, row_weights
-from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip
-from attnviz.analysis.rounding import MINUS, shown, spelled
+from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip, unshown
+from attnviz.analysis.rounding import MINUS, spelled
 from attnviz.analysis.rounding import units as as_units
-from attnviz.analysis.steps import Matrix, Origin, Part, Step, Vector, cell, dot
+from attnviz.analysis.steps import Matrix, Origin, Part, Step, cell, dot
 from attnviz.ingredients import Additive
 
 
@@ -58,10 +58,8 @@ def _projected(
     side = few.vector(left, vector)
     origins = {}
     for column, unit in enumerate(units.kept):
-        texts = tuple(shown(float(value)) for value in weight[unit])
-        learned = Vector(name[0], weight[unit], texts, (None,) * len(texts))
         also = 0.0 if bias is None else float(bias[unit])
-        origins[0, column] = dot(learned, side, cell(result, 0, column), also=also)
+        origins[0, column] = dot(unshown(name[0], weight[unit]), side, cell(result, 0, column), also=also)
     formula = f"{name[0]} {symbol}" + (" + b" if bias is not None else "")
     return Step(name, _TITLES[symbol], formula, told, (left, result), ("→",), origins)
 
@@ -92,7 +90,10 @@ def _bent(before: Matrix, values: Float[np.ndarray, " unit"], units: Few) -> Ste
         )
         for column in range(len(units.kept))
     }
-    told = f"tanh bends every unit to between {MINUS}1 and 1. Without it, W s would shift all scores of a row alike, and change nothing."
+    told = (
+        f"tanh bends every unit to between {MINUS}1 and 1. Without it, W s would shift all scores of a row alike, and softmax "
+        "would not notice."
+    )
     return Step("tanh", "Bent", "t = tanh(z)", told, (before, result), ("→",), origins)
 
 
@@ -110,11 +111,7 @@ def _energies(v: np.ndarray, bent: np.ndarray, energies: np.ndarray, keys: Few, 
     result = strip("E", link.asking, energies, keys, link.keys)
     origins = {}
     for column, index in enumerate(keys.kept):
-        sides = [
-            Vector(name, values, tuple(shown(float(value)) for value in values), (None,) * len(values))
-            for name, values in (("v", v.astype(np.float64)), ("t", bent[index]))
-        ]
-        origins[0, column] = dot(*sides, cell(result, 0, column))
+        origins[0, column] = dot(unshown("v", v.astype(np.float64)), unshown("t", bent[index]), cell(result, 0, column))
     told = "The same for every source token: W s once, U h for each. Every token of the source gets an energy."
     at = keys.kept.index(link.key)
     return Step("all e", "Energies", "e_j = v · tanh(W s + b + U h_j)", told, (result,), (), origins, (0, at))

@@ -53,9 +53,8 @@ class Few:
         """All values, of which the first row of `matrix` shows some."""
         cells = {index: matrix.place(0, column) for column, index in enumerate(self.kept)}
         texts = {index: matrix.shown[0][column] for column, index in enumerate(self.kept)}
-        every = range(self.length)
-        all_texts = tuple(texts.get(index) or shown(float(values[index])) for index in every)
-        return Vector(matrix.name, values, all_texts, tuple(cells.get(index) for index in every))
+        all_texts = tuple(texts.get(index) or shown(float(value)) for index, value in enumerate(values))
+        return Vector(matrix.name, values, all_texts, tuple(cells.get(index) for index in range(len(values))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,5 +78,11 @@ class Link:
 def strip(name: str, row: str, values: Float[np.ndarray, " dim"], few: Few, names: Sequence[str] | None = None) -> Matrix:
     """A long vector as a row of the numbers that decide."""
     columns = few.names(names or [str(index) for index in range(few.length)])
-    texts = few.texts([shown(float(value)) for value in values])
+    # What a position has no number for, as a sink has no dot product, stays empty.
+    texts = few.texts([shown(float(value)) if np.isfinite(value) else "" for value in values])
     return Matrix(name, few.row(values), (row,), columns, (texts,), size=f"1 × {few.length:,}")
+
+
+def unshown(name: str, values: Float[np.ndarray, " dim"]) -> Vector:
+    """A vector that stands in no matrix on the page."""
+    return Vector(name, values, tuple(shown(float(value)) for value in values), (None,) * len(values))

@@ -138,6 +138,11 @@ def column_of(matrix: Matrix, column: int) -> Vector:
     return Vector(matrix.name, matrix.values[:, column], tuple(row[column] for row in matrix.shown), places)
 
 
+def shown_places(cells: Sequence[Place | None]) -> tuple[Place, ...]:
+    """Those that stand on the page."""
+    return tuple(place for place in cells if place is not None)
+
+
 def each_cell(matrix: Matrix, origin: Callable[[int, int], Origin]) -> dict[tuple[int, int], Origin]:
     """The origin of every cell of a matrix."""
     return {(row, column): origin(row, column) for row in range(len(matrix.rows)) for column in range(len(matrix.columns))}
@@ -169,7 +174,7 @@ def dot(left: Vector, right: Vector, result: Part, *, also: float = 0.0) -> Orig
         parts += [*([Part(" + ")] if parts else []), *factors]
     parts += [Part(f" + {name}") for name in [f"({len(rest):,} more)"] * bool(rest) + ["b"] * bool(also)]
     parts += [Part(f" = {summed(counts)}")] if len(counts) > 1 else []
-    places = tuple(place for vector in (left, right) for place in vector.cells if place is not None)
+    places = shown_places([*left.cells, *right.cells])
     return Origin(places, (*parts, Part(" = "), result))
 
 
@@ -207,7 +212,7 @@ def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at:
     if at not in seen:
         place = scores.cells[at]
         return Origin((place,) if place else (), (Part(f"e^{{{NOTHING}}} = "), result))
-    places = tuple(place for index in seen if (place := scores.cells[index]) is not None)
+    places = shown_places([scores.cells[index] for index in seen])
     if len(seen) == 1:
         return Origin(places, (Part("the only key that can be seen: "), result))
     shift = float(values[seen].max()) if np.abs(values[seen]).max() > LARGEST_EXPONENT else 0.0

@@ -4,10 +4,10 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.ending import ending, row_weights
-from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip
+from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip, unshown
 from attnviz.analysis.rounding import shown, spelled
 from attnviz.analysis.rounding import units as as_units
-from attnviz.analysis.steps import Matrix, Origin, Part, Step, Vector, cell, dot
+from attnviz.analysis.steps import Matrix, Origin, Part, Step, cell, dot
 from attnviz.ingredients import DotProduct
 
 
@@ -108,11 +108,7 @@ _SYMBOLS = {"S": "q·K", "S′": "÷√d", "T": "cap", "B": "+ bias", "Z": "sink
 
 def _score_origin(inside: DotProduct, link: Link, index: int, result: Part) -> Origin:
     query, key = inside.query[link.query].astype(np.float64), inside.key[index].astype(np.float64)
-    sides = [
-        Vector(name, values, tuple(shown(float(value)) for value in values), (None,) * len(values))
-        for name, values in (("q", query), ("k", key))
-    ]
-    return dot(*sides, result)
+    return dot(unshown("q", query), unshown("k", key), result)
 
 
 def _changed(

@@ -160,7 +160,7 @@ def _saturation(tables: Tables, computed: Computed, head: int) -> str:
     scores = computed.scores[head].astype(np.float64)
     divided, undivided = (masked_softmax(scores * factor, tables.visible) for factor in (tables.head_dim**-0.5, 1.0))
     row, column = _largest(np.abs(undivided - divided))
-    here, there = shown(float(divided[row, column])), shown(float(undivided[row, column]))
+    here, there = (weight_rows(each[[row]])[0][0][column] for each in (divided, undivided))
     if here == there:
         return told
     name = f"{tables.tokens[row]} → {tables.tokens[column]}"

@@ -44,13 +44,14 @@ class Opened:
 
 
 def open_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Opened:
-    """One forward pass; `begins` are names of the pieces that a translation of ours begins with, or consists of.
+    """One forward pass; `begins` are names of the pieces that a translation begins with, or consists of.
 
     Raises:
         AttnvizError: the prompt is not one this model can read; the message says why and what to do.
     """
     if not isinstance(model, TranslationModel):
-        return Opened(model.trace(prompt), model)
+        # A model of the hub writes by itself, unless Translate has found something else.
+        return Opened(draft(model, prompt, Wish(begins=tuple(begins))).trace if begins else model.trace(prompt), model)
     if prompt.target:
         return Opened(model.trace(prompt), model, model.forced(prompt.target))
     found = draft(model, prompt, Wish(begins=tuple(begins)))

@@ -15,8 +15,10 @@ from attnviz.figures.tree import Grown, Twig, beam_tree
 from attnviz.models.drafts import Draft, Wish
 from attnviz.ui.compare import Drawing
 from attnviz.ui.layout import theme
+from attnviz.ui.models import Drafted
 from attnviz.ui.pictures import PLOTLY, selected_cell
 from attnviz.ui.state import forget_cell, publish
+from attnviz.ui.unfolded import explain_button
 
 _MARKUP = component("attnviz.markup", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
 # Matrices side by side share the width of the window.
@@ -112,6 +114,19 @@ def show_tree(draft: Draft, slot: int, *, begins: tuple[str, ...]) -> None:
         )
         start = "".join(begins).replace("▁", " ").strip() or "<s>"
         _markup(f"tree{slot}", beam_tree(twigs, Grown(draft.tree.leaves, draft.chosen, start, theme())), choose)
+
+
+def explain_alignment(drafted: Drafted, drawing: Drawing, slot: int) -> None:
+    """The way into Compute for the chosen cell, where a row of the picture is a row of the model's one head or chosen head."""
+    draft, attention = drafted.draft, drafted.trace.cross
+    layer, head = drawing.head_of(drafted)
+    if draft.reads_its_rows or (head is None and attention.n_heads > 1):
+        return
+    matrix = drawing.matrix(drafted)
+    row, column = chosen_cell(matrix, slot, drawing.word)
+    place = {"model": st.session_state.models[slot - 1], "layer": layer, "head": head or 0}
+    place |= {"query": matrix.rows[row], "key": matrix.columns[column], "words": "true" if drawing.view.words else ""}
+    explain_button(attention, place, slot=str(slot), begins=draft.pieces)
 
 
 def steered(slot: int, wish: Wish) -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from attnviz.analysis.view import BETWEEN, Between, View
 from attnviz.errors import PromptError
 from attnviz.models import catalog
+from attnviz.models.inside import Opened
 from attnviz.trace import AttentionMap, Prompt
 from attnviz.ui.models import Traced
 from attnviz.ui.state import publish, restore
@@ -55,7 +56,7 @@ def _model_label(name: str) -> str:
     return f"{name} · {kind}" if kind else name
 
 
-def map_picker(traced: Traced) -> AttentionMap:
+def map_picker(traced: Traced | Opened) -> AttentionMap:
     """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
     kinds = traced.trace.kinds
     if len(kinds) == 1:

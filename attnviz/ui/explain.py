@@ -11,6 +11,7 @@ from attnviz.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.controls import Choice
 from attnviz.ui.models import Drafted, Traced
 from attnviz.ui.taking import Kept, take_along
+from attnviz.ui.unfolded import explain_button
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
@@ -34,6 +35,10 @@ _BELIEVE = """
 
 def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int]) -> None:
     """The formula, with the numbers of the chosen cell; for a model that keeps its queries and keys to itself, in words."""
+    if choice.head is not None:
+        place = {"model": st.session_state.model, "layer": choice.layer, "head": choice.head}
+        place |= {"query": matrix.rows[cell[0]], "key": matrix.columns[cell[1]], "words": "true" if choice.view.words else ""}
+        explain_button(attention, place)
     if not isinstance(attention.store, QueryKeyWeights):
         st.expander("How this number comes about").markdown(_HOW_OF_ITS_OWN)
         return

@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController
 from attnviz.errors import AttnvizError
 from attnviz.models import catalog
 from attnviz.models.drafts import Draft, Wish, draft
+from attnviz.models.inside import Opened, open_trace
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.jobs import WORKERS, Job
@@ -60,6 +61,11 @@ def translate(name: str, prompt: Prompt, wish: Wish) -> Drafted | None:
 def summarize(name: str, prompt: Prompt) -> Traced | None:
     """The trace of a text that is to be summarized; None after the page has said why there is none."""
     return _result(name, _summarize, (name, prompt))
+
+
+def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> Opened | None:
+    """A trace whose heads can be looked into; None after the page has said why there is none."""
+    return _result(name, _open, (name, prompt, begins))
 
 
 def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
@@ -125,5 +131,14 @@ def _translate(name: str, prompt: Prompt, wish: Wish, _model: AttentionModel) ->
         start = time.perf_counter()
         found = draft(_model, prompt, wish)
         return Drafted(found, _model.card, time.perf_counter() - start)
+
+    return Job(work)
+
+
+@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
+def _open(name: str, prompt: Prompt, begins: tuple[str, ...], _model: AttentionModel) -> Job[Opened]:
+    def work(progress: Progress) -> Opened:
+        progress(f"Computing the attention of {_model.card.name}", None)
+        return open_trace(_model, prompt, begins)
 
     return Job(work)

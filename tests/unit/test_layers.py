@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-VALUES = {"errors", "trace", "weights"}
+VALUES = {"errors", "ingredients", "trace", "weights"}
 BELOW_UI = VALUES | {"files", "arrays", "paths", "text", "nn", "models", "analysis", "figures", "export"}
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
 MAY_IMPORT = {
@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "paths": set(),
     "weights": {"errors"},
     "trace": {"errors", "weights", "methods"},
+    "ingredients": {"errors", "weights"},
     # Conveniences of a trace: the one part whose imports point up, each inside of its method.
     "methods": {"errors", "trace", "files", "analysis", "figures"},
     "files": VALUES,
@@ -35,7 +36,9 @@ MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_
 DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
-    **dict.fromkeys(("errors", "paths", "weights", "trace", "methods", "arrays", "cli", "__init__"), MODELLING | DRAWING),
+    **dict.fromkeys(
+        ("errors", "paths", "weights", "trace", "ingredients", "methods", "arrays", "cli", "__init__"), MODELLING | DRAWING
+    ),
     **dict.fromkeys(("text", "models", "training"), DRAWING),
     "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},

@@ -1,0 +1,104 @@
+"""Compute: every number of attention, from words to weights, on a small example or on any head of a model."""
+
+import streamlit as st
+
+from attnviz.analysis.sentences import head_name
+from attnviz.analysis.worked import worked_steps
+from attnviz.errors import AttnvizError
+from attnviz.models.inside import Opened
+from attnviz.models.worked import compute
+from attnviz.trace import AttentionMap
+from attnviz.ui.controls import forced_target, map_picker, model_picker, stepper
+from attnviz.ui.examples import Example, examples
+from attnviz.ui.explain import keep
+from attnviz.ui.layout import header, hero
+from attnviz.ui.models import opened
+from attnviz.ui.prompt import prompt_box
+from attnviz.ui.state import publish, restore
+from attnviz.ui.steps import predict_picker, show_steps
+from attnviz.ui.tables import settings, starting_numbers, tables_editor, tokens_box
+from attnviz.ui.unfolded import begun, forget_writing, link_picker, unfolded
+
+ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
+SOURCES = {"worked": "Worked example", "model": "A model's head"}
+
+
+def work_example() -> None:
+    """A small example: tokens and tables to type into, and every matrix from X to the output."""
+    tokens, lesson = tokens_box()
+    if not tokens:
+        st.info("There is nothing to compute yet: type a few words.", icon=":material/edit:")
+        return
+    numbers = starting_numbers(tokens, lesson)
+    chosen = settings(lesson, numbers)
+    predict = predict_picker()
+    picture = st.container()
+    editor = st.expander("Type your own numbers", icon=":material/table_edit:")
+    tables = tables_editor(editor, tokens, numbers, chosen, lesson)
+    if tables is None:
+        return
+    with picture:
+        computed = compute(tables)
+        with hero():
+            show_steps(worked_steps(tables, computed, chosen.head), at=0, predict=predict)
+        st.caption(
+            f":material/verified: Computed by attnviz's own modules; agrees with NumPy to {computed.difference:.0e}. " + ROUNDED
+        )
+        st.caption(f":material/lightbulb: {lesson.notice}")
+
+
+def explain_head() -> None:
+    """One weight of a real model."""
+    model = model_picker()
+    prompt, example = prompt_box("encode", forget=forget_writing)
+    if not prompt:
+        return
+    found = opened(model, forced_target(prompt), begun())
+    if not found:
+        return
+    attention = map_picker(found)
+    explain_cell(found, attention, example or examples("encode")[0])
+
+
+def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None:
+    """The steps of the weight that is chosen in the sidebar."""
+    left, right = st.sidebar.columns(2)
+    with left:
+        layer = stepper("Layer", "layer", first.layer, attention.n_layers)
+    with right:
+        head = stepper("Head", "head", first.head, attention.n_heads)
+    link = link_picker(attention, query=first.query, key=first.key)
+    predict = predict_picker()
+    words = st.sidebar.toggle("Merge subwords to words", key="words", bind="query-params")
+    shown = unfolded(found, attention.kind, layer=layer, head=head, link=link, words=words)
+    name = head_name(layer, head)
+    if shown is None:
+        weight = float(attention.weights(layer, head)[link.query, link.key])
+        st.info(
+            f"{name} gives “{link.asked}” {weight:.4f} of the attention of “{link.asking}”. This model shows its weights, "
+            "but not what they were computed from: choose another model to see the steps.",
+            icon=":material/visibility_off:",
+        )
+        return
+    with hero():
+        show_steps(shown.steps, at=0, predict=predict)
+    st.caption(
+        f":material/verified: {name} of {found.trace.model} has {shown.weight:.4f} in the heatmap; these steps "
+        f"agree with it to {shown.difference:.0e}. {ROUNDED}"
+    )
+
+
+header("Compute", "Every number of attention, from words to weights. Step through it; click a cell to see where it came from.")
+restore("source", "worked", tuple(SOURCES))
+source = st.sidebar.segmented_control(
+    "Numbers from", tuple(SOURCES), key="source", format_func=SOURCES.__getitem__, required=True
+)
+publish("source", source, "worked")
+try:
+    if source == "worked":
+        work_example()
+    else:
+        explain_head()
+except AttnvizError as error:
+    st.error(str(error), icon=":material/error:")
+keep()

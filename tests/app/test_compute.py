@@ -1,0 +1,166 @@
+"""The Compute page's script without a browser: what it computes, what its address opens, and what it says of bad input."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import attnviz
+from attnviz.ui import steps as mounted
+from attnviz.ui.lessons import TABLES, lessons, random_numbers, written
+from tests.tiny import FAMILIES
+from tests.translators import tiny_translator
+
+PAGE = Path(__file__).parents[2] / "pages" / "compute.py"
+TEXT = "The red car is not new."
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the page gives to the browser to draw, the last at the end."""
+    found: list[dict[str, Any]] = []
+    computation = mounted.computation
+
+    def kept(*arguments: Any, **options: Any) -> dict[str, Any]:
+        found.append(computation(*arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(mounted, "computation", kept)
+    return found
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    st.cache_resource.clear()
+    yield AppTest.from_file(str(PAGE), default_timeout=60)
+    st.cache_resource.clear()
+
+
+def opened(app: AppTest, **parameters: str) -> AppTest:
+    for name, value in parameters.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def step(drawn: list[dict[str, Any]], symbol: str) -> dict[str, Any]:
+    return next(each for each in drawn[-1]["steps"] if each["symbol"] == symbol)
+
+
+def texts(drawn: list[dict[str, Any]], symbol: str) -> list[list[str]]:
+    return [[cell["text"] for cell in row] for row in step(drawn, symbol)["matrices"][-1]["cells"]]
+
+
+def test_the_first_visit_shows_an_example_and_how_far_it_is_from_numpy(app: AppTest, drawn: list) -> None:
+    opened(app)
+    assert [each["symbol"] for each in drawn[-1]["steps"]] == ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "W_O"]
+    assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
+    assert any("agrees with NumPy to" in caption.value for caption in app.caption)
+
+
+def test_what_the_notices_say_of_their_numbers_is_so(app: AppTest, drawn: list) -> None:
+    labels = [lesson.label for lesson in lessons()]
+    assert labels == ["What is “it”?", "Why divide by √d", "Reading from left to right", "Two heads"]
+    assert "0.74" in lessons()[0].notice
+    assert "0.97 instead of 0.68" in lessons()[1].notice
+    opened(app, lesson=labels[1])
+    assert texts(drawn, "softmax")[0][0] == "0.68"
+    app.segmented_control(key="divide").set_value("off").run()
+    assert texts(drawn, "softmax")[0][0] == "0.97"
+    assert "÷√d" not in [each["symbol"] for each in drawn[-1]["steps"]]
+    assert app.query_params["divide"] == ["off"]
+
+
+def test_a_chip_opens_its_example_with_its_mask_and_its_heads(app: AppTest, drawn: list) -> None:
+    opened(app)
+    app.pills(key="chip").set_value("Reading from left to right").run()
+    assert not app.exception
+    assert texts(drawn, "softmax")[0] == ["1.00", "0.00", "0.00", "0.00"]
+    assert texts(drawn, "mask")[0][1:] == ["−∞"] * 3
+    app.pills(key="chip").set_value("Two heads").run()
+    assert not app.exception
+    assert "concat" in [each["symbol"] for each in drawn[-1]["steps"]]
+    assert step(drawn, "QKᵀ")["matrices"][0]["shape"] == "3 × 2"
+    first = texts(drawn, "softmax")
+    app.number_input(key="head").set_value(1).run()
+    assert texts(drawn, "softmax") != first
+
+
+def test_typed_numbers_and_words_are_in_the_address(app: AppTest, drawn: list) -> None:
+    numbers = random_numbers(2, 4, 77)
+    opened(app, tokens="<b> 😀", numbers=written(numbers), heads="2", mask="padding", padded="1")
+    shown = step(drawn, "X")["matrices"][0]
+    assert shown["rows"] == ["<b>", "😀"]
+    assert [[cell["exact"] for cell in row] for row in shown["cells"]] == [
+        [f"{value:.8g}".replace("-", "−") for value in row] for row in numbers["x"]
+    ]
+    assert [row[1] for row in texts(drawn, "softmax")] == ["0.00", "0.00"]
+    app.text_input(key="tokens").set_value("<b> 😀 مرحبا").run()
+    assert not app.exception
+    again = step(drawn, "X")["matrices"][0]
+    assert len(again["rows"]) == 3
+    assert again["cells"][:2] == shown["cells"]
+
+
+def test_random_numbers_are_new_numbers(app: AppTest, drawn: list) -> None:
+    opened(app)
+    before = texts(drawn, "X")
+    next(button for button in app.button if button.label == "Random numbers").click().run()
+    assert not app.exception
+    assert texts(drawn, "X") != before
+    app.selectbox(key="dim").set_value(5).run()
+    assert not app.exception
+    assert len(texts(drawn, "X")[0]) == 5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"tokens": "one two three four five six seven eight nine"}, "1 to 8 tokens"),
+        ({"tokens": " "}, "There is nothing to compute yet"),
+        ({"source": "model", "text": " "}, "There is nothing to read yet"),
+        ({"source": "model", "model": "/nowhere/at/all"}, "/nowhere/at/all"),
+    ],
+)
+def test_what_cannot_be_computed_is_one_sentence(app: AppTest, parameters: dict, told: str) -> None:
+    opened(app, **parameters)
+    assert [told in each.value for each in (*app.error, *app.info)] == [True]
+
+
+@pytest.mark.parametrize("numbers", ["nonsense", "1|2", "9e9|1|1|1|1", "nan|1|1|1|1"])
+def test_an_address_that_makes_no_sense_still_opens(app: AppTest, drawn: list, numbers: str) -> None:
+    opened(app, numbers=numbers, heads="x", mask="?", seed="z", at="9,9", predict="!", source="?")
+    assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
+    assert drawn[-1]["at"][0] == 0
+
+
+def test_any_cell_of_a_translation_is_explained_by_its_address(app: AppTest, drawn: list, tmp_path: Path) -> None:
+    folder = str(tiny_translator(tmp_path))
+    opened(app, source="model", model=folder, text=TEXT, query="1", key="2", layer="0", head="0", at="4,0,0")
+    weight = float(attnviz.load(folder).trace(TEXT).cross.weights(0, 0)[1, 2])
+    assert any(f"{weight:.4f} in the heatmap" in caption.value for caption in app.caption)
+    assert drawn[-1]["at"] == [4, 0, 0]
+    assert f"{weight:.2f}" in texts(drawn, "softmax")[0]
+    app.selectbox(key="key").set_value(0).run()
+    assert not app.exception
+    assert app.query_params["key"] == ["0"]
+
+
+def test_a_model_that_keeps_its_scores_to_itself_says_so(app: AppTest, tmp_path: Path) -> None:
+    next(family for family in FAMILIES if not family.seam).save(tmp_path)
+    opened(app, source="model", model=str(tmp_path), text="the cat sat", query="1", key="2", layer="0", head="0")
+    assert ["shows its weights, but not what they were computed from" in each.value for each in app.info] == [True]
+
+
+def test_every_lesson_is_small_enough_for_the_tables() -> None:
+    for lesson in lessons():
+        numbers = lesson.numbers()
+        assert list(numbers) == list(TABLES)
+        assert len(numbers["x"]) == len(lesson.tokens.split())
+        assert np.abs(numbers["x"]).max() < 10
