@@ -131,13 +131,14 @@ def tables_editor(
     with place:
         columns = st.columns(3)
         for index, name in enumerate(TABLES):
-            rows = tokens[: len(numbers["x"])] if name == "x" else tuple(map(str, range(len(numbers[name]))))
+            rows = tokens[:MOST_TOKENS] if name == "x" else tuple(map(str, range(len(numbers[name]))))
             with columns[index % 3]:
                 edited[name] = _edit(name, rows, numbers[name])
-        visible = mask_of(chosen.mask, len(tokens), padded=min(chosen.padded, len(tokens)))
+        n_tokens = len(numbers["x"])
+        visible = mask_of(chosen.mask, n_tokens, padded=min(chosen.padded, n_tokens))
         if chosen.mask == "own":
             with columns[2]:
-                visible = _edit_mask(tokens)
+                visible = _edit_mask(tokens[:n_tokens])
     st.session_state.edited = edited
     publish("numbers", written(edited), written(lesson.numbers()))
     try:

@@ -1,0 +1,94 @@
+"""The Compute page as a teacher uses it: by keyboard, cell by cell, with a class that guesses first."""
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+import attnviz
+from tests.browser.test_encode import HOSTILE, PICTURE, parameters, settle
+
+STEPS = ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "WO"]
+
+
+def open_compute(page: Page, app_url: str, query: str = "") -> None:
+    page.goto(f"{app_url}/compute?{query}")
+    page.locator(".compute .way").wait_for(timeout=PICTURE)
+    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+    page.wait_for_timeout(300)
+
+
+def now(page: Page) -> str:
+    return page.locator('.way [aria-current="step"]').inner_text()
+
+
+def lit(page: Page) -> list[str]:
+    return page.locator(".equation td.from").evaluate_all("cells => cells.map(cell => cell.dataset.id)")
+
+
+def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(context: BrowserContext, app_url: str) -> None:
+    page = context.new_page()
+    open_compute(page, app_url)
+    expect(page.locator(".way button:not(.move)")).to_have_text(STEPS)
+    for symbol in STEPS[1:5]:
+        page.keyboard.press("ArrowRight")
+        expect(page.locator('.way [aria-current="step"]')).to_have_text(symbol)
+    # The scores of "it": the row of Q and the column of Kᵀ, and their sum written out.
+    assert lit(page) == ["Q:2:0", "Q:2:1", "Q:2:2", "K:0:0", "K:0:1", "K:0:2"]
+    expect(page.locator(".sum")).to_contain_text("3.00·1.00 + 0.00·0.00 + 0.00·0.00 = 3.00 + 0.00 + 0.00 = 3.00")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+ArrowRight")
+    assert lit(page) == ["Q:1:0", "Q:1:1", "Q:1:2", "K:1:0", "K:1:1", "K:1:2"]
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".sum")).to_contain_text("1.00 / √3 = 1.00 / 1.73 = 0.58")
+    page.keyboard.press("ArrowLeft")
+    assert now(page) == "QKᵀ"
+    page.wait_for_url("**at=4%2C1%2C1*", timeout=PICTURE)
+    page.get_by_role("button", name="Back").focus()
+    page.keyboard.press("Enter")
+    assert now(page) == "V"
+    again = context.new_page()
+    open_compute(again, app_url, "at=6,2,0")
+    assert now(again) == "softmax"
+    expect(again.locator("td.chosen")).to_have_text("0.74")
+
+
+def test_predict_then_reveal_by_keyboard(page: Page, app_url: str) -> None:
+    open_compute(page, app_url, "predict=most&at=6,2,0")
+    assert page.locator("tr:nth-child(4) td.hidden").all_inner_texts() == ["?", "?", "?"]
+    expect(page.locator(".sum")).to_have_count(0)
+    page.locator(".answers button", has_text="mat").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".answers .guessed")).to_have_text("mat")
+    page.locator(".answers .reveal").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".question")).to_have_text(
+        "You said “mat”, but “cat” gets most, 0.74: its score 1.73 is the largest of the row."
+    )
+    assert page.locator("td.hidden").count() == 0
+    open_compute(page, app_url, "predict=weight&at=6,2,0")
+    assert page.locator("td.hidden").count() == 1
+    page.get_by_label("Your guess").fill("0.5")
+    page.keyboard.press("Enter")
+    expect(page.locator(".question")).to_have_text("You said 0.50: 0.24 too little. It is 0.74.")
+
+
+def test_a_cell_of_a_heatmap_is_explained_down_to_its_number(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/encode?layer=3&head=1&query=10&key=2")
+    settle(page)
+    page.get_by_role("button", name="Explain this cell").click()
+    page.wait_for_url("**/compute?*", timeout=PICTURE)
+    page.locator(".compute .way").wait_for(timeout=PICTURE)
+    assert {"source": "model", "layer": "3", "head": "1", "query": "10", "key": "2"}.items() <= parameters(page).items()
+    weight = attnviz.load("minilm").trace("The animal didn't cross the street because it was too tired.").encoder.weights(3, 1)
+    page.locator(".way button", has_text="softmax").click()
+    chosen = page.locator("td.chosen")
+    expect(chosen).to_have_text(f"{weight[10, 2]:.2f}")
+    assert abs(float(chosen.get_attribute("title") or "") - float(weight[10, 2])) < 1e-6
+    expect(page.get_by_text(f"has {weight[10, 2]:.4f} in the heatmap")).to_be_visible()
+
+
+def test_hostile_words_show_as_typed(page: Page, app_url: str) -> None:
+    open_compute(page, app_url)
+    page.get_by_label("Tokens").fill(HOSTILE[:56] + " مرحبا 😀")
+    page.get_by_label("Tokens").press("Enter")
+    expect(page.locator("th.row").first).to_have_text("<script>window.hacked=1</script>", timeout=PICTURE)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator(".compute script, .compute img").count() == 0
