@@ -82,6 +82,8 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
         return
     with hero():
         show_steps(shown.steps, at=0, predict=predict)
+    if predict != "off":
+        return
     st.caption(
         f":material/verified: {name} of {found.trace.model} has {shown.weight:.4f} in the heatmap; these steps "
         f"agree with it to {shown.difference:.0e}. {ROUNDED}"

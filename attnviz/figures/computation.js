@@ -119,7 +119,8 @@ function draw(root, walk) {
   root.replaceChildren(
     wayThrough(root, walk),
     make("div", { className: "title" }, make("b", {}, step.title), make("span", { className: "formula" }, ...typeset(step.formula))),
-    make("p", { className: "told" }, step.sentence),
+    // The sentence may have the number in it that somebody is to guess.
+    make("p", { className: "told" }, asks(walk) ? "Guess first: the scores are on the left." : step.sentence),
     equation(root, walk, step),
     ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(root, walk, step)]),
     make("p", { className: "hint" }, HINT),
