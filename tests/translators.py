@@ -17,6 +17,8 @@ PAIRS = (
 )
 KINDS = {
     "additive": Attention("additive", RecurrentConfig(dim=11, hidden=13)),
+    "dot": Attention("dot", RecurrentConfig(dim=11, hidden=13, bidirectional=False)),
+    "scaled": Attention("scaled", RecurrentConfig(dim=11, hidden=13)),
     "transformer": Stack(2, BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")),
 }
 

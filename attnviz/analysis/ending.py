@@ -23,7 +23,7 @@ def ending(
     before: Matrix,
     scores: Float[np.ndarray, " key"],
     seen: Bool[np.ndarray, " key"] | None,
-    value: Float[np.ndarray, "key value_dim"] | None,
+    value: Float[np.ndarray, "some value_dim"] | None,
     *,
     name: str = "V",
 ) -> list[Step]:

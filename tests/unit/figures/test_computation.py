@@ -59,10 +59,10 @@ def test_only_weights_that_can_be_seen_are_shaded_and_masked_ones_are_marked():
         assert weights["totals"] == ["1.00"] * 3
 
 
-def test_what_is_drawn_has_a_name_of_its_own_that_place_and_theme_do_not_change():
+def test_what_is_drawn_has_a_name_of_its_own_that_the_place_does_not_change():
     made = steps()
     first = computation(made, at=(2, 1, 1))
-    assert first["key"] == computation(made, theme=DARK)["key"]
+    assert first["key"] == computation(made)["key"]
     assert first["at"] == [2, 1, 1]
     assert first["key"] != computation(made, predict="most")["key"]
     assert first["key"] != computation(steps(head=0))["key"]
