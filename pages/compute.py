@@ -95,9 +95,9 @@ restore("source", "worked", tuple(SOURCES))
 source = st.sidebar.segmented_control(
     "Numbers from", tuple(SOURCES), key="source", format_func=SOURCES.__getitem__, required=True
 )
-publish("source", source, "worked")
+publish("source", source or "worked", "worked")
 try:
-    if source == "worked":
+    if source != "model":
         work_example()
     else:
         explain_head()
