@@ -59,7 +59,7 @@ class SummaryModel:
         ]
         store = QueryKeyWeights((*pretrained, *own))
         attention = AttentionMap("encoder", encoded.tokens, encoded.tokens, store)
-        return AttentionTrace(self.card.name, prompt, (attention,), "", *encoded.cuts)
+        return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], revision=self.card.revision)
 
 
 def read(encoder: TracedModel, text: str) -> tuple[Encoded, Float[Tensor, "one token state"], tuple[QueryKeyLayer, ...]]:
