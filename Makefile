@@ -25,7 +25,7 @@ run: $(VENV)/.installed ## install what is missing, serve the app at http://loca
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
 test: lint types chromium ## every check: ruff, pyright, pytest with a real browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table
 	@for script in benchmarks/bench_*.py; do \

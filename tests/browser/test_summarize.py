@@ -44,7 +44,9 @@ def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: Bro
     page = context.new_page()
     open_page(page, app_url, "summarize", model="minilm", text=TEXT)
     settled(page)
-    box = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+    heads = page.locator(".js-plotly-plot .nsewdrag").first
+    heads.scroll_into_view_if_needed()
+    box = heads.bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] * 3.5 / 12, box["y"] + box["height"] * 1.5 / 6)
     expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3", timeout=PICTURE)

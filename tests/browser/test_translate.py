@@ -104,7 +104,7 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
         "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
     )
     assert min(sizes) >= 14
-    page.locator('.tree .twig[data-pick="2"] circle').click()
+    page.locator('.tree .twig[data-pick="2"] .rank').click()
     expect(page.locator('.tree .twig[data-pick="2"]')).to_have_class("twig chosen", timeout=PICTURE)
     expect(page.locator(".answer bdi")).to_have_text(drafted(folder, Wish(3, 1.0, candidate=2)).trace.output)
     settle(page)
