@@ -66,9 +66,10 @@ def test_it_translates_and_shows_how(folder, text, models):
 
 @by_folder
 def test_an_adjective_is_aligned_across_its_noun(folder, models):
-    """“red car” is “voiture rouge”: no diagonal finds it."""
+    """“red car” is “voiture rouge”: no diagonal finds it; of several heads, the one that was told."""
     trace = models[folder.name].trace(Prompt("The red car.", target="La voiture rouge."))
-    rows = {token.text: row for token, row in zip(trace.cross.queries, trace.cross.weights(0, 0), strict=True)}
+    weights = trace.cross.weights(*(models[folder.name].card.told or (0, 0)))
+    rows = {token.text: row for token, row in zip(trace.cross.queries, weights, strict=True)}
     keys = [token.text for token in trace.cross.keys]
     assert keys[rows["voiture"].argmax()] == "car"
     assert keys[rows["rouge"].argmax()] == "red"
