@@ -59,7 +59,7 @@ class Waiting:
     def measure(self, page: Page, address: str) -> list[float]:
         """Seconds from pressing Run to the last picture of a new sentence, on the browser's own clock."""
         page.goto(f"{address}/{self.page}")
-        page.locator(".js-plotly-plot .hm").nth(self.pictures - 1).wait_for(timeout=60_000)
+        page.locator(".js-plotly-plot .hm, .explorer[data-head*=':']").nth(self.pictures - 1).wait_for(timeout=60_000)
         page.wait_for_timeout(2000)
         seconds = []
         for word in WALKERS.split()[: self.runs + self.warm_up]:
