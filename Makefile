@@ -46,10 +46,11 @@ $(BIN)/python:
 	@[ -n "$(PYTHON)" ] || { echo "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# The build backend comes first and from the pins too; pip's own build environment would take whatever is newest.
+# The build backends come first and from the pins too; pip's own build environment would take whatever is newest. rouge-score
+# has no wheel: setuptools builds it, in a version newer than the one that venv brings.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "attnviz: installing into $(VENV), about two minutes the first time"
-	$(INSTALL) hatchling editables
+	$(INSTALL) hatchling editables setuptools
 	$(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
