@@ -137,14 +137,13 @@ RECIPES = {
             "a one-directional LSTM with dot-product attention",
             "https://arxiv.org/abs/1508.04025",
             Attention("dot", _FORWARD),
-            schedule=Schedule(epochs=8, restarts=(4,), patience=5),
+            schedule=Schedule(epochs=12),
         ),
         Recipe(
             "transformer-en-fr",
             "a Transformer, attention and nothing else",
             "https://arxiv.org/abs/1706.03762",
             Stack(3, BlockConfig(dim=256, n_heads=4, hidden=1024, norm="before", dropout=0.1)),
-            # It learns more slowly than an LSTM at first, and goes on for longer.
             schedule=Schedule(epochs=10, learning_rate=1e-3, warmup=2000),
             # The middle layer of three, as Garg et al. 2019 found best (the penultimate of six).
             told=Told(layer=1, head=0, since=8),
