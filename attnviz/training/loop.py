@@ -237,8 +237,11 @@ def swapped(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
 
 
 def precision(schedule: Schedule, device: torch.device) -> AbstractContextManager[Any]:
-    """Mixed precision where the recipe asks for it: products in bfloat16, weights and sums in float32."""
-    if schedule.precision == "bfloat16":
+    """Mixed precision where the recipe asks for it and the device has it: products in bfloat16, weights and sums in float32.
+
+    An LSTM in bfloat16 is an error on a processor without AVX-512, and a Transformer slower there than in float32.
+    """
+    if schedule.precision == "bfloat16" and (device.type != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()):
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
 

@@ -13,7 +13,7 @@ import torch
 
 from attnviz.training import run as running
 from attnviz.training.data import DataError
-from attnviz.training.loop import CHECKPOINT, Report, Run, learning_rate, swapped
+from attnviz.training.loop import CHECKPOINT, Report, Run, learning_rate, precision, swapped
 from attnviz.training.recipes import Schedule
 
 KILLED = """
@@ -162,3 +162,10 @@ def test_a_recipe_is_saved_whole(recipe):
     saved = json.loads(recipe.as_json())
     assert saved["schedule"]["seed"] == 2014
     assert saved["model"]["recurrent"]["hidden"] == 13
+
+
+@pytest.mark.parametrize(("has_bfloat16", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_precision_falls_back_where_the_processor_has_no_bfloat16(monkeypatch, has_bfloat16, dtype):
+    monkeypatch.setattr("torch.ops.mkldnn._is_mkldnn_bf16_supported", lambda: has_bfloat16)
+    with precision(Schedule(precision="bfloat16"), torch.device("cpu")):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype
