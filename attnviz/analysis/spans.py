@@ -1,0 +1,141 @@
+"""From start and end logits to answers: spans found jointly, over passages of any length."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+
+@dataclass(frozen=True)
+class Span:
+    """Tokens `start` to `end` of a passage, both included, and the probability that they are the answer, 0 to 1.
+
+    >>> Span(2, 3, 0.5).overlaps(Span(3, 5, 0.25))
+    True
+    """
+
+    start: int
+    end: int
+    probability: float
+
+    def overlaps(self, other: "Span") -> bool:
+        """Whether the two share a token."""
+        return self.start <= other.end and other.start <= self.end
+
+
+@dataclass(frozen=True)
+class Window:
+    """Tokens `start` up to but not including `stop`, read in one pass.
+
+    >>> Window(3, 8).size
+    5
+    """
+
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        return self.stop - self.start
+
+
+def windows(n_tokens: int, size: int, stride: int) -> tuple[Window, ...]:
+    """Windows of `size` tokens, each `stride` after the one before; the last ends with the passage, and is as long as any.
+
+    Raises:
+        ValueError: a window has no token, or the stride leaves tokens between two windows.
+
+    >>> windows(10, 6, 3)
+    (Window(start=0, stop=6), Window(start=3, stop=9), Window(start=4, stop=10))
+    """
+    if not 1 <= stride <= size:
+        raise ValueError(f"a stride is 1 to the window's size, {size}, not {stride}")
+    last = max(0, n_tokens - size)
+    starts = [*range(0, last, stride), last]
+    return tuple(Window(start, min(n_tokens, start + size)) for start in starts)
+
+
+def merged(parts: Sequence[tuple[Window, Float[np.ndarray, " token"]]]) -> Float[np.ndarray, " all"]:
+    """One value for every token of a passage: from the window where the token has most to either side.
+
+    Of two windows that show as much, the first counts.
+
+    >>> merged([(Window(0, 4), np.zeros(4)), (Window(2, 6), np.ones(4))])
+    array([0., 0., 0., 1., 1., 1.])
+    """
+    n_tokens = max(window.stop for window, _ in parts)
+    found, most = np.full(n_tokens, -np.inf), np.full(n_tokens, -1)
+    for window, values in parts:
+        places = np.arange(window.start, window.stop)
+        # At the passage's own ends there is nothing more to see: such an end counts as if it were far away.
+        left = places - window.start + n_tokens * (window.start == 0)
+        right = window.stop - 1 - places + n_tokens * (window.stop == n_tokens)
+        context = np.minimum(left, right)
+        better = context > most[places]
+        found[places[better]], most[places[better]] = values[better], context[better]
+    return found
+
+
+def pair_logits(
+    start_logits: Float[np.ndarray, " token"],
+    end_logits: Float[np.ndarray, " token"],
+    *,
+    limit: int,
+    legal: Bool[np.ndarray, " token"] | None = None,
+) -> Float[np.ndarray, "token length"]:
+    """start + end logit of every span: row by its start, column by how many tokens follow that; -inf where there is none.
+
+    >>> pair_logits(np.array([1.0, 2.0]), np.array([10.0, 20.0]), limit=1)
+    array([[11., 21.],
+           [22., -inf]])
+    """
+    start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
+    if legal is not None:
+        start, end = np.where(legal, start, -np.inf), np.where(legal, end, -np.inf)
+    # A band, not a square: a long passage has few spans of a length that an answer has.
+    following = np.concatenate([end, np.full(limit, -np.inf)])
+    return start[:, None] + np.lib.stride_tricks.sliding_window_view(following, limit + 1)
+
+
+def best_spans(
+    start_logits: Float[np.ndarray, " token"],
+    end_logits: Float[np.ndarray, " token"],
+    *,
+    limit: int,
+    n: int,
+    legal: Bool[np.ndarray, " token"] | None = None,
+    nothing: float | None = None,
+) -> list[Span]:
+    """The `n` best spans without overlap under start <= end <= start + limit, best first; fewer where there are no more.
+
+    A span's probability is the softmax over all spans there are, of any `legal` start and end; `nothing` is the logit of one
+    more choice, that there is no answer. Of two equal spans the first counts, and of these the shorter.
+
+    >>> found = best_spans(np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 1.0]), limit=2, n=2)
+    >>> [(span.start, span.end, round(span.probability, 2)) for span in found]
+    [(1, 2, 0.58), (0, 0, 0.03)]
+    """
+    if not len(start_logits):
+        return []
+    pairs = pair_logits(start_logits, end_logits, limit=limit, legal=legal)
+    top = max(float(pairs.max()), -np.inf if nothing is None else nothing)
+    if not np.isfinite(top):
+        return []
+    weights = np.exp(pairs - top)
+    total = float(weights.sum()) + (0.0 if nothing is None else float(np.exp(nothing - top)))
+    found: list[Span] = []
+    while len(found) < n:
+        start, length = divmod(int(pairs.argmax()), limit + 1)
+        if not np.isfinite(pairs[start, length]):
+            break
+        span = Span(start, start + length, float(weights[start, length]) / total)
+        found.append(span)
+        _forbid(pairs, span, limit)
+    return found
+
+
+def _forbid(pairs: Float[np.ndarray, "token length"], span: Span, limit: int) -> None:
+    """Take away, in place, all spans that share a token with one."""
+    for start in range(max(0, span.start - limit), span.end + 1):
+        pairs[start, max(0, span.start - start) :] = -np.inf
