@@ -119,17 +119,20 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batch:
     )
 
 
-def epoch_batches(pairs: Sequence[EncodedPair], size: int, seed: int) -> list[Batch]:
-    """One pass over all sentences, each with one of its translations, in batches of like lengths; the seed decides all.
+def draw(pairs: Sequence[EncodedPair], generator: random.Random) -> list[Row]:
+    """Every sentence once, in any order, each with one of its translations.
 
     One translation each: a sentence with thirty of them would otherwise be thirty times as important as another.
     """
-    generator = random.Random(seed)
     drawn = [(pair.source, generator.choice(pair.targets)) for pair in pairs]
     generator.shuffle(drawn)
+    return drawn
+
+
+def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[Batch]:
+    """Batches of like lengths, in any order."""
     # Sorting is stable: among pairs of the same lengths the shuffled order stays.
-    drawn.sort(key=lambda row: (len(row[0]), len(row[1])))
-    batches = list(_same_length(drawn, size))
+    batches = list(_same_length(sorted(rows, key=lambda row: (len(row[0]), len(row[1]))), size))
     generator.shuffle(batches)
     return [collate(rows) for rows in batches]
 

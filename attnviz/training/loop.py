@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import os
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,7 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnviz.training.data import Batch, DataError, EncodedPair, all_batches, epoch_batches
+from attnviz.training.data import Batch, DataError, EncodedPair, all_batches, deal, draw
+from attnviz.training.joined import join
 from attnviz.training.loss import cross_entropy
 from attnviz.training.recipes import Recipe, Schedule
 from attnviz.training.told import PieceLinks, alignment_loss, linked_rows
@@ -96,9 +98,9 @@ class Run:
         links: PieceLinks | None = None,
     ) -> None:
         self.recipe, self.model, self.data, self.folder, self.links = recipe, model, data, folder, links or {}
+        self._epoch_links: PieceLinks = self.links
         self.average = {name: value.detach().clone() for name, value in model.state_dict().items()}
-        # All of it follows from the seed: what is resumed must be what was interrupted.
-        self.optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.optimizer = _optimizer(model)
         self.progress = Progress()
         self.best = dict(self.average)
         if folder is not None and (folder / CHECKPOINT).is_file():
@@ -119,12 +121,16 @@ class Run:
 
     def _epoch(self, report: Callable[[Report], None]) -> None:
         schedule, place = self.recipe.schedule, self.progress
-        batches = epoch_batches(self.data, schedule.batch, schedule.seed * 1000 + place.epoch)
+        if place.epoch in schedule.restarts and place.step_in_epoch == 0:
+            self._restart()
+        batches = self._batches()
         n_steps = len(batches) * schedule.epochs
         self.model.train()
         losses, begun = [], time.monotonic()
         for batch in batches[place.step_in_epoch :]:
-            losses.append(self._step(batch, learning_rate(schedule, place.step, n_steps)))
+            # Epochs of joined sentences have fewer steps than others: the place in the schedule counts in this one's.
+            now = len(batches) * place.epoch + place.step_in_epoch
+            losses.append(self._step(batch, learning_rate(schedule, now, n_steps)))
             place.step += 1
             place.step_in_epoch += 1
             if place.step % EVERY == 0:
@@ -135,13 +141,29 @@ class Run:
         self._clock(begun)
         place.epoch, place.step_in_epoch = place.epoch + 1, 0
 
+    def _restart(self) -> None:
+        """Begin a cycle with the best weights so far, and with an optimizer that remembers nothing."""
+        self.model.load_state_dict(self.best)
+        self.average = {name: value.clone() for name, value in self.best.items()}
+        self.optimizer = _optimizer(self.model)
+
+    def _batches(self) -> list[Batch]:
+        """What this epoch reads: the seed and the epoch's number decide all of it."""
+        schedule, how = self.recipe.schedule, self.recipe.joined
+        generator = random.Random(schedule.seed * 1000 + self.progress.epoch)
+        rows = draw(self.data, generator)
+        if how and self.progress.epoch >= how.since:
+            rows, links = join(rows, how, self.links, generator)
+            self._epoch_links = {**self.links, **links}
+        return deal(rows, schedule.batch, generator)
+
     def _step(self, batch: Batch, rate: float) -> Float[Tensor, ""]:
         schedule = self.recipe.schedule
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         told = self.recipe.told
         telling = told if told and self.progress.epoch >= told.since else None
-        rows = linked_rows(batch, self.links).to(self.device) if telling else None
+        rows = linked_rows(batch, self._epoch_links).to(self.device) if telling else None
         batch = Batch(*(getattr(batch, field.name).to(self.device) for field in dataclasses.fields(batch)))
         with precision(schedule, self.device):
             scores, attention = self.model(batch.source, batch.inputs, schedule.teacher_forcing)
@@ -246,6 +268,10 @@ def precision(schedule: Schedule, device: torch.device) -> AbstractContextManage
     return nullcontext()
 
 
+def _optimizer(model: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+
 def development_loss(model: nn.Module, pairs: Sequence[EncodedPair], size: int = 128) -> float:
     """Cross-entropy a token, in nats, over every pair, without smoothing."""
     device = next(model.parameters()).device
@@ -265,8 +291,10 @@ def _same_so_far(state: dict[str, Any], recipe: Recipe) -> bool:
     if any(before[part] != now[part] for part in ("model", "corpus")):
         return False
     epoch = state["progress"]["epoch"]
-    if any(told and told["since"] <= epoch and before.get("told") != now["told"] for told in (before.get("told"), now["told"])):
-        return False
+    for part in ("told", "joined"):
+        one, other = before.get(part), now[part]
+        if one != other and any(begun and begun["since"] <= epoch for begun in (one, other)):
+            return False
     begun, schedule = state["progress"]["epoch"] + 1, now["schedule"]
     epochs = min(before["schedule"]["epochs"], schedule["epochs"])
     if begun <= epochs * (1 - schedule["decay"]):

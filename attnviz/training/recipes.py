@@ -11,6 +11,7 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
 from attnviz.training.bpe import Language
+from attnviz.training.joined import Joined
 from attnviz.training.told import Told
 
 
@@ -34,7 +35,8 @@ class Schedule:
     epochs           passes over the sentences; batch: sentences a step
     learning_rate    on the plateau; warmup: steps until there
     decay            share of a cycle's steps, 0 to 1
-    restarts         epochs after which a new cycle begins on the plateau (Loshchilov & Hutter 2017, arXiv:1608.03983)
+    restarts         epochs after which a new cycle begins on the plateau, from the best weights (after Loshchilov & Hutter
+                     2017, arXiv:1608.03983)
     label_smoothing  probability given to all other tokens (Szegedy et al. 2016)
     teacher_forcing  share of the decoder's steps that read the true token
     patience         epochs without a better development loss after which training stops
@@ -91,7 +93,8 @@ EVERYDAY = (
 class Recipe:
     """What a model is, what it reads, and how it is trained.
 
-    For its card: `about`, `paper`, and `weak`, what it is bad at. `told` is the head of a Transformer that learns to align.
+    For its card: `about`, `paper`, and `weak`, what it is bad at. `told` is the head of a Transformer that learns to align;
+    `joined` says how some sentences are read in a row.
     """
 
     name: str
@@ -101,6 +104,7 @@ class Recipe:
     corpus: Corpus = Corpus()
     schedule: Schedule = Schedule()
     told: Told | None = None
+    joined: Joined | None = None
     weak: tuple[str, ...] = (
         *EVERYDAY,
         "Alignments of small words: articles, ne and pas, and the full stop often look at the content word beside them, for "
@@ -123,7 +127,8 @@ RECIPES = {
             "https://arxiv.org/abs/1409.0473",
             Attention("additive", _BOTH),
             # What it was after its first seven epochs was good enough to ship, and got better in five more.
-            schedule=Schedule(epochs=12, restarts=(7,), patience=5),
+            schedule=Schedule(epochs=15, restarts=(7, 12), patience=5),
+            joined=Joined(since=12),
         ),
         Recipe(
             "bilstm-en-fr",
@@ -137,16 +142,17 @@ RECIPES = {
             "a one-directional LSTM with dot-product attention",
             "https://arxiv.org/abs/1508.04025",
             Attention("dot", _FORWARD),
-            schedule=Schedule(epochs=12),
+            schedule=Schedule(epochs=10, restarts=(4,), patience=5),
         ),
         Recipe(
             "transformer-en-fr",
             "a Transformer, attention and nothing else",
             "https://arxiv.org/abs/1706.03762",
             Stack(3, BlockConfig(dim=256, n_heads=4, hidden=1024, norm="before", dropout=0.1)),
-            schedule=Schedule(epochs=10, learning_rate=1e-3, warmup=2000),
+            schedule=Schedule(epochs=13, learning_rate=1e-3, warmup=2000, restarts=(10,), patience=5),
             # The middle layer of three, as Garg et al. 2019 found best (the penultimate of six).
             told=Told(layer=1, head=0, since=8),
+            joined=Joined(since=10),
             weak=(
                 *EVERYDAY,
                 "Alignments out of its domain: what the told head learned on six words, it does worse on thirty.",

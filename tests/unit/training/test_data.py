@@ -1,6 +1,7 @@
 """Reading pairs, cutting them into pieces, and dealing them out."""
 
 import gzip
+import random
 
 import pytest
 import torch
@@ -13,8 +14,9 @@ from attnviz.training.data import (
     Tokenizers,
     all_batches,
     collate,
+    deal,
+    draw,
     encode_pairs,
-    epoch_batches,
     read_pairs,
 )
 
@@ -26,6 +28,11 @@ FRENCH = [
     "Je n'ai vu qu'eux.",
 ]
 PAIRS = [EncodedPair((5,) * length, ((7,) * length, (8,) * (length + 1))) for length in (2, 3, 3, 3, 5, 5, 7)]
+
+
+def batches_of(pairs, size, seed):
+    generator = random.Random(seed)
+    return deal(draw(pairs, generator), size, generator)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +118,7 @@ def test_what_is_too_long_is_left_out(tokenizers):
 
 
 def test_an_epoch_has_every_sentence_once_with_one_of_its_translations():
-    batches = epoch_batches(PAIRS, 2, seed=3)
+    batches = batches_of(PAIRS, 2, seed=3)
     assert sum(len(batch.source) for batch in batches) == len(PAIRS)
     for batch in batches:
         assert len(batch.source) <= 2
@@ -121,10 +128,10 @@ def test_an_epoch_has_every_sentence_once_with_one_of_its_translations():
 
 
 def test_the_seed_decides_order_and_choice():
-    flat = lambda seed: [batch.labels.tolist() for batch in epoch_batches(PAIRS, 2, seed)]
+    flat = lambda seed: [batch.labels.tolist() for batch in batches_of(PAIRS, 2, seed)]
     assert flat(3) == flat(3)
     assert flat(3) != flat(5)
-    chosen = {batch.labels[0, 0].item() for seed in range(11) for batch in epoch_batches(PAIRS[:1], 1, seed)}
+    chosen = {batch.labels[0, 0].item() for seed in range(11) for batch in batches_of(PAIRS[:1], 1, seed)}
     assert chosen == {7, 8}
 
 
