@@ -5,6 +5,10 @@ class AttnvizError(Exception):
     """The root of all errors that attnviz raises on purpose."""
 
 
+class SettingError(AttnvizError, ValueError):
+    """An environment variable that sets something holds what cannot be."""
+
+
 class PromptError(AttnvizError, ValueError):
     """What was typed cannot be traced: it is empty, or holds characters that are not text."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attnviz
+from attnviz import settings
 from attnviz.cli import traces
 from attnviz.errors import AttnvizError
 from attnviz.paths import app_folder
@@ -79,6 +80,7 @@ def _training(commands: Any) -> None:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Serve the app until it is stopped."""
+    settings.check()
     command = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "app.py")]
     options = {
         "server.address": arguments.host,

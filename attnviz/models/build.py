@@ -7,15 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnviz import settings
 from attnviz.errors import UnsupportedModelError
-from attnviz.models import device
 from attnviz.models.protocol import Architecture, ModelCard
 from attnviz.models.reading import reader_for
 from attnviz.models.traced import TracedModel
 from attnviz.models.writing import WritingModel
 from attnviz.text.tokens import encode
 
-MAX_TOKENS = 2048
 PROBE = "One word follows another."
 TASKS: dict[Architecture, str] = {
     "encoder": "reads a text, every token seeing every other",
@@ -76,7 +75,7 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
 
 def max_tokens(model: Any, tokenizer: Any) -> int:
     """How many tokens the model reads at once: what its tokenizer, its positions and ATTNVIZ_MAX_TOKENS allow."""
-    limits = [device.number("ATTNVIZ_MAX_TOKENS") or MAX_TOKENS, tokenizer.model_max_length]
+    limits = [settings.limit("ATTNVIZ_MAX_TOKENS"), tokenizer.model_max_length]
     config = model.config.get_text_config()
     limits += [
         size for name in ("max_position_embeddings", "n_positions") if isinstance(size := getattr(config, name, None), int)

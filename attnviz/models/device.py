@@ -4,6 +4,7 @@ import os
 
 import torch
 
+from attnviz import settings
 from attnviz.errors import ModelError
 
 CPU_PARAMETERS = 1_500_000_000
@@ -17,7 +18,7 @@ def choose() -> torch.device:
     Raises:
         ModelError: ATTNVIZ_DEVICE names a device that this machine does not have.
     """
-    if wanted := os.environ.get("ATTNVIZ_DEVICE"):
+    if wanted := settings.text("ATTNVIZ_DEVICE"):
         return _checked(wanted)
     if torch.cuda.is_available():
         return torch.device("cuda:0")
@@ -26,29 +27,12 @@ def choose() -> torch.device:
 
 def max_parameters() -> int:
     """The largest model that may be loaded; the environment variable ATTNVIZ_MAX_PARAMETERS overrides."""
-    if (limit := number("ATTNVIZ_MAX_PARAMETERS")) is not None:
+    if limit := settings.number("ATTNVIZ_MAX_PARAMETERS"):
         return limit
     device = choose()
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory * GPU_SHARE / 4)
     return CPU_PARAMETERS
-
-
-def number(variable: str) -> int | None:
-    """A positive whole number out of the environment; None where it is not set.
-
-    Raises:
-        ModelError: it is set to something else.
-    """
-    if not (value := os.environ.get(variable)):
-        return None
-    try:
-        size = int(float(value))
-    except (ValueError, OverflowError):
-        size = 0
-    if size < 1:
-        raise ModelError(f"{variable} must be a positive number, such as 1500000000, not {value!r}; change it, or unset it.")
-    return size
 
 
 def _checked(name: str) -> torch.device:

@@ -1,6 +1,5 @@
 """Models from the Hugging Face hub: only the files that are needed, only after the configuration says that they fit."""
 
-import os
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -18,6 +17,7 @@ from huggingface_hub.errors import (
 )
 from tqdm.auto import tqdm
 
+from attnviz import settings
 from attnviz.errors import ModelError, ModelNotFoundError, UnsupportedModelError
 from attnviz.models.checkpoint import CONFIG, Checkpoint
 from attnviz.models.protocol import Progress
@@ -73,11 +73,11 @@ def _cached(name: str, revision: str | None) -> Path | None:
 
 def _download(name: str, revision: str | None, progress: Progress) -> Path:
     progress(f"Looking up {name}", None)
-    if not _offline() and not _reachable():
+    if not settings.yes("HF_HUB_OFFLINE") and not _reachable():
         raise _out_of_reach(name)
     config = Path(hf_hub_download(name, CONFIG, revision=revision))
     Checkpoint(name, config.parent).config()
-    if not _offline() and not any(_weights(name, revision)):
+    if not settings.yes("HF_HUB_OFFLINE") and not any(_weights(name, revision)):
         raise UnsupportedModelError(
             f"{name} has no safetensors, only formats that can run code when opened; choose a model that has them."
         )
@@ -90,10 +90,6 @@ def _out_of_reach(name: str) -> ModelNotFoundError:
     return ModelNotFoundError(
         f"{name} is not on this machine and the Hugging Face hub cannot be reached; minilm works without a network."
     )
-
-
-def _offline() -> bool:
-    return bool(os.environ.get("HF_HUB_OFFLINE"))
 
 
 def _reachable() -> bool:

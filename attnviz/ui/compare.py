@@ -16,6 +16,7 @@ from attnviz.models.drafts import Wish
 from attnviz.ui.controls import number
 from attnviz.ui.heads import head_picker, reading_picker, truer
 from attnviz.ui.models import Drafted
+from attnviz.ui.settings import any_model, offered
 from attnviz.ui.state import SLOTS, forget_drafts
 from attnviz.ui.taking import Kept, kept_draft
 
@@ -87,14 +88,14 @@ def models_picker() -> tuple[str, ...]:
     default = own[:SLOTS]
     if "models" not in st.session_state:
         st.session_state.models = (st.query_params.get_all("models") or list(default))[:SLOTS]
-    known = [*own, *catalog.HUB["encoder-decoder"]]
+    known = offered([*own, *catalog.HUB["encoder-decoder"]])
     options = [*known, *(name for name in st.session_state.models if name not in known)]
     names = st.sidebar.multiselect(
         "Models",
         options,
         key="models",
         max_selections=SLOTS,
-        accept_new_options=True,
+        accept_new_options=any_model(),
         on_change=forget_drafts,
         placeholder="Choose a translator",
         help="Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face hub: type "

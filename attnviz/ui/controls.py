@@ -10,6 +10,7 @@ from attnviz.models import catalog
 from attnviz.models.inside import Opened
 from attnviz.trace import AttentionMap, Prompt
 from attnviz.ui.models import Traced
+from attnviz.ui.settings import any_model, check_length, offered
 from attnviz.ui.state import publish, restore
 
 _BETWEEN_LABELS = {
@@ -35,7 +36,7 @@ def model_picker() -> str:
     """The model to look into: of the catalog, of the hub, or any id or folder that is typed."""
     default = catalog.available()[0]
     restore("model", default)
-    options = [*catalog.available(), *(name for names in catalog.HUB.values() for name in names)]
+    options = offered([*catalog.available(), *(name for names in catalog.HUB.values() for name in names)])
     if (current := st.session_state.model) and current not in options:
         options.append(current)
     name = st.sidebar.selectbox(
@@ -43,7 +44,7 @@ def model_picker() -> str:
         options,
         key="model",
         format_func=_model_label,
-        accept_new_options=True,
+        accept_new_options=any_model(),
         help="minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
         "such as google/electra-small-discriminator, or a folder.",
     )
@@ -80,6 +81,7 @@ def forced_target(prompt: Prompt) -> Prompt:
     """The prompt with the target text that the page or the address gives, if any; one that is no text is told, and left out."""
     target = st.session_state.get("target", st.query_params.get("target"))
     try:
+        check_length(target)
         return replace(prompt, target=target) if target else prompt
     except PromptError as error:
         st.error(str(error), icon=":material/edit:")

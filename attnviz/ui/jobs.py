@@ -3,20 +3,29 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from functools import cache
 from typing import Generic, TypeVar
 
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz import settings
 from attnviz.models.protocol import Progress
 
 Result = TypeVar("Result")
-# Two at once keep both cores of a small server busy; more would only slow each other down.
-WORKERS = 2
-_POOL = ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="attnviz")
 # What is done sooner than this needs no progress bar: it would only flicker.
 PATIENCE_SECONDS = 0.4
 REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
+
+
+def workers() -> int:
+    """How many models compute at once, ATTNVIZ_RUNS: two keep both cores of a small server busy."""
+    return settings.limit("ATTNVIZ_RUNS")
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=workers(), thread_name_prefix="attnviz")
 
 
 class Job(Generic[Result]):
@@ -25,7 +34,7 @@ class Job(Generic[Result]):
     def __init__(self, work: Callable[[Progress], Result]) -> None:
         self._stage = "Waiting for a free place"
         self._fraction: float | None = None
-        self._future: Future[Result] = _POOL.submit(self._run, work)
+        self._future: Future[Result] = _pool().submit(self._run, work)
 
     def _run(self, work: Callable[[Progress], Result]) -> Result:
         self._report("Getting ready", None)

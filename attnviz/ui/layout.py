@@ -8,7 +8,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
+from attnviz import settings
 from attnviz.analysis.sentences import Sentence
+from attnviz.errors import SettingError
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.trace import AttentionMap
 from attnviz.ui.state import arrive
@@ -24,6 +26,7 @@ def theme() -> Theme:
 def header(title: str, promise: str) -> None:
     """The page's name, and one line saying what you will see."""
     _through_router()
+    _check_settings()
     arrive(title)
     st.html(f"<style>:root {{ --on-accent: {theme().background}; }}{_STYLE}</style>")
     st.title(title, anchor=False)
@@ -39,6 +42,15 @@ def _through_router() -> None:
     if PagesManager.uses_pages_directory:
         PagesManager.uses_pages_directory = False
         st.rerun()
+
+
+def _check_settings() -> None:
+    """Says what is set wrong instead of a page that would break at it."""
+    try:
+        settings.check()
+    except SettingError as error:
+        st.error(str(error), icon=":material/settings:")
+        st.stop()
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from attnviz.models.drafts import Draft, Wish, draft
 from attnviz.models.inside import Opened, open_trace
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
-from attnviz.ui.jobs import WORKERS, Job
-from attnviz.ui.settings import folders_allowed
+from attnviz.ui.jobs import Job, workers
+from attnviz.ui.settings import check_offered, folders_allowed, is_listed
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
 # threads wait for each other. PyTorch keeps its own threads.
@@ -71,6 +71,7 @@ def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> Opened | None:
 def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
     place = st.empty()
     try:
+        check_offered(name)
         model = _load(name).result(place)
     except AttnvizError as error:
         # A failure is not kept: the next run tries again.
@@ -87,13 +88,13 @@ def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
 
 @st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
 def _load(name: str) -> Job[AttentionModel]:
-    allowed = folders_allowed()
+    allowed = folders_allowed() or is_listed(name)
 
     def work(progress: Progress) -> AttentionModel:
         # torch is imported here, in the background, where the page can say that it is waiting.
         from attnviz.models import device
 
-        device.share_cores(WORKERS)
+        device.share_cores(workers())
         return catalog.load(name, progress=progress, allow_folders=allowed)
 
     return Job(work)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from attnviz import settings
 from attnviz.errors import TraceError
 from attnviz.files import open_trace
 from attnviz.models.protocol import Architecture, ModelCard
@@ -12,7 +13,6 @@ from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.models import Traced
 from attnviz.ui.state import forget_drafts
 
-LARGEST_MB = 64
 # What is larger than this was not made to be looked at, and would take a server's memory.
 MOST_TOKENS, MOST_HEADS = 2_048, 4_096
 
@@ -33,7 +33,7 @@ def file_box() -> None:
         type=["attn"],
         key="trace_file",
         on_change=_receive,
-        max_upload_size=LARGEST_MB,
+        max_upload_size=settings.limit("ATTNVIZ_FILE_MB"),
         help="A file saved here, or by `trace.save` in Python. It is shown on Encode; no model runs for it.",
     )
     if refused := st.session_state.get("refused"):

@@ -7,6 +7,7 @@ import streamlit as st
 from attnviz.errors import PromptError
 from attnviz.trace import Prompt
 from attnviz.ui.examples import Example, examples
+from attnviz.ui.settings import check_length
 from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
 
@@ -41,6 +42,7 @@ def prompt_box(
     if len(text) > LINK_CHARACTERS:
         st.caption(f"This text is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
     try:
+        check_length(text, pair)
         return Prompt(text, pair=(pairs and pair) or None), example
     except PromptError as error:
         st.error(str(error), icon=":material/edit:")

@@ -24,6 +24,7 @@ from attnviz.ui.controls import stepper
 from attnviz.ui.layout import theme
 from attnviz.ui.models import Traced
 from attnviz.ui.pictures import PLOTLY, open_head
+from attnviz.ui.settings import any_model, offered
 from attnviz.ui.state import publish, restore
 
 _MARKUP = component("attnviz.passage", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
@@ -75,14 +76,14 @@ class Options:
 def summarizer_picker() -> str:
     """The model that reads the text: of the catalog, of the hub, or any id or folder that is typed."""
     restore("model", OWN)
-    options = [OWN, "minilm", *HUB]
+    options = offered([OWN, "minilm", *HUB])
     if (current := st.session_state.model) and current not in options:
         options.append(current)
     name = st.sidebar.selectbox(
         "Model",
         options,
         key="model",
-        accept_new_options=True,
+        accept_new_options=any_model(),
         help="summarize-en and minilm are on this machine and choose from the text. Others come from the Hugging Face hub: "
         "BART, T5 and Pegasus write a summary of their own; or type any model's id, or a folder.",
     )

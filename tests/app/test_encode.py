@@ -113,6 +113,26 @@ def test_a_formula_stands_only_where_it_is_the_models(app: AppTest, tmp_path: Pa
     assert any("in a way of its own" in each.value for each in app.markdown)
 
 
+def test_a_setting_or_a_wish_that_cannot_be_is_one_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MODELS", "gpt2")
+    monkeypatch.setenv("ATTNVIZ_MAX_CHARACTERS", "20")
+    app.query_params.update({"model": "bert-base-uncased", "text": "The cat sat."})
+    app.run()
+    assert [each.value for each in app.error] == [
+        "bert-base-uncased is not offered here: choose a model that travels with attnviz and gpt2."
+    ]
+    app.selectbox(key="model").set_value("minilm").run()
+    assert not app.error
+    app.text_area(key="typed").set_value("The cat sat on the mat.")
+    app.button[0].click().run()
+    assert [each.value for each in app.error] == ["This text has 23 characters and at most 20 are read here: shorten it."]
+    assert app.text_area(key="typed").value == "The cat sat on the mat."
+    monkeypatch.setenv("ATTNVIZ_RUNS", "none")
+    app.run()
+    assert app.error[0].value.startswith("ATTNVIZ_RUNS must be")
+    assert not app.exception
+
+
 @pytest.mark.parametrize(
     ("setting", "address", "allowed"),
     [(None, "localhost", True), (None, "127.0.0.1", True), (None, None, False), (None, "0.0.0.0", False),

@@ -1,0 +1,87 @@
+"""What whoever runs attnviz may set: environment variables, all of them read here and nowhere else."""
+
+import os
+from typing import Literal, NamedTuple
+
+from attnviz.errors import SettingError
+
+
+class Setting(NamedTuple):
+    """What may be written in it, and what holds where it is not set; "": a rule that docs/settings.md tells."""
+
+    kind: Literal["number", "text", "names", "yes"]
+    default: str = ""
+
+
+SETTINGS = {
+    "ATTNVIZ_DEVICE": Setting("text"),
+    "ATTNVIZ_MODELS": Setting("names"),
+    "ATTNVIZ_ALLOW_FOLDERS": Setting("yes"),
+    "ATTNVIZ_MAX_PARAMETERS": Setting("number"),
+    "ATTNVIZ_MAX_TOKENS": Setting("number", "2048"),
+    "ATTNVIZ_MAX_CHARACTERS": Setting("number", "100000"),
+    "ATTNVIZ_MESSAGE_MB": Setting("number", "8"),
+    "ATTNVIZ_FILE_MB": Setting("number", "64"),
+    "ATTNVIZ_RUNS": Setting("number", "2"),
+    "ATTNVIZ_MEMORY_MB": Setting("number"),
+    "HF_HUB_OFFLINE": Setting("yes"),
+}
+_YES = {"1", "on", "yes", "true"}
+
+
+def text(name: str) -> str:
+    """A setting as it was written; its default where it is empty or not set."""
+    return os.environ.get(name, "").strip() or SETTINGS[name].default
+
+
+def number(name: str) -> int | None:
+    """A setting that is a positive whole number, which may be written as "1.5e9"; None where it has no default and is not set.
+
+    Raises:
+        SettingError: it is set to something else.
+    """
+    if not (value := text(name)):
+        return None
+    try:
+        size = int(float(value))
+    except (ValueError, OverflowError):
+        size = 0
+    if size < 1:
+        example = SETTINGS[name].default or "2000000000"
+        raise SettingError(f"{name} must be a positive number, such as {example}, not {value!r}; change it, or unset it.")
+    return size
+
+
+def limit(name: str) -> int:
+    """A setting that is a number and has a default.
+
+    >>> limit("ATTNVIZ_RUNS") >= 1
+    True
+
+    Raises:
+        SettingError: it is set to something else.
+    """
+    return number(name) or int(SETTINGS[name].default)
+
+
+def yes(name: str) -> bool | None:
+    """Whether a setting says yes: "1", "on", "yes" or "true"; None where it is empty or not set."""
+    value = text(name)
+    return value.casefold() in _YES if value else None
+
+
+def names(name: str) -> tuple[str, ...] | None:
+    """A setting that lists names, between commas or spaces: none where it is empty, None where it is not set."""
+    written = os.environ.get(name)
+    return None if written is None else tuple(written.replace(",", " ").split())
+
+
+def check() -> None:
+    """Reads every number, so that a mistake is told before anything is computed.
+
+    Raises:
+        SettingError: one of them is no positive number.
+    """
+    for name, setting in SETTINGS.items():
+        if setting.kind == "number":
+            number(name)

@@ -1,0 +1,69 @@
+"""Settings are read in one place, told in one table, and a mistake in one is told in one sentence."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from attnviz import cli, settings
+from attnviz.errors import ModelNotFoundError, PromptError, SettingError
+from attnviz.ui import settings as ui
+
+ROOT = Path(__file__).parents[2]
+ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| .+ \|$", re.MULTILINE)
+
+
+def test_the_table_has_every_setting_with_its_default() -> None:
+    told = dict(ROW.findall((ROOT / "docs/settings.md").read_text(encoding="utf-8")))
+    assert list(told) == list(settings.SETTINGS)
+    for name, setting in settings.SETTINGS.items():
+        assert (told[name] == f"`{setting.default}`") == bool(setting.default), name
+
+
+def test_the_environment_is_read_in_one_place() -> None:
+    reading = re.compile(r"environ\b|getenv")
+    files = [ROOT / "app.py", *ROOT.glob("pages/*.py"), *ROOT.glob("attnviz/**/*.py")]
+    found = [path.relative_to(ROOT) for path in files if reading.search(path.read_text(encoding="utf-8"))]
+    assert found == [Path("attnviz/settings.py")]
+
+
+@pytest.mark.parametrize("value", ["many", "-3", "0", "inf", "nan", "0.5"])
+def test_a_mistake_is_named_before_the_app_starts(
+    value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ATTNVIZ_RUNS", value)
+    with pytest.raises(SettingError, match="ATTNVIZ_RUNS must be a positive number, such as 2"):
+        settings.number("ATTNVIZ_RUNS")
+    assert cli.main([]) == 1
+    assert f"ATTNVIZ_RUNS must be a positive number, such as 2, not {value!r}" in capsys.readouterr().err
+
+
+def test_numbers_and_answers_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for written, want in (("7e9", 7_000_000_000), (" 12 ", 12), ("", None)):
+        monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", written)
+        assert settings.number("ATTNVIZ_MAX_PARAMETERS") == want
+    for written, want in (("1", True), ("TRUE", True), ("0", False), ("no", False), ("", None)):
+        monkeypatch.setenv("HF_HUB_OFFLINE", written)
+        assert settings.yes("HF_HUB_OFFLINE") is want
+
+
+def test_a_public_app_offers_what_it_lists_and_what_travels_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTNVIZ_MODELS", raising=False)
+    assert ui.any_model()
+    assert ui.offered(["minilm", "gpt2", "mine"]) == ["minilm", "gpt2", "mine"]
+    monkeypatch.setenv("ATTNVIZ_MODELS", "gpt2, t5-small /srv/mine")
+    assert not ui.any_model()
+    assert ui.offered(["minilm", "gpt2", "other"]) == ["minilm", "gpt2"]
+    assert ui.is_listed("/srv/mine")
+    assert not ui.is_listed("/srv")
+    with pytest.raises(ModelNotFoundError, match=r"other is not offered here: .* and gpt2, t5-small, /srv/mine\."):
+        ui.check_offered("other")
+    monkeypatch.setenv("ATTNVIZ_MODELS", "")
+    assert ui.offered(["minilm", "gpt2"]) == ["minilm"]
+
+
+def test_a_text_that_is_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MAX_CHARACTERS", "7")
+    ui.check_length("1234567", None, "")
+    with pytest.raises(PromptError, match="This text has 8 characters and at most 7 are read here"):
+        ui.check_length("a", "12345678")
