@@ -1,7 +1,7 @@
 """From a model and its tokenizer to something that traces: what it reads, how much of it, and which way its attention shows."""
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attnviz import settings
 from attnviz.errors import UnsupportedModelError
+from attnviz.models.hub_answering import HubAnswerer
 from attnviz.models.protocol import Architecture, ModelCard
 from attnviz.models.reading import reader_for
 from attnviz.models.traced import TracedModel
@@ -70,6 +71,8 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     )
     if architecture == "encoder-decoder":
         return WritingModel(card, model, tokenizer, reader, accepts, writing=_writing(model, tokenizer))
+    if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
+        return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts)
     return TracedModel(card, model, tokenizer, reader, accepts)
 
 

@@ -8,7 +8,14 @@ import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import (
+    MODEL_FOR_QUESTION_ANSWERING_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+)
 
 from attnviz.errors import ModelError, ModelNotFoundError, ModelTooLargeError, UnsupportedModelError
 from attnviz.models import device
@@ -18,6 +25,8 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm", "
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 # Parts that come after the last attention: without them the attention is still that of the trained model.
 UNSEEN = ("pooler", "lm_head", "classifier", "score", "qa_outputs", "final_logits_bias")
+# Of a model that answers questions, this last layer is what finds the answer.
+SPANS = "qa_outputs"
 _ELSE = "choose a transformer, such as bert-base-uncased"
 
 
@@ -79,7 +88,8 @@ class Checkpoint:
             raise ModelError(
                 f"The weights of {self.name} are damaged, cut short, or another model's; get them again."
             ) from error
-        missing = [name for name in report["missing_keys"] if not any(part in name for part in UNSEEN)]
+        kept = {SPANS} if answers(config) else set()
+        missing = [name for name in report["missing_keys"] if not any(part in name for part in set(UNSEEN) - kept)]
         if missing:
             raise ModelError(
                 f"The weights of {self.name} lack {len(missing)} of the model's tensors ({missing[0]}, …), "
@@ -137,5 +147,13 @@ def _billions(count: int) -> str:
     return f"{count:,}"
 
 
+def answers(config: Any) -> bool:
+    """Whether the weights of a model of one stack come with a layer that finds an answer in a text."""
+    named = any("ForQuestionAnswering" in name for name in config.architectures or ())
+    return named and not config.is_encoder_decoder and type(config) in MODEL_FOR_QUESTION_ANSWERING_MAPPING
+
+
 def _kind(config: Any) -> Any:
-    return AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModel
+    if config.is_encoder_decoder:
+        return AutoModelForSeq2SeqLM
+    return AutoModelForQuestionAnswering if answers(config) else AutoModel

@@ -46,15 +46,20 @@ Stacks = dict[Kind, Stack]
 class Reader(Protocol):
     """Runs a model and reads its attention."""
 
-    def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
-        """One forward pass: the model's first output, and the attention by kind in one row of the batch.
+    def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
+        """One forward pass: the model's outputs by name, and the attention by kind in one row of the batch.
 
         A model of one stack has its attention under "encoder", whether it looks ahead or not.
         """
         ...
 
+    def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
+        """The same, of the outputs the first alone."""
+        outputs, stacks = self.ask(inputs, row=row)
+        return outputs[0], stacks
 
-class SeamReader:
+
+class SeamReader(Reader):
     """Reads queries and keys through the seam. The model must run under `tape.NAME`."""
 
     def __init__(self, model: Any) -> None:
@@ -62,27 +67,27 @@ class SeamReader:
         self._options = _quiet_options(model)
         self._kinds = _kinds(model)
 
-    def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
+    def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         with torch.inference_mode(), tape.recording() as recorded:
-            output = self._model(**inputs, **self._options)[0]
+            outputs = self._model(**inputs, **self._options)
         calls: dict[Kind, list[tape.Call]] = {}
         for call in recorded.calls:
             calls.setdefault(self._kinds.get(id(call.module), "encoder"), []).append(call)
-        return output, {kind: _stack(recorded.layers(some, row=row), kind) for kind, some in calls.items()}
+        return outputs, {kind: _stack(recorded.layers(some, row=row), kind) for kind, some in calls.items()}
 
 
-class EagerReader:
+class EagerReader(Reader):
     """Reads the weights that a model gives when asked. The model must run under "eager"."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._options = _quiet_options(model) | {"output_attentions": True}
 
-    def read(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Tensor, Stacks]:
+    def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         with torch.inference_mode():
-            output = self._model(**inputs, **self._options)
+            outputs = self._model(**inputs, **self._options)
         stacks: Stacks = {}
-        for name, layers in output.items():
+        for name, layers in outputs.items():
             if (kind := _OUTPUTS.get(name)) is None:
                 continue
             # Some call other things "attentions": attention has a batch, heads, queries and keys.
@@ -91,7 +96,7 @@ class EagerReader:
             if arrays:
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
                 stacks[kind] = Stack(DenseWeights(tuple(arrays)), causal)
-        return output[0], stacks
+        return outputs, stacks
 
 
 def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:

@@ -1,0 +1,223 @@
+"""What every model that answers must keep, ours and the hub's: the answer is text[start:end], found among all legal pairs."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForQuestionAnswering
+
+import attnviz
+from attnviz.errors import ModelError, ModelNotFoundError, PromptError
+from attnviz.models.answer import AnswerModel
+from attnviz.models.answerers import load_folder
+from attnviz.models.answering import AnsweringModel
+from attnviz.models.hub import silent
+from attnviz.models.hub_answering import HubAnswerer
+from attnviz.trace import Prompt
+from tests.answerers import tiny_answerer, tiny_hub_answerer
+from tests.tiny import tokenizer
+
+MAKERS: dict[str, Callable[[Path], object]] = {
+    "joint": lambda folder: tiny_answerer(folder),
+    "dual": lambda folder: tiny_answerer(folder, joint=False),
+    **{name: (lambda folder, name=name: tiny_hub_answerer(folder, name)) for name in ("bert", "distilbert", "mpnet", "xlnet")},
+}
+OURS = ("joint", "dual")
+QUESTION = "What was too tired?"
+PASSAGES = (
+    "The animal ran to the street because it was tired.",
+    "the cat, the cat and the cat 😀👩‍👩‍👧 ran 😀",
+    "نام القط على الحصيرة. the dog ran.",
+    "the mat\r\nwas\r\n\r\non   the street\tand tired.",
+)
+LONG = "the cat sat on the mat . a dog ran to the street because it was too tired ! " * 7
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, AnsweringModel]:
+    found = {}
+    for name, make in MAKERS.items():
+        folder = tmp_path_factory.mktemp("models") / name
+        make(folder)
+        found[name] = load_folder(folder, silent) if name in OURS else attnviz.load(str(folder))
+    return found
+
+
+by_name = pytest.mark.parametrize("name", MAKERS)
+
+
+@by_name
+@pytest.mark.parametrize("passage", PASSAGES)
+def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, models: dict[str, AnsweringModel]) -> None:
+    model = models[name]
+    assert isinstance(model, AnsweringModel)
+    found = model.answers(Prompt(passage, question=QUESTION))
+    places = [(found.tokens[span.start].start, found.tokens[span.end].end) for span in found.found.spans]
+    assert [found.text(span) for span in found.found.spans] == [passage[start:end] for start, end in places]
+    # Repeated words are told apart by where they stand.
+    assert all(one[1] <= two[0] or two[1] <= one[0] for one, two in itertools.combinations(places, 2))
+    assert found.trace.output == ("" if found.declined else passage[slice(*places[0])])
+    for attention in found.trace.maps:
+        for layer in range(attention.n_layers):
+            weights = attention.layer_weights(layer)
+            np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+            assert not weights[:, ~attention.visible(layer)].any()
+
+
+@by_name
+def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, models: dict[str, AnsweringModel]) -> None:
+    found = models[name].answers(Prompt(PASSAGES[0], question=QUESTION))
+    logits, limit, n_tokens = found.found.logits, found.decoding.limit, len(found.tokens)
+    pairs = {
+        (start, end): float(logits.start[start]) + float(logits.end[end])
+        for start in range(n_tokens)
+        for end in range(start, min(start + limit + 1, n_tokens))
+    }
+    total = sum(np.exp(value) for value in pairs.values()) + np.exp(logits.nothing)
+    best = found.found.spans[0]
+    assert (best.start, best.end) == max(pairs, key=lambda pair: pairs[pair])
+    assert best.probability == pytest.approx(np.exp(pairs[best.start, best.end]) / total)
+    for index in range(n_tokens):
+        starts = sum(np.exp(value) for (start, _), value in pairs.items() if start == index)
+        ends = sum(np.exp(value) for (_, end), value in pairs.items() if end == index)
+        assert found.found.start[index] == pytest.approx(starts / total)
+        assert found.found.end[index] == pytest.approx(ends / total)
+    assert found.found.start.sum() + found.found.nothing == pytest.approx(1)
+    assert found.found.margin == pytest.approx(max(pairs.values()) - logits.nothing)
+
+
+@pytest.mark.parametrize("name", [name for name in MAKERS if name not in OURS])
+def test_a_model_of_the_hub_says_what_transformers_says(name: str, tmp_path: Path) -> None:
+    model = tiny_hub_answerer(tmp_path, name)
+    traced = attnviz.load(str(tmp_path))
+    assert isinstance(traced, HubAnswerer)
+    found = traced.answers(Prompt(PASSAGES[0], question=QUESTION))
+    encoded = tokenizer()(QUESTION, PASSAGES[0], return_tensors="pt")
+    accepted = {key: ids for key, ids in encoded.items() if key in traced.accepts}
+    with torch.no_grad():
+        outputs = model(**accepted, output_attentions=True)
+    mine = [index for index, owner in enumerate(encoded.encodings[0].sequence_ids) if owner == 1]
+    np.testing.assert_allclose(found.found.logits.start, outputs.start_logits[0, mine], atol=1e-5)
+    np.testing.assert_allclose(found.found.logits.end, outputs.end_logits[0, mine], atol=1e-5)
+    assert found.found.logits.nothing == pytest.approx(float(outputs.start_logits[0, 0] + outputs.end_logits[0, 0]), abs=1e-5)
+    encoder = found.trace.encoder
+    for layer, wanted in enumerate(outputs.attentions or ()):
+        np.testing.assert_allclose(encoder.layer_weights(layer), wanted[0], atol=1e-5)
+    assert [index for index, token in enumerate(encoder.keys) if token.segment == 1 and not token.special] == mine
+    # In hand, it answers the same.
+    wrapped = attnviz.wrap(AutoModelForQuestionAnswering.from_pretrained(tmp_path), tokenizer())
+    assert wrapped.trace(Prompt(PASSAGES[0], question=QUESTION)).output == found.trace.output
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_model_of_ours_shows_the_weights_of_its_forward_pass(name: str, models: dict[str, AnsweringModel]) -> None:
+    model = models[name]
+    assert isinstance(model, AnswerModel)
+    read = model.encoder.tokenizer
+    found = model.answers(Prompt(PASSAGES[0], question=QUESTION))
+    question, context = (torch.tensor([read(text)["input_ids"]]) for text in (QUESTION, PASSAGES[0]))
+    skip = 0 if name == "dual" else 1
+    context = context[:, skip:]
+    with torch.no_grad():
+        start, _, weights = model.answerer(question, context, question_visible=question > 0, context_visible=context > 0)
+    np.testing.assert_allclose(found.found.logits.start, start[0, 1 - skip : -1], atol=1e-5)
+    cross = found.trace.cross
+    for layer, wanted in enumerate(weights):
+        np.testing.assert_allclose(cross.layer_weights(layer), wanted[0], atol=1e-5)
+    assert [token.text for token in cross.keys] == ["[CLS]", "What", "was", "too", "tired", "?", "[SEP]"]
+    assert all(token.segment == 1 for token in cross.queries)
+
+
+def test_read_apart_the_two_texts_cannot_look_at_each_other(models: dict[str, AnsweringModel]) -> None:
+    prompt = Prompt(PASSAGES[0], question=QUESTION)
+    apart, together = (models[name].trace(prompt).encoder for name in ("dual", "joint"))
+    own = np.array([token.segment for token in apart.keys])
+    across = own[:, None] != own[None, :]
+    assert not apart.visible(0)[across].any()
+    assert not apart.layer_weights(5)[:, across].any()
+    assert together.visible(0).all()
+    # Each side is what the encoder makes of it alone.
+    alone = models["dual"].trace(Prompt(PASSAGES[0])).encoder
+    n_asking = int((own == 0).sum())
+    np.testing.assert_allclose(apart.layer_weights(5)[:, n_asking:, n_asking:], alone.layer_weights(5), atol=1e-5)
+
+
+@by_name
+def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, AnsweringModel]) -> None:
+    """A token's logits are those of the window, read alone, in which it stands farthest from an edge."""
+    model, prompt = models[name], Prompt(LONG, question=QUESTION)
+    if isinstance(model, HubAnswerer):
+        # XLNet reads a text of any length.
+        model = replace(model, card=replace(model.card, max_tokens=min(61, model.card.max_tokens)))
+    found = model.answers(prompt)
+    windows = found.found.windows
+    assert len(windows) > 3
+    assert windows[-1].stop == len(found.tokens)
+    place = windows[1].start + windows[1].size // 2
+    window = max(windows, key=lambda each: min(place - each.start, each.stop - 1 - place))
+    part = LONG[found.tokens[window.start].start : found.tokens[window.stop - 1].end]
+    alone = model.answers(Prompt(part, question=QUESTION))
+    assert len(alone.found.windows) == 1
+    assert found.found.logits.start[place] == pytest.approx(float(alone.found.logits.start[place - window.start]), abs=1e-4)
+    best, shown = found.found.spans[0], found.trace.maps[-1].queries
+    offsets = [token.start for token in shown if not token.special and token.segment == 1]
+    assert found.tokens[best.start].start in offsets
+    assert found.trace.prompt.text == LONG
+
+
+@by_name
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        (Prompt("the cat sat"), "There is no question yet"),
+        (Prompt("the cat sat", question="\u200b\ufeff"), "There is no question yet"),
+        (Prompt("\u200d", question=QUESTION), "finds nothing to read in this passage|no word in this passage"),
+        (Prompt("the cat", question="what was the cat " * 99), "ask in fewer words"),
+        (Prompt("word " * 100_000, question=QUESTION), "paste the part that you ask about"),
+    ],
+    ids=["no question", "invisible", "no passage", "long question", "long passage"],
+)
+def test_what_cannot_be_answered_is_one_sentence(
+    name: str, prompt: Prompt, told: str, models: dict[str, AnsweringModel]
+) -> None:
+    model = models[name]
+    assert isinstance(model, AnsweringModel)
+    with pytest.raises(PromptError, match=told) as caught:
+        model.answers(prompt)
+    assert "\n" not in str(caught.value)
+
+
+@by_name
+def test_a_question_may_be_longer_than_the_passage_and_a_text_needs_none(name: str, models: dict[str, AnsweringModel]) -> None:
+    found = models[name].answers(Prompt("tired", question=f"{QUESTION} {QUESTION}"))
+    assert found.text(found.found.spans[0]) in "tired"
+    assert models[name].trace("the cat sat").kinds == ("encoder",)
+
+
+def test_a_threshold_decides_whether_the_passage_says(models: dict[str, AnsweringModel]) -> None:
+    model, prompt = models["joint"], Prompt(PASSAGES[0], question=QUESTION)
+    assert isinstance(model, AnswerModel)
+    margin = model.answers(prompt).found.margin
+    for threshold, declined in ((margin - 1e-3, False), (margin + 1e-3, True)):
+        found = replace(model, decoding=replace(model.decoding, threshold=threshold)).answers(prompt)
+        assert found.declined is declined
+        assert bool(found.trace.output) is not declined
+        assert found.found.spans
+
+
+def test_only_what_training_changed_is_in_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match="attnviz train"):
+        load_folder(tmp_path, silent)
+    folder = tiny_answerer(tmp_path / "it")
+    model = load_folder(folder, silent)
+    changed = model.encoder.model.encoder.layer[5].output.LayerNorm.bias
+    assert float(changed.abs().max()) > 0.1
+    assert model.card.parameters == sum(parameter.numel() for parameter in model.answerer.parameters())
+    assert model.card.metrics == {"EM": 12.5, "F1": 25.0}
+    (folder / "model.safetensors").write_bytes(b"{")
+    with pytest.raises(ModelError, match="damaged"):
+        load_folder(folder, silent)
