@@ -9,7 +9,7 @@ import torch
 from attnviz.training.data import EncodedPair
 from attnviz.training.joined import Joined, join
 from attnviz.training.loop import Run
-from attnviz.training.recipes import Schedule
+from attnviz.training.schedule import Schedule
 
 ROWS = [((5 + n, 6 + n), (7 + n, 8 + n, 9 + n)) for n in range(997)]
 
