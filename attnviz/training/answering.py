@@ -40,13 +40,15 @@ SQUAD = ("squad-1.1", "squad-1.1-train-part")
 class Diet:
     """What an epoch reads, from epoch `since` on.
 
-    shares  questions an epoch, by source: a source is gone through in a shuffled order, and then again
-    window  the least and most tokens of a passage that are read, drawn for each question
+    shares      questions an epoch, by source: a source is gone through in a shuffled order, and then again
+    window      the least and most tokens of a passage that are read, drawn for each question
+    unanswered  share of the questions, 0 to 1, that are given a passage that does not answer
     """
 
     since: int
     shares: dict[str, int]
     window: tuple[int, int]
+    unanswered: float
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,6 @@ class AnswerRecipe:
     encoder    learning rate of the encoder's highest layer, as a share of that of the new layers
     lower      learning rate of a layer as a share of that of the layer above it
     dropout    of what the encoder's trained layers add
-    unanswered share of the questions that are given a passage that does not answer
     held_out   questions of the training file that only decide which epoch is best
     """
 
@@ -72,7 +73,6 @@ class AnswerRecipe:
     encoder: float = 0.3
     lower: float = 0.9
     dropout: float = 0.1
-    unanswered: float = 0.12
     held_out: int = 160
     weak: tuple[str, ...] = ()
 
@@ -118,7 +118,7 @@ class Answering:
         for source, share in diet.shares.items():
             mine = [question for question in self.questions if question.source == source]
             for question in self._served(mine, source, share, epoch):
-                pairs.append(self.pair(question, generator.choice(mine), generator.randint(*diet.window), generator))
+                pairs.append(self.pair(question, generator.choice(mine), diet, generator))
         return [collate(rows) for rows in in_batches(pairs, schedule.batch, generator)]
 
     def _served(self, mine: Sequence[EncodedQuestion], source: str, share: int, epoch: int) -> list[EncodedQuestion]:
@@ -133,10 +133,10 @@ class Answering:
             found.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
         return found
 
-    def pair(self, question: EncodedQuestion, other: EncodedQuestion, size: int, generator: random.Random) -> Pair:
+    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> Pair:
         """A question with a part of its passage, or of one that does not answer it."""
-        start = end = -1
-        if generator.random() >= self.recipe.unanswered:
+        size, start, end = generator.randint(*diet.window), -1, -1
+        if generator.random() >= diet.unanswered:
             context, start, end = crop(question, size, generator)
         else:
             # Half of them from the same passage, where it is long enough: a window that misses the answer looks like that.
@@ -253,11 +253,11 @@ RECIPES = {
             "https://arxiv.org/abs/1810.04805",
             AnswererConfig(joint=True, n_layers=1, block=_BLOCK),
             (
-                Diet(0, {**dict.fromkeys(SQUAD, 1000), "qed-nq": 600, "fairytaleqa": 250, "qamr": 3000}, (72, 128)),
-                Diet(4, {SQUAD[0]: 1650, SQUAD[1]: 1050, "qed-nq": 300, "fairytaleqa": 200, "qamr": 500}, (96, 192)),
+                Diet(0, {**dict.fromkeys(SQUAD, 1000), "qed-nq": 600, "fairytaleqa": 250, "qamr": 3000}, (72, 128), 0.12),
+                Diet(4, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 250, "fairytaleqa": 150, "qamr": 300}, (96, 192), 0.05),
             ),
             Schedule(
-                epochs=12, batch=1280, learning_rate=5e-4, warmup=150, decay=0.5, average=0.998, patience=20,
+                epochs=10, batch=1280, learning_rate=5e-4, warmup=150, decay=0.5, average=0.998, patience=20,
                 precision="float32",
             ),
         ),

@@ -25,7 +25,7 @@ EVERY = 200
 # What a card says of a recipe, and what decides no weight.
 _WORDS = ("name", "about", "paper", "weak")
 # Parts of a recipe that begin with an epoch of their own, `since`.
-_LATER = ("told", "joined")
+_LATER = ("told", "joined", "diets")
 
 
 @dataclass(frozen=True)
@@ -207,17 +207,22 @@ def swapped(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
 
 def _same_so_far(state: dict[str, Any], recipe: TaskRecipe) -> bool:
     """Whether a checkpoint's recipe decides the same, save what has not begun under either: the decay, which the
-    number of epochs decides, and telling a head."""
+    number of epochs decides, and parts that have an epoch of their own."""
     before, now = json.loads(state["recipe"]), json.loads(recipe.as_json())
     if any(before.get(part) != now[part] for part in now if part not in (*_WORDS, *_LATER, "schedule")):
         return False
     epoch = state["progress"]["epoch"]
     for part in _LATER:
-        one, other = before.get(part), now.get(part)
-        if one != other and any(begun and begun["since"] <= epoch for begun in (one, other)):
+        if _begun(before.get(part), epoch) != _begun(now.get(part), epoch):
             return False
     begun, schedule = state["progress"]["epoch"] + 1, now["schedule"]
     epochs = min(before["schedule"]["epochs"], schedule["epochs"])
     if begun <= epochs * (1 - schedule["decay"]):
         return {**before["schedule"], "epochs": epochs} == {**schedule, "epochs": epochs}
     return before["schedule"] == schedule
+
+
+def _begun(part: Any, epoch: int) -> list[Any]:
+    """Of a part of a recipe, or of several, those that have begun in an epoch."""
+    several = part if isinstance(part, list) else [part]
+    return [each for each in several if each and each["since"] <= epoch]
