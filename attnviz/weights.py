@@ -17,6 +17,8 @@ Weights = Float[np.ndarray, "query key"]
 LayerWeights = Float[np.ndarray, "head query key"]
 # float32 softmax rows are exact to about 1e-6; eager models that cast it to half precision and back are not.
 ROW_SUM_TOLERANCE = 1e-4
+# So many weights of a head are computed at a time: they stay in the processor's cache from their scores to the softmax.
+SLAB_CELLS = 2**17
 
 
 @runtime_checkable
@@ -185,18 +187,32 @@ class QueryKeyLayer:
 
     def weights(self, heads: slice) -> LayerWeights:
         """The attention weights of some query heads, computed in float32."""
-        group = self.query.shape[0] // self.key.shape[0]
-        key = self.key[np.arange(self.query.shape[0])[heads] // group]
-        scores = self.query[heads] @ key.swapaxes(1, 2)
+        (n_queries, n_keys), visible = self.shape, self.visible_keys()
+        weights = np.zeros((len(self.query[heads]), n_queries, n_keys + (self.sink is not None)), dtype=np.float32)
+        step = max(1, SLAB_CELLS // n_keys)
+        for start in range(0, n_queries, step):
+            rows = slice(start, min(start + step, n_queries))
+            # Keys that are later than all of these queries keep their 0, unless a sink stands behind them.
+            past = max(rows.stop + n_keys - n_queries, 1) if self.causal and self.sink is None else weights.shape[2]
+            slab = weights[:, rows, :past]
+            self._score(heads, rows, slab[..., :n_keys])
+            if self.sink is not None:
+                slab[..., n_keys] = self.sink[heads, None]
+            masked_softmax(slab, None if visible is None else visible[rows, :past], reuse=True)
+        return weights
+
+    def _score(self, heads: slice, rows: slice, scores: LayerWeights) -> None:
+        """Writes softcap(scaling · Q Kᵀ) + bias of some queries over the first keys, as many as `scores` has columns."""
+        group, n_keys = self.query.shape[0] // self.key.shape[0], scores.shape[2]
+        key = self.key[np.arange(self.query.shape[0])[heads] // group, :n_keys]
+        np.matmul(self.query[heads, rows], key.swapaxes(1, 2), out=scores)
         scores *= np.float32(self.scaling)
         if self.softcap is not None:
-            scores = np.tanh(scores / np.float32(self.softcap)) * np.float32(self.softcap)
+            scores /= np.float32(self.softcap)
+            np.tanh(scores, out=scores)
+            scores *= np.float32(self.softcap)
         if self.bias is not None:
-            scores += self.bias if self.bias.shape[0] == 1 else self.bias[heads]
-        if self.sink is not None:
-            column = np.broadcast_to(self.sink[heads, None, None], (*scores.shape[:2], 1))
-            scores = np.concatenate([scores, column], axis=2)
-        return masked_softmax(scores, self.visible_keys(), reuse=True)
+            scores += (self.bias if self.bias.shape[0] == 1 else self.bias[heads])[:, rows, :n_keys]
 
     def visible_keys(self) -> Bool[np.ndarray, "query key"] | None:
         """The mask with the causal triangle in it; a sink can always be seen. None: all can be seen."""

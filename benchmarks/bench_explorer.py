@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import bertviz as bertviz_package
 import numpy as np
-from playwright.sync_api import Browser, Page, sync_playwright
+import torch
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 import attnviz
 from attnviz.analysis.view import View
@@ -32,6 +34,8 @@ from tests.browser.harness import ROOT, serving
 MIB = 2**20
 LAYERS = HEADS = 12
 SWITCHES = 20
+WINDOW: ViewportSize = {"width": 1400, "height": 1000}
+LONGEST = 180_000
 TEXT = "the animal did not cross the street because it was too tired to walk and so they went home"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-precise-memory-info"]
 # Milliseconds from an act to the second frame after its picture stands.
@@ -75,11 +79,23 @@ def random_heads(tokens: int, *, causal: bool) -> AttentionMap:
     return AttentionMap("decoder" if causal else "encoder", names, names, QueryKeyWeights(tuple(stack)), causal=causal)
 
 
+def opened(browser: Browser) -> Page:
+    """A window. The policy of our files forbids what Playwright waits with."""
+    return browser.new_page(viewport=WINDOW, bypass_csp=True)
+
+
 def opening(page: Page, path: Path, drawn: str) -> float:
-    """Seconds from opening a file to its first picture, on the browser's own clock."""
-    page.goto(path.as_uri(), wait_until="commit", timeout=120_000)
-    page.wait_for_function(drawn, timeout=120_000, polling="raf")
-    return page.evaluate("performance.now()") / 1000
+    """Seconds from opening a file until its first picture can be seen, on the browser's own clock."""
+    page.goto(path.as_uri(), wait_until="commit", timeout=LONGEST)
+    page.wait_for_function(drawn, timeout=LONGEST, polling="raf")
+    return page.evaluate(f"async () => {{ {AFTER_FRAMES} return performance.now(); }}") / 1000
+
+
+def bertviz_size(attention: AttentionMap) -> int:
+    """Bytes of the file that BertViz itself writes: `figures.bertviz` gives its script four digits of a weight, not all."""
+    weights = [torch.tensor(attention.layer_weights(layer))[None] for layer in range(LAYERS)]
+    written = bertviz_package.head_view(weights, [token.text for token in attention.queries], html_action="return")
+    return len(written.data)
 
 
 def file_rows(browser: Browser, folder: Path) -> Iterator[Row]:
@@ -92,21 +108,21 @@ def file_rows(browser: Browser, folder: Path) -> Iterator[Row]:
     theirs = {name: folder / f"{name}.html" for name in ("head_view", "model_view")}
     theirs["head_view"].write_text(bertviz.head_view(attention, view=View()), encoding="utf-8")
     theirs["model_view"].write_text(bertviz.model_view(attention, view=View()), encoding="utf-8")
-    size, their_size = ours.stat().st_size / 1e6, theirs["head_view"].stat().st_size / 1e6
+    size, their_size = ours.stat().st_size / 1e6, bertviz_size(attention) / 1e6
     yield Row("file, 128 tokens", f"{size:.2f} MB", f"{their_size:.1f} MB", "≤ 3.5 MB", size <= 3.5)
 
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page = opened(browser)
     first = statistics.median(opening(page, ours, "document.querySelector('.explorer[data-view]')") for _ in range(5))
     whole = page.evaluate("document.querySelectorAll('*').length")
     switched = statistics.median(page.evaluate(SWITCH_OURS, index) for index in range(SWITCHES))
     slowest = {name: page.evaluate(MOVE, [name, 5000]) for name in ("arcs",)}
     page.close()
 
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page = opened(browser)
     model = opening(page, theirs["model_view"], f"document.querySelectorAll('line').length >= {LAYERS * HEADS * 128**2}")
     nodes = page.evaluate("document.querySelectorAll('*').length")
     page.close()
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page = opened(browser)
     head = opening(page, theirs["head_view"], f"document.querySelectorAll('line').length >= {HEADS * 128**2}")
     their_switch = statistics.median(page.evaluate(SWITCH_THEIRS, index % LAYERS) for index in range(1, 6))
     page.close()
@@ -124,27 +140,30 @@ def file_rows(browser: Browser, folder: Path) -> Iterator[Row]:
     yield Row("longest frame, 5 s over arcs", f"{slowest['arcs']:.0f} ms", "", "≤ 50 ms", slowest["arcs"] <= 50)
 
 
+def heap_of(page: Page) -> float:
+    """Bytes that the page's scripts hold: objects, and the arrays behind them, which are not on the heap itself."""
+    used = page.context.new_cdp_session(page).send("Runtime.getHeapUsage")
+    return used["usedSize"] + used["backingStorageSize"]
+
+
 def page_rows(browser: Browser, folder: Path) -> Iterator[Row]:
     """Bars 2 and 3, and the matrix's half of bar 4: from a ready trace, on a Streamlit page that shows nothing else."""
     for tokens, grid_limit, head_limit, heap_limit in ((512, 1.0, 0.25, 150), (2048, 6.0, 0.5, 300)):
         command = [sys.executable, "-c", START, str(tokens)]
         with serving(command, folder=ROOT, log=folder / "log.txt", PYTHONPATH=str(ROOT)) as address:
-            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page = opened(browser)
             page.goto(address)
             page.get_by_role("button", name="Show").wait_for(timeout=120_000)
             held = float(page.get_by_text(re.compile(r"^\d+ MB$")).inner_text().split()[0])
             page.wait_for_timeout(1000)
             grid = page.evaluate(SHOW) / 1000
-            opened = statistics.median(page.evaluate(SWITCH_PAGE, index) for index in range(SWITCHES)) / 1000
+            switched = statistics.median(page.evaluate(SWITCH_PAGE, index) for index in range(SWITCHES)) / 1000
             slowest = page.evaluate(MOVE, ["matrix", 5000])
-            session = page.context.new_cdp_session(page)
-            session.send("Performance.enable")
-            metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
-            heap = metrics["JSHeapUsedSize"] / 1e6
+            heap = heap_of(page) / 1e6
             page.close()
         name = f"page, {tokens:,} tokens"
         yield Row(f"{name}: ready trace to all heads drawn", f"{grid:.2f} s", "", f"≤ {grid_limit} s", grid <= grid_limit)
-        yield Row(f"{name}: another head, median", f"{opened * 1e3:.0f} ms", "", f"≤ {head_limit} s", opened <= head_limit)
+        yield Row(f"{name}: another head, median", f"{switched * 1e3:.0f} ms", "", f"≤ {head_limit} s", switched <= head_limit)
         yield Row(f"{name}: browser heap", f"{heap:.0f} MB", "", f"≤ {heap_limit} MB", heap <= heap_limit)
         yield Row(f"{name}: the trace holds", f"{held:.0f} MB", "", *(("≤ 300 MB", held <= 300) if tokens > 512 else ()))
         if tokens == 512:

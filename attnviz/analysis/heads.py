@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import Token
 
-SLAB = 128
+# So many weights at a time: what is made of them on the way stays in the processor's cache, however long the text.
+SLAB_CELLS = 2**16
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,13 @@ def strongest_link(matrix: HeadMatrix) -> Link | None:
     """
     between = _between_words(_Same(matrix.queries), _Same(matrix.keys), _Same(matrix.own))
     found = None
-    for rows in _slabs(np.arange(len(matrix.queries))):
-        weights = np.where(between[rows], matrix.weights[rows], 0)
-        row, key = divmod(int(weights.argmax()), weights.shape[1])
-        weight = float(weights[row, key])
+    for rows, weights in _slabs(matrix, np.arange(len(matrix.queries))):
+        # Cells that are no link are cleared only where there is a larger weight than what was found.
+        if found and weights.max() <= found.weight:
+            continue
+        links = np.where(between[rows], weights, 0)
+        row, key = divmod(int(links.argmax()), links.shape[1])
+        weight = float(links[row, key])
         if weight > (found.weight if found else 0):
             found = Link(int(rows[row]), key, weight)
     return found
@@ -128,8 +132,10 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
     if not len(rows):
         return None
     positions, far = np.arange(len(matrix.keys), dtype=np.float32), []
-    for some, own in zip(_slabs(rows), _slabs(columns.astype(np.float32)), strict=True):
-        weights, steps = matrix.weights[some], np.abs(positions - own[:, None])
+    own = np.zeros(len(matrix.queries), dtype=np.float32)
+    own[rows] = columns
+    for some, weights in _slabs(matrix, rows):
+        steps = np.abs(positions - own[some, None])
         total = weights.sum(axis=1)
         far.append(np.einsum("qk,qk->q", weights, steps) / np.where(total > 0, total, 1))
     return float(np.concatenate(far).mean())
@@ -137,7 +143,7 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
 
 def mean_entropy(matrix: HeadMatrix) -> float:
     """The entropy of a head in bits: the mean over the queries that are not special tokens."""
-    return float(np.concatenate([entropy(matrix.weights[rows]) for rows in _slabs(np.array(_spoken(matrix)))]).mean())
+    return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, np.array(_spoken(matrix)))]).mean())
 
 
 def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
@@ -146,10 +152,14 @@ def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " quer
     >>> entropy(np.array([[0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0], [0.2, 0.2, 0, 0]])).tolist()
     [2.0, 0.0, 1.0]
     """
-    total = weights.sum(axis=1, keepdims=True)
-    shares = weights / np.where(total > 0, total, 1)
-    # A share of 0 adds 0, whatever stands for its logarithm. The sum is -0.0 for a row that looks at one token only.
-    return abs(np.einsum("qk,qk->q", shares, np.log2(np.maximum(shares, np.finfo(shares.dtype).tiny))))
+    # With p = w / t: H = log2 t - Σ w log2 w / t. A weight of 0 adds 0, whatever stands for its logarithm.
+    logarithms = np.maximum(weights, np.finfo(weights.dtype).tiny)
+    np.log(logarithms, out=logarithms)
+    total = weights.sum(axis=1)
+    filled = np.where(total > 0, total, 1)
+    nats = np.log(filled) - np.einsum("qk,qk->q", weights, logarithms) / filled
+    # Rounding leaves a hair below 0 for a row that looks at one token only.
+    return np.maximum(nats, 0) / np.log(weights.dtype.type(2))
 
 
 def _spoken(matrix: HeadMatrix) -> list[int]:
@@ -164,9 +174,16 @@ def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarra
     return rows, columns
 
 
-def _slabs(rows: Shaped[np.ndarray, " n"]) -> Iterator[Shaped[np.ndarray, " _"]]:
-    """Some rows at a time: what is made of them on the way stays in the processor's cache, however long the text."""
-    return (rows[start : start + SLAB] for start in range(0, len(rows), SLAB))
+def _slabs(
+    matrix: HeadMatrix, rows: Int[np.ndarray, " n"]
+) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some key"]]]:
+    """Some of the rows at a time, and their weights."""
+    step = max(1, SLAB_CELLS // len(matrix.keys))
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        # Neighbouring rows need no copy.
+        where = slice(some[0], some[-1] + 1) if some[-1] - some[0] + 1 == len(some) else some
+        yield some, matrix.weights[where]
 
 
 class _Same:

@@ -1,6 +1,7 @@
 """From a map to what is drawn: one head or the mean of a layer, whole words or subwords, with or without special tokens."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -92,8 +93,11 @@ class Lens:
         """The matrix of one head: its weights, and what its layer may look at, both as the map gives them."""
         given = self._rows.mean(weights)
         shown = self._columns.total(given.T).T
-        kept, whole = shown.sum(axis=1), float(given.sum())
-        hidden = 1 - float(kept.sum()) / whole if whole > 0 else 0.0
+        hidden = 0.0
+        # A long text has millions of cells: they are summed only where a sum can tell something.
+        if self.view.renormalize or len(self._columns.index) < weights.shape[1]:
+            kept, whole = shown.sum(axis=1), float(given.sum())
+            hidden = 1 - float(kept.sum()) / whole if whole > 0 else 0.0
         if self.view.renormalize:
             shown = np.divide(shown, kept[:, None], out=np.zeros_like(shown), where=kept[:, None] > 0)
         return HeadMatrix(
@@ -124,9 +128,14 @@ class _Axis:
             tuple(np.array(group) for group in kept),
         )
 
-    @property
+    @cached_property
     def first(self) -> tuple[int, ...]:
         return tuple(int(part[0]) for part in self.parts)
+
+    @cached_property
+    def index(self) -> Int[np.ndarray, " _"]:
+        """Where all parts stand in the map."""
+        return np.concatenate(self.parts)
 
     def total(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
         """Attention that a word receives is the sum over its tokens."""
@@ -134,15 +143,17 @@ class _Axis:
 
     def mean(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
         """Attention that a word gives is the mean over its tokens."""
-        total, counts = self.total(rows), np.array([[len(part)] for part in self.parts], dtype=rows.dtype)
-        return total / counts if counts.max() > 1 else total
+        total = self.total(rows)
+        if len(self.index) == len(self.parts):
+            return total
+        return total / np.array([[len(part)] for part in self.parts], dtype=rows.dtype)
 
     def any(self, rows: Bool[np.ndarray, "row other"]) -> Bool[np.ndarray, "kept other"]:
         """A word can be looked at where one of its tokens can."""
         return self._merge(rows, np.logical_or)
 
     def _merge(self, rows: np.ndarray, combine: np.ufunc) -> np.ndarray:
-        index = np.concatenate(self.parts)
+        index = self.index
         if len(index) > len(self.parts):
             starts = np.cumsum([0, *(len(part) for part in self.parts[:-1])])
             return combine.reduceat(rows[index], starts, axis=0)

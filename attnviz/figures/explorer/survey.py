@@ -3,7 +3,7 @@
 import hashlib
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -76,9 +76,14 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
     return Overview(lens, attention, pack(header | {"name": name}, chunks), name, whole)
 
 
-def heads_package(shown: Overview, heads: Iterable[tuple[int, int | None]], **settings: object) -> bytes:
-    """A package for the explorer that shows `shown`: what it is to look at, and the heads that it does not have yet."""
-    chunks = {} if shown.complete else {chunk_name(*each): head_chunk(shown.matrix(*each)) for each in heads}
+def heads_package(shown: Overview, heads: Mapping[tuple[int, int | None], HeadMatrix | None], **settings: object) -> bytes:
+    """A package for the explorer that shows `shown`: what it is to look at, and the heads that it does not have yet.
+
+    A head that has been made under the view already comes with its matrix, else with None.
+    """
+    chunks = (
+        {} if shown.complete else {chunk_name(*at): head_chunk(matrix or shown.matrix(*at)) for at, matrix in heads.items()}
+    )
     return pack({"overview": shown.name, **settings}, chunks)
 
 
