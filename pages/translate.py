@@ -10,6 +10,7 @@ from attnviz.ui.alignments import (
     chosen_cell,
     explain_alignment,
     show_candidates,
+    show_heads,
     show_ladder,
     show_matrix,
     show_pair,
@@ -87,6 +88,7 @@ elif typed:
                         show(slot, drafted, drawn, len(shown), wish_of(slot, wish).begins)
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")
+            show_heads(shown, drawn)
             for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
                 with place:
                     tell(slot, drafted, drawn, 0 if prompt.target else len(wish_of(slot, wish).begins))

@@ -14,9 +14,10 @@ from attnviz.figures.ladder import Rung, candidates, ladder
 from attnviz.figures.tree import Grown, Twig, beam_tree
 from attnviz.models.drafts import Draft, Wish
 from attnviz.ui.compare import Drawing
-from attnviz.ui.layout import theme
+from attnviz.ui.heads import choose_head
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.models import Drafted
-from attnviz.ui.pictures import PLOTLY, selected_cell
+from attnviz.ui.pictures import PLOTLY, all_heads, selected_cell
 from attnviz.ui.state import forget_cell, publish
 from attnviz.ui.unfolded import explain_button
 
@@ -67,6 +68,14 @@ def show_pair(matrix: HeadMatrix, drawing: Drawing, slot: int) -> None:
         _select(matrix, slot, int(picked), int(matrix.weights[int(picked)].argmax()))
 
     _markup(f"pair{slot}", sentence_pair(matrix, Columns(theme(), row, drawing.links(matrix))), select)
+
+
+def show_heads(shown: dict[int, Drafted], drawing: Drawing) -> None:
+    """Folded, for each model of several heads: all of them over this sentence. A click on one draws it above."""
+    for slot, drafted in shown.items():
+        attention, name = drawing.attention(drafted), escaped(drafted.card.name)
+        if attention.n_layers * attention.n_heads > 1:
+            all_heads(attention, drawing.choice(drafted), choose_head, slot=str(slot), label=f"All heads of {name}")
 
 
 def show_ladder(draft: Draft, slot: int, *, fixed: int) -> None:

@@ -13,7 +13,8 @@ from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.export import Picture
 from attnviz.models import catalog
 from attnviz.models.drafts import Wish
-from attnviz.ui.controls import number
+from attnviz.trace import AttentionMap
+from attnviz.ui.controls import Choice, number
 from attnviz.ui.heads import head_picker, reading_picker, truer
 from attnviz.ui.models import Drafted
 from attnviz.ui.settings import any_model, offered
@@ -53,13 +54,20 @@ class Drawing:
         """The reading that is drawn of a model."""
         return self.reading or truer(drafted.card, *self.head_of(drafted))
 
+    def attention(self, drafted: Drafted) -> AttentionMap:
+        """The cross-attention of a model, its rows read as they are drawn."""
+        draft = drafted.draft
+        attention = draft.trace.cross
+        return read_as(attention, draft.written, self.reading_of(drafted)) if draft.reads_its_rows else attention
+
+    def choice(self, drafted: Drafted) -> Choice:
+        """The head that is drawn of a model, and how."""
+        return Choice(*self.head_of(drafted), self.view, self.full_scale)
+
     def matrix(self, drafted: Drafted) -> HeadMatrix:
         """The alignment as it is drawn."""
-        draft, (layer, head) = drafted.draft, self.head_of(drafted)
-        attention = draft.trace.cross
-        if draft.reads_its_rows:
-            attention = read_as(attention, draft.written, self.reading_of(drafted))
-        return head_matrix(attention, layer=layer, head=head, view=self.view)
+        layer, head = self.head_of(drafted)
+        return head_matrix(self.attention(drafted), layer=layer, head=head, view=self.view)
 
     def kept(self, name: str, drafted: Drafted, wish: Wish) -> Kept:
         """The alignment of the model of that name as it is drawn, for who wants to keep it."""

@@ -86,19 +86,21 @@ def named(card: ModelCard, layer: int, head: int | None) -> str:
     return f"{head_name(layer, head)}{' — told' if (layer, head) == card.told else ''}"
 
 
+def choose_head(layer: int, head: int | None) -> None:
+    """Makes a head, or with None the mean of its layer, the one that is drawn; for a callback."""
+    st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
+    forget_cell()
+
+
 def _told_button(told: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:
     """The told head by its name: marked where it is the one that is drawn, the way to it where it is not."""
-
-    def choose() -> None:
-        st.session_state.update({"layer": told[0], "head": told[1], _MEAN: False})
-        forget_cell()
-
     sidebar.button(
         f"{head_name(*told)} — told",
         key="told",
         icon=":material/school:",
         type="primary" if chosen else "secondary",
-        on_click=choose,
+        on_click=choose_head,
+        args=told,
         width="stretch",
         help="The one head that was taught where to look, by a statistical aligner's links (Garg et al. 2019).",
     )

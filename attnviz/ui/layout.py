@@ -1,6 +1,7 @@
 """The skeleton that all pages share: a name and a promise, what you type, the answer, the picture, its explanation."""
 
 import html
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from attnviz import memory, settings
+from attnviz import settings
 from attnviz.analysis.sentences import Sentence
 from attnviz.errors import SettingError
 from attnviz.figures.theme import DARK, LIGHT, Theme
@@ -27,7 +28,6 @@ def header(title: str, promise: str) -> None:
     """The page's name, and one line saying what you will see."""
     _through_router()
     _check_settings()
-    _tell_memory()
     arrive(title)
     st.html(f"<style>:root {{ --on-accent: {theme().background}; }}{_STYLE}</style>")
     st.title(title, anchor=False)
@@ -54,16 +54,6 @@ def _check_settings() -> None:
         st.stop()
 
 
-def _tell_memory() -> None:
-    """Says that the app is near the limit of its memory, before the system ends it."""
-    if (held := memory.read()) and held.is_tight:
-        st.warning(
-            f"Memory is nearly full here, {held.used / 2**20:,.0f} of {held.limit / 2**20:,.0f} MB: models that are open go on "
-            "working, and no further one of the hub is loaded.",
-            icon=":material/memory_alt:",
-        )
-
-
 @contextmanager
 def hero() -> Iterator[None]:
     """The frame of the picture."""
@@ -82,6 +72,15 @@ def story(*sentences: Sentence) -> None:
     )
     body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
+
+
+def escaped(text: str) -> str:
+    r"""A text as Streamlit shows it in a label, which would read its signs as Markdown.
+
+    >>> print(escaped("a_b [c]"))
+    a\_b \[c\]
+    """
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
 def size(attention: AttentionMap) -> str:

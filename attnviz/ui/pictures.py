@@ -6,7 +6,8 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.view import HeadMatrix, View
+from attnviz.analysis.heads import telling_cell
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.figures import bertviz, explorer
 from attnviz.figures.tokens import token_strip
 from attnviz.trace import AttentionMap
@@ -19,6 +20,7 @@ _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
 )
 _OVERVIEWS: WeakKeyDictionary[AttentionMap, dict[tuple[View, int], explorer.Overview]] = WeakKeyDictionary()
+OnHead = Callable[[int, int | None], None]
 VIEWS = ("grid", "matrix", "arcs", "text")
 PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
@@ -29,61 +31,112 @@ def open_head(layer: int, head: int | None) -> None:
     forget_cell()
 
 
-def show_heads(attention: AttentionMap, choice: Choice, on_pick: Callable[[int, int | None], None]) -> None:
-    """All heads as small pictures, and nothing else; `on_pick` is called with the layer and the head that are clicked."""
+def all_heads(
+    attention: AttentionMap,
+    choice: Choice,
+    on_head: OnHead,
+    *,
+    slot: str = "",
+    label: str = "All heads, and any of them at full size",
+) -> None:
+    """Every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
+
+    Call it below that picture, with the map, the head and the view of tokens that it shows. A head that is clicked is given to
+    `on_head(layer, head)`, `head` None for the mean of the layer: `open_head` where the page has the controls of Encode
+    (`attnviz.ui.controls.head_controls`), else a function that puts both into the page's own. A cell that is clicked becomes
+    `query` and `key` of the session, positions in the map, which `selected_cell` reads. A page that shows several models side
+    by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address.
+
+    Raises:
+        TraceError: the view leaves no token.
+    """
+    name = f"all{slot}"
+    folded = st.expander(
+        label, expanded=st.query_params.get(name) == "open", key=name, on_change="rerun", icon=":material/grid_on:"
+    )
+    publish(name, "open" if folded.open else "", "")
+    if folded.open:
+        with folded:
+            matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
+            explore(attention, choice, matrix, selected_cell(matrix, slot) or telling_cell(matrix), slot=slot, on_head=on_head)
+
+
+def show_heads(attention: AttentionMap, choice: Choice, on_head: OnHead, *, slot: str = "") -> None:
+    """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
 
     def picked() -> None:
-        if "layer" in (change := st.session_state.explorer.picked or {}):
-            on_pick(change["layer"], change["head"])
+        if "layer" in (change := st.session_state[f"explorer{slot}"].picked or {}):
+            on_head(change["layer"], change["head"])
 
-    _mount(_overview(attention, choice.view, 0), choice, ("grid",), {"view": "grid"}, picked)
+    _mount(_overview(attention, choice.view, 0), choice, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
 
 
 def explore(
-    attention: AttentionMap, choice: Choice, matrix: HeadMatrix, cell: tuple[int, int], *, extra: tuple[str, ...] = ()
+    attention: AttentionMap,
+    choice: Choice,
+    matrix: HeadMatrix,
+    cell: tuple[int, int],
+    *,
+    extra: tuple[str, ...] = (),
+    slot: str = "",
+    on_head: OnHead = open_head,
 ) -> str:
     """The explorer: all heads, and `matrix` with its chosen cell. What a person chooses in it becomes the page's.
 
-    Returns the view that is shown: one of `VIEWS`, or of `extra`, which are tabs whose picture the page draws below.
+    `slot` tells several explorers of a page apart. Returns the view that is shown: one of `VIEWS`, or of `extra`, which are
+    tabs whose picture the page draws below.
     """
-    view = st.session_state.get("view", st.query_params.get("view"))
+    name = f"view{slot}"
+    view = st.session_state.get(name, st.query_params.get(name))
     view = view if view in (*VIEWS, *extra) else VIEWS[0]
-    publish("view", view, VIEWS[0])
+    publish(name, view, VIEWS[0])
 
     def picked() -> None:
-        change = st.session_state.explorer.picked or {}
-        st.session_state.update(view=change.get("view", view), explorer_seq=change.get("seq", 0))
+        change = st.session_state[f"explorer{slot}"].picked or {}
+        st.session_state.update({name: change.get("view", view), f"seq{slot}": change.get("seq", 0)})
         if "layer" in change:
-            open_head(change["layer"], change["head"])
+            on_head(change["layer"], change["head"])
         if "query" in change:
-            st.session_state.update(query=matrix.rows[change["query"]], key=matrix.columns[change["key"]])
+            query, key = matrix.rows[change["query"]], matrix.columns[change["key"]]
+            st.session_state.update({f"query{slot}": query, f"key{slot}": key})
 
     settings = {
+        "shownViews": VIEWS,
         "view": view,
         "query": cell[0],
         "key": cell[1],
-        "seq": st.session_state.get("explorer_seq", 0),
+        "seq": st.session_state.get(f"seq{slot}", 0),
         "extra": extra,
         "fact": size(attention),
     }
-    _mount(_overview(attention, choice.view, message_bytes()), choice, VIEWS, settings, picked)
+    _mount(_overview(attention, choice.view, message_bytes()), choice, matrix, settings, (slot, picked))
     return view
 
 
 def _mount(
-    shown: explorer.Overview, choice: Choice, views: tuple[str, ...], settings: dict[str, object], picked: Callable[[], None]
+    shown: explorer.Overview,
+    choice: Choice,
+    matrix: HeadMatrix | None,
+    settings: dict[str, object],
+    place: tuple[str, Callable[[], None]],
 ) -> None:
+    """`matrix`: the head in view, where it is to be seen at full size; `place`: the slot, and what is called on a click."""
+    slot, picked = place
+    wanted = f"wanted{slot}"
+
     def want() -> None:
-        st.session_state.wanted = st.session_state.explorer.wanted
+        st.session_state[wanted] = st.session_state[f"explorer{slot}"].wanted
 
     look = {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
-    wanted = [(int(layer), head) for layer, head in st.session_state.pop("wanted", None) or ()]
-    heads = dict.fromkeys([(choice.layer, choice.head), *wanted])
-    package = explorer.heads_package(shown, heads if len(views) > 1 else (), shownViews=views, **look, **settings)
+    heads: dict[tuple[int, int | None], HeadMatrix | None] = {}
+    if matrix is not None:
+        heads = {(int(layer), head): None for layer, head in st.session_state.pop(wanted, None) or ()}
+        heads[choice.layer, choice.head] = matrix
+    package = explorer.heads_package(shown, heads, **look, **settings)
     with st.container(gap=None):
         # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
-        _EXPLORER(key="overview", data=shown.data)
-        _EXPLORER(key="explorer", data=package, on_picked_change=picked, on_wanted_change=want)
+        _EXPLORER(key=f"overview{slot}", data=shown.data)
+        _EXPLORER(key=f"explorer{slot}", data=package, on_picked_change=picked, on_wanted_change=want)
 
 
 def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overview:

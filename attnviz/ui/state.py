@@ -31,7 +31,8 @@ _OF_A_VISIT = (
     "word",
     "reference",
     *("source", "lesson", "tokens", "numbers", "heads", "mask", "padded", "divide", "seed", "dim", "at"),
-    *(f"{name}{slot}" for name in ("query", "key", "begins", "candidate") for slot in range(1, SLOTS + 1)),
+    "all",
+    *(f"{name}{slot}" for name in ("query", "key", "begins", "candidate", "view", "all") for slot in range(1, SLOTS + 1)),
 )
 
 

@@ -14,16 +14,17 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.rouge import rouge
 from attnviz.analysis.selection import Amount, Kept, Passage, choose
 from attnviz.analysis.summaries import Written
+from attnviz.analysis.view import View
 from attnviz.analysis.ways import Way, shares_of_heads
 from attnviz.figures.alignment import SCRIPT
 from attnviz.figures.passage import STYLE, marked_passage, written_summary
 from attnviz.figures.ways import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
 from attnviz.trace import AttentionMap
-from attnviz.ui.controls import stepper
+from attnviz.ui.controls import Choice, stepper
 from attnviz.ui.layout import theme
 from attnviz.ui.models import Traced
-from attnviz.ui.pictures import PLOTLY, open_head
+from attnviz.ui.pictures import PLOTLY, all_heads, open_head
 from attnviz.ui.settings import any_model, offered
 from attnviz.ui.state import publish, restore
 
@@ -151,19 +152,25 @@ def show_written(words: tuple[Written, ...]) -> Written | None:
     return None if chosen is None else words[chosen]
 
 
+def choose_head(layer: int, head: int | None) -> None:
+    """Makes a head, or with None the mean of its layer, the way to choose; for a callback."""
+    open_head(layer, head)
+    st.session_state.update(way="head", all_heads=head is None)
+
+
 def show_heads(attention: AttentionMap, found: Passage, kept: Kept, chosen: Options) -> None:
-    """How much of every head's attention goes to the kept words. A click chooses that head."""
+    """How much of every head's attention goes to the kept words, and folded all heads over the text. A click chooses a head."""
     shares = shares_of_heads(attention, found, kept.units)
 
     def select() -> None:
         points = st.session_state.heads.selection.points
         if points:
-            open_head(int(points[0]["y"]), int(points[0]["x"]))
-            st.session_state.update(way="head", all_heads=False)
+            choose_head(int(points[0]["y"]), int(points[0]["x"]))
 
     figure = heads_agreement(shares, selected=(chosen.layer, chosen.head), theme=theme())
     alt = "For every head the share of its attention to words that goes to the kept ones"
     st.plotly_chart(figure, theme=None, key="heads", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
+    all_heads(attention, Choice(chosen.layer, chosen.head, View(words=chosen.words), False), choose_head)
 
 
 def show_ways(found: Passage, ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:
