@@ -16,8 +16,10 @@ import torch
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
 from attnviz.training.data import EncodedPair, collate
-from attnviz.training.loop import Run, development_loss
-from attnviz.training.recipes import Attention, Recipe, Schedule, Stack
+from attnviz.training.loop import Run
+from attnviz.training.recipes import Attention, Recipe, Stack
+from attnviz.training.schedule import Schedule
+from attnviz.training.translating import Translating, development_loss
 
 BAR = 0.95
 WORDS, SENTENCES, SEED = 37, 20_000, 2014
@@ -65,8 +67,9 @@ def measure(kind: str, task: str) -> float:
     torch.manual_seed(SEED)
     began = time.perf_counter()
     recipe = Recipe(f"{kind}-{task}", "learns an exact task", "", KINDS[kind], schedule=SCHEDULE)
-    run = Run(recipe, KINDS[kind].build(4 + WORDS, 4 + WORDS), sentences(task, SENTENCES, SEED))
-    run.train(sentences(task, 500, SEED + 1), lambda report: None)
+    translating = Translating(recipe, sentences(task, SENTENCES, SEED), sentences(task, 500, SEED + 1))
+    run = Run(recipe, KINDS[kind].build(4 + WORDS, 4 + WORDS), translating)
+    run.train(lambda report: None)
     run.model.load_state_dict(run.best)
     unseen = sentences(task, 500, SEED + 2)
     with torch.no_grad():

@@ -24,6 +24,7 @@ _TRACE = f"""examples:
 _SHOW = f"""examples:
   attnviz show cat.attn                                  what is in it
   attnviz show cat.attn -o cat.svg --layer 3 --head 1    one head, for a paper
+  attnviz show cat.attn -o cat.html                      every head, to be explored in a browser
   attnviz show cat.attn -o cat.csv                       every weight of every head
   attnviz show cat.attn -o - --format json --layer 3     to a pipe{_CODES}"""
 _MODELS = f"""examples:

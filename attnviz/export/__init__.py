@@ -24,6 +24,7 @@ class Format(NamedTuple):
 FORMATS = {
     "svg": Format("attnviz.export.svg:write", "image/svg+xml", False),
     "png": Format("attnviz.export.png:write", "image/png", False),
+    "html": Format("attnviz.export.document:write", "text/html", False),
     "csv": Format("attnviz.export.tables:csv", "text/csv", True),
     "npz": Format("attnviz.export.tables:npz", "application/octet-stream", True),
     "json": Format("attnviz.export.tables:json", "application/json", True),

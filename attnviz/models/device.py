@@ -4,12 +4,12 @@ import os
 
 import torch
 
-from attnviz import settings
+from attnviz import memory, settings
 from attnviz.errors import ModelError
 
 CPU_PARAMETERS = 1_500_000_000
-# Of a GPU's memory, the share that float32 weights may take: the rest is for what is computed with them.
-GPU_SHARE = 0.7
+# Of the memory that is left, the share that float32 weights may take: the rest is for what is computed with them.
+SHARE = 0.7
 
 
 def choose() -> torch.device:
@@ -26,13 +26,14 @@ def choose() -> torch.device:
 
 
 def max_parameters() -> int:
-    """The largest model that may be loaded; the environment variable ATTNVIZ_MAX_PARAMETERS overrides."""
+    """The largest model that may be loaded, as its device has room for it; ATTNVIZ_MAX_PARAMETERS overrides."""
     if limit := settings.number("ATTNVIZ_MAX_PARAMETERS"):
         return limit
     device = choose()
     if device.type == "cuda":
-        return int(torch.cuda.get_device_properties(device).total_memory * GPU_SHARE / 4)
-    return CPU_PARAMETERS
+        return int(torch.cuda.get_device_properties(device).total_memory * SHARE / 4)
+    held = memory.read()
+    return min(CPU_PARAMETERS, int(held.free * SHARE / 4)) if held else CPU_PARAMETERS
 
 
 def _checked(name: str) -> torch.device:

@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attnviz.errors import ModelError
 from attnviz.nn.attention import MultiHeadAttention
@@ -13,6 +14,8 @@ from attnviz.nn.positional import LearnedPositions, SinusoidalPositions
 # before: Xiong et al. 2020, arXiv:2002.04745; after: Vaswani et al. 2017, section 3.1; off: residuals alone.
 Norm = Literal["off", "before", "after"]
 Positions = Literal["sinusoidal", "learned"]
+# gelu: Hendrycks & Gimpel 2016, arXiv:1606.08415, as BERT has it; relu: Vaswani et al. 2017, section 3.3.
+Activation = Literal["relu", "gelu"]
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -25,7 +28,7 @@ class BlockConfig:
     """The size of a block: `dim` wide outside, `hidden` wide inside its feed-forward network; `dropout` is a probability.
 
     Raises:
-        ModelError: `norm` is none of off, before, after.
+        ModelError: `norm` is none of off, before, after, or `activation` neither relu nor gelu.
 
     >>> BlockConfig(dim=22, n_heads=2, hidden=13).norm
     'after'
@@ -36,9 +39,11 @@ class BlockConfig:
     hidden: int
     norm: Norm = "after"
     dropout: float = 0.1
+    activation: Activation = "relu"
 
     def __post_init__(self) -> None:
         _check_choice("norm", self.norm, get_args(Norm))
+        _check_choice("activation", self.activation, get_args(Activation))
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,18 @@ class EncoderConfig:
         _check_choice("positions", self.positions, get_args(Positions))
 
 
+def activated(states: Float[Tensor, "*batch dim"], activation: Activation) -> Float[Tensor, "*batch dim"]:
+    """What stands between the two layers of a feed-forward network.
+
+    >>> import torch
+    >>> activated(torch.tensor([-1.0, 2.0]), "relu")
+    tensor([0., 2.])
+    """
+    return F.gelu(states) if activation == "gelu" else states.relu()
+
+
 class EncoderBlock(nn.Module):
-    """x + Attention(x), then x + W₂ ReLU(W₁ x): Vaswani et al. 2017, sections 3.1 and 3.3, with layer norm where asked.
+    """x + Attention(x), then x + W₂ f(W₁ x), f mostly ReLU: Vaswani et al. 2017, sections 3.1, 3.3, normalized where asked.
 
     Raises:
         ModelError: the heads do not divide the dimension.
@@ -109,7 +124,7 @@ class EncoderBlock(nn.Module):
         """Let tokens look at each other, then let each think for itself. There is no causal mask: an encoder reads all."""
         attended, weights = self.attention(self._enter(self.attention_norm, states), visible=visible)
         states = self._leave(self.attention_norm, states, attended)
-        hidden = self.expand(self._enter(self.feed_forward_norm, states)).relu()
+        hidden = activated(self.expand(self._enter(self.feed_forward_norm, states)), self.config.activation)
         return self._leave(self.feed_forward_norm, states, self.contract(hidden)), weights
 
 

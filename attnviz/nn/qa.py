@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnviz.nn.attention import MultiHeadAttention
-from attnviz.nn.encoder import BlockConfig, EncoderBlock
+from attnviz.nn.encoder import BlockConfig, EncoderBlock, activated
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class AnswererConfig:
 
     joint     one pass of the encoder over the pair; else each text has a pass of its own
     n_layers  blocks of cross-attention, as wide as the encoder's states; block: their size
-    mixing    before each of them the passage's tokens look at each other once more
+    mixing    after each of them the passage's tokens look at each other once more
+    depth     lowest layers of the encoder that read the texts; None: all
     special   ids that never begin or end an answer, and that stand around a text: [CLS] first, [SEP] last
 
     >>> AnswererConfig(joint=True, n_layers=1, block=BlockConfig(dim=22, n_heads=2, hidden=13)).special
@@ -40,16 +41,19 @@ class AnswererConfig:
     n_layers: int
     block: BlockConfig
     mixing: bool = False
+    depth: int | None = None
     special: tuple[int, int] = (101, 102)
 
 
 class CrossBlock(nn.Module):
-    """x + Attention(x, question), then x + W₂ ReLU(W₁ x), each of a normalized x: Xiong et al. 2020, arXiv:2002.04745.
+    """x + Attention(x, question), of a normalized x (Xiong et al. 2020, arXiv:2002.04745); then each token thinks.
+
+    To think is a feed-forward network, or, `mixing`, a whole encoder block: there what one token has found reaches the others.
 
     Raises:
         ModelError: the heads do not divide the dimension.
 
-    >>> block = CrossBlock(BlockConfig(dim=22, n_heads=2, hidden=13), mixing=False)
+    >>> block = CrossBlock(BlockConfig(dim=22, n_heads=2, hidden=13), mixing=True)
     >>> states, weights = block(torch.ones(3, 7, 22), torch.ones(3, 5, 22))
     >>> states.shape, weights.shape
     (torch.Size([3, 7, 22]), torch.Size([3, 2, 7, 5]))
@@ -57,17 +61,10 @@ class CrossBlock(nn.Module):
 
     def __init__(self, config: BlockConfig, *, mixing: bool) -> None:
         super().__init__()
-        self.mixing = EncoderBlock(config) if mixing else None
         self.attention = MultiHeadAttention(config.dim, config.n_heads, dropout=config.dropout)
-        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(config.dim), nn.LayerNorm(config.dim)
-        self.expand, self.contract = nn.Linear(config.dim, config.hidden), nn.Linear(config.hidden, config.dim)
+        self.attention_norm = nn.LayerNorm(config.dim)
         self.dropout = nn.Dropout(config.dropout)
-
-    def mixed(
-        self, states: Float[Tensor, "batch context dim"], visible: Bool[Tensor, "batch context"] | None
-    ) -> Float[Tensor, "batch context dim"]:
-        """The passage's states when its tokens have looked at each other, where this block lets them."""
-        return states if self.mixing is None else self.mixing(states, visible=visible)[0]
+        self.thinking = EncoderBlock(config) if mixing else FeedForward(config)
 
     def forward(
         self,
@@ -77,23 +74,38 @@ class CrossBlock(nn.Module):
         question_visible: Bool[Tensor, "batch question"] | None = None,
         context_visible: Bool[Tensor, "batch context"] | None = None,
     ) -> tuple[Float[Tensor, "batch context dim"], Float[Tensor, "batch head context question"]]:
-        """Let every token of the passage look at the question, then let each think for itself."""
-        states = self.mixed(states, context_visible)
+        """Let every token of the passage look at the question, then let it think."""
         attended, weights = self.attention(self.attention_norm(states), question, visible=question_visible)
-        states = states + self.dropout(attended)
-        hidden = self.expand(self.feed_forward_norm(states)).relu()
-        states = states + self.dropout(self.contract(hidden))
+        states, _ = self.thinking(states + self.dropout(attended), visible=context_visible)
         if context_visible is not None:
             # Padding asks nothing: its rows are empty, as its columns are.
             weights = weights.masked_fill(~context_visible[:, None, :, None], 0)
         return states, weights
 
 
+class FeedForward(nn.Module):
+    """x + W₂ f(W₁ x) of a normalized x: Vaswani et al. 2017, section 3.3. It is called as an encoder block is."""
+
+    def __init__(self, config: BlockConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.norm = nn.LayerNorm(config.dim)
+        self.expand, self.contract = nn.Linear(config.dim, config.hidden), nn.Linear(config.hidden, config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, states: Float[Tensor, "batch token dim"], *, visible: Bool[Tensor, "batch token"] | None = None
+    ) -> tuple[Float[Tensor, "batch token dim"], None]:
+        """Each token by itself: what is visible changes nothing, and there are no weights."""
+        hidden = activated(self.expand(self.norm(states)), self.config.activation)
+        return states + self.dropout(self.contract(hidden)), None
+
+
 class Answerer(nn.Module):
     """Start and end of an answer, by cross-attention on the states of an encoder.
 
     `encoder` is called as BERT is, with `input_ids`, `attention_mask`, `token_type_ids` and `position_ids`, and gives an object
-    with a `last_hidden_state`; None where the states are always at hand, for `read`.
+    with a `last_hidden_state`; it keeps its lowest `depth` layers. None where the states are always at hand, for `read`.
 
     Raises:
         ModelError: the heads do not divide the dimension.
@@ -115,6 +127,9 @@ class Answerer(nn.Module):
                 # As the encoder itself began: what is new must not drown what was learned (Devlin et al. 2019).
                 nn.init.normal_(module.weight, std=0.02)
                 nn.init.zeros_(module.bias)
+        if encoder is not None and config.depth is not None:
+            stack = cast(Any, encoder).encoder
+            stack.layer = stack.layer[: config.depth]
         self.encoder = encoder
 
     def forward(
@@ -165,7 +180,7 @@ class Answerer(nn.Module):
         """The queries and keys of every layer, of texts without padding: what a trace keeps in place of the weights."""
         found = []
         for block in cast("list[CrossBlock]", list(self.blocks)):
-            entered = block.attention_norm(block.mixed(context, None))
+            entered = block.attention_norm(context)
             found.append((block.attention.queries(entered), block.attention.project(question).key))
             context, _ = block(context, question)
         return tuple(found)

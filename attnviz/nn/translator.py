@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from attnviz.errors import ModelError
 from attnviz.nn.attention import KeyValues, MultiHeadAttention
-from attnviz.nn.encoder import BlockConfig, Encoder, EncoderConfig
+from attnviz.nn.encoder import BlockConfig, Encoder, EncoderConfig, activated
 from attnviz.nn.positional import SinusoidalPositions
 
 EncoderWeights = tuple[Float[Tensor, "batch head key key"], ...]
@@ -114,7 +114,7 @@ class DecoderBlock(nn.Module):
         states = self._leave(self.attention_norm, states, attended)
         attended, across = self.cross(self._enter(self.cross_norm, states), source, visible=visible)
         states = self._leave(self.cross_norm, states, attended)
-        hidden = self.expand(self._enter(self.feed_forward_norm, states)).relu()
+        hidden = activated(self.expand(self._enter(self.feed_forward_norm, states)), self.config.activation)
         return self._leave(self.feed_forward_norm, states, self.contract(hidden)), own, across
 
 

@@ -19,7 +19,7 @@ def facts(recipe: Recipe, run: Run) -> dict[str, Any]:
     """How these weights came about: counted or read off, none of it estimated."""
     return {
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
-        "sentences trained": len(run.data),
+        "sentences trained": run.task.n_examples,
         "epochs trained": run.progress.epoch,
         "training hours": round(run.progress.seconds / 3600, 2),
         "hardware": hardware(),

@@ -3,8 +3,8 @@
 import dataclasses
 import difflib
 import json
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 from attnviz.errors import ModelNotFoundError
 from attnviz.nn.encoder import BlockConfig
@@ -12,6 +12,7 @@ from attnviz.nn.seq2seq import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfi
 from attnviz.nn.translator import Translator, TranslatorConfig
 from attnviz.training.bpe import Language
 from attnviz.training.joined import Joined
+from attnviz.training.schedule import Schedule
 from attnviz.training.told import Told
 
 
@@ -23,38 +24,6 @@ class Corpus:
     languages: tuple[Language, Language] = ("en", "fr")
     n_pieces: tuple[int, int] = (6000, 6000)
     longest: int = 40
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How the weights are found: Adam; a linear warmup, a plateau, a linear decay to 0.
-
-    The plateau lets a run be made longer at any time before its decay begins, and be the same as if it had been planned so.
-    What is kept is an exponential moving average of the weights.
-
-    epochs           passes over the sentences; batch: sentences a step
-    learning_rate    on the plateau; warmup: steps until there
-    decay            share of a cycle's steps, 0 to 1
-    restarts         epochs after which a new cycle begins on the plateau, from the best weights (after Loshchilov & Hutter
-                     2017, arXiv:1608.03983)
-    label_smoothing  probability given to all other tokens (Szegedy et al. 2016)
-    teacher_forcing  share of the decoder's steps that read the true token
-    patience         epochs without a better development loss after which training stops
-    """
-
-    epochs: int = 7
-    batch: int = 128
-    learning_rate: float = 2e-3
-    warmup: int = 400
-    decay: float = 0.4
-    restarts: tuple[int, ...] = ()
-    label_smoothing: float = 0.1
-    clip: float = 1.0
-    average: float = 0.998
-    teacher_forcing: float = 1.0
-    patience: int = 3
-    precision: Literal["float32", "bfloat16"] = "bfloat16"
-    seed: int = 2014
 
 
 @dataclass(frozen=True)
@@ -102,7 +71,7 @@ class Recipe:
     paper: str
     model: Attention | Stack
     corpus: Corpus = Corpus()
-    schedule: Schedule = Schedule()
+    schedule: Schedule = field(default_factory=Schedule)
     told: Told | None = None
     joined: Joined | None = None
     weak: tuple[str, ...] = (

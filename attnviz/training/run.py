@@ -10,6 +10,7 @@ from attnviz.training.data import EncodedPair, Tokenizers, encode_pairs, read_pa
 from attnviz.training.loop import Report, Run
 from attnviz.training.recipes import Corpus, Recipe
 from attnviz.training.told import read_piece_links
+from attnviz.training.translating import Translating
 
 SOURCE, TARGET = "source.json", "target.json"
 
@@ -43,6 +44,7 @@ def train(recipe: Recipe, data: Path, folder: Path, report: Callable[[Report], N
     # Built before it is moved: the same seed gives the same first weights on every device.
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     links = read_piece_links(data, recipe.corpus.name, tokenizers) if recipe.told else None
-    run = Run(recipe, model, encoded(recipe.corpus, data, tokenizers, "train"), folder, links)
-    run.train(encoded(recipe.corpus, data, tokenizers, "dev"), report)
+    train, held_out = (encoded(recipe.corpus, data, tokenizers, split) for split in ("train", "dev"))
+    run = Run(recipe, model, Translating(recipe, train, held_out, links or {}), folder)
+    run.train(report)
     return run

@@ -20,8 +20,8 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received
 from attnviz.training.abstracts import Batch, Example, collate, examples, read_abstracts
 from attnviz.training.data import DataError
-from attnviz.training.loop import learning_rate, precision, swapped
-from attnviz.training.recipes import Schedule
+from attnviz.training.loop import swapped
+from attnviz.training.schedule import Schedule, learning_rate, precision
 
 CHECKPOINT, STATES = "checkpoint.pt", "states.pt"
 # What the card says of a recipe, and what decides no weight.

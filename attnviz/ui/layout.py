@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from attnviz import settings
+from attnviz import memory, settings
 from attnviz.analysis.sentences import Sentence
 from attnviz.errors import SettingError
 from attnviz.figures.theme import DARK, LIGHT, Theme
@@ -28,6 +28,7 @@ def header(title: str, promise: str) -> None:
     """The page's name, and one line saying what you will see."""
     _through_router()
     _check_settings()
+    _tell_memory()
     arrive(title)
     st.html(f"<style>:root {{ --on-accent: {theme().background}; }}{_STYLE}</style>")
     st.title(title, anchor=False)
@@ -52,6 +53,16 @@ def _check_settings() -> None:
     except SettingError as error:
         st.error(str(error), icon=":material/settings:")
         st.stop()
+
+
+def _tell_memory() -> None:
+    """Says that the app is near the limit of its memory, before the system ends it."""
+    if (held := memory.read()) and held.is_tight:
+        st.warning(
+            f"Memory is nearly full here, {held.used / 2**20:,.0f} of {held.limit / 2**20:,.0f} MB: models that are open go on "
+            "working, and no further one of the hub is loaded.",
+            icon=":material/memory_alt:",
+        )
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 from threadpoolctl import ThreadpoolController
 
-from attnviz.errors import AttnvizError
+from attnviz import memory
+from attnviz.errors import AttnvizError, ModelTooLargeError
 from attnviz.models import catalog
 from attnviz.models.drafts import Draft, Wish, draft
 from attnviz.models.inside import Opened, open_trace
@@ -78,6 +79,7 @@ def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
         _load.clear(name)
         place.error(str(error), icon=":material/error:")
         return None
+    _make_room()
     try:
         return compute(*arguments, model).result(place)
     except (AttnvizError, MemoryError) as error:
@@ -86,9 +88,29 @@ def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
         return None
 
 
+def _check_room(name: str) -> None:
+    """Stops at a further model of the hub where memory is nearly full; those of the catalog are small.
+
+    Raises:
+        ModelTooLargeError: it is.
+    """
+    if name not in catalog.CATALOG and (held := memory.read()) and held.is_tight:
+        raise ModelTooLargeError(
+            f"There is no memory left for {name}: choose a model that travels with attnviz, or come back later."
+        )
+
+
+def _make_room() -> None:
+    """Lets go of every trace that is kept where memory is nearly full: each is computed again when it is asked for."""
+    if (held := memory.read()) and held.is_tight:
+        for kept in (_trace, _summarize, _translate, _open):
+            kept.clear()
+
+
 @st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
 def _load(name: str) -> Job[AttentionModel]:
     allowed = folders_allowed() or is_listed(name)
+    _check_room(name)
 
     def work(progress: Progress) -> AttentionModel:
         # torch is imported here, in the background, where the page can say that it is waiting.

@@ -11,6 +11,7 @@ from attnviz.analysis.view import head_matrix
 from attnviz.errors import TraceError
 from attnviz.export import FORMATS, Picture, export
 from attnviz.export.python import lines, told_prompt
+from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import to_bytes
 from attnviz.models.drafts import Wish
 from attnviz.trace import AttentionMap, Prompt
@@ -88,13 +89,24 @@ def _downloads(shown: Sequence[Kept], left: DeltaGenerator, right: DeltaGenerato
             with st.container(horizontal=True):
                 for each in formats:
                     _button(each.upper(), f"{name}.{each}", FORMATS[each].media_type, lambda to=each: export(picture, to))
-        st.caption("The trace with all its heads, which attnviz opens again")
-        _button("Trace file", f"{name.rsplit('-', 1)[0]}.attn", "application/octet-stream", lambda: to_bytes(picture.trace))
+        st.caption("All its heads: a page to explore in any browser, and a trace file that attnviz opens again")
+        with st.container(horizontal=True):
+            _whole(picture, name)
     with right:
         st.caption("The picture in Python")
         st.code(
             lines(picture, made=kept.made, imports=kept.imports, attention=kept.attention), language="python", wrap_lines=True
         )
+
+
+def _whole(picture: Picture, name: str) -> None:
+    _button("Trace file", f"{name.rsplit('-', 1)[0]}.attn", "application/octet-stream", lambda: to_bytes(picture.trace))
+    try:
+        check_size(picture.trace)
+    except TooLargeError as error:
+        st.caption(str(error))
+    else:
+        _button("HTML", f"{name}.html", FORMATS["html"].media_type, lambda: export(picture, "html"))
 
 
 def _button(label: str, file: str, media_type: str, data: Callable[[], bytes]) -> None:

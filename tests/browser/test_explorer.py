@@ -69,6 +69,13 @@ def open_head(opened: Page, attention: AttentionMap, layer: int, head: int) -> N
     opened.locator(f".explorer[data-head='{layer}:{head}']").wait_for()
 
 
+def test_it_opens_where_it_was_told_to(page: Page, tmp_path: Path) -> None:
+    encoder, cross = example("encoder"), example("cross")
+    show(page, tmp_path, trace_of(encoder, cross), opens=("encoder", 2, 3))
+    expect(page.locator(".explorer")).to_have_attribute("data-head", "2:3")
+    expect(page.locator(".kinds select")).to_have_value("0")
+
+
 def example(kind: str) -> AttentionMap:
     if kind == "cross":
         return make_map(typed(WORDS), numbered(23), layers=3, heads=5)

@@ -8,12 +8,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VALUES = {"errors", "ingredients", "trace", "weights"}
-BELOW_UI = VALUES | {"files", "arrays", "paths", "settings", "text", "nn", "models", "analysis", "figures", "export"}
+BELOW_UI = VALUES | {"files", "arrays", "paths", "settings", "memory", "text", "nn", "models", "analysis", "figures", "export"}
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
 MAY_IMPORT = {
     "errors": set(),
     "paths": set(),
     "settings": {"errors"},
+    "memory": {"errors", "settings"},
     "weights": {"errors"},
     "trace": {"errors", "weights", "methods"},
     "ingredients": {"errors", "weights"},
@@ -23,7 +24,7 @@ MAY_IMPORT = {
     "arrays": VALUES,
     "text": VALUES,
     "nn": {"errors"},
-    "models": VALUES | {"paths", "settings", "text", "nn"},
+    "models": VALUES | {"paths", "settings", "memory", "text", "nn"},
     "analysis": VALUES | {"text"},
     "figures": VALUES | {"text", "analysis"},
     "export": VALUES | {"text", "analysis", "figures"},
@@ -38,7 +39,7 @@ DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
     **dict.fromkeys(
-        ("errors", "paths", "settings", "weights", "trace", "ingredients", "methods", "arrays", "cli", "__init__"),
+        ("errors", "paths", "settings", "memory", "weights", "trace", "ingredients", "methods", "arrays", "cli", "__init__"),
         MODELLING | DRAWING,
     ),
     **dict.fromkeys(("text", "models", "training"), DRAWING),

@@ -3,10 +3,11 @@
 Three hosts mount the same script: a Streamlit page, an HTML file (`page`), a notebook (`frame`).
 """
 
-from attnviz.figures.explorer.document import TooLargeError, frame, page
+from attnviz.figures.explorer.document import TooLargeError, check_size, frame, page
 from attnviz.figures.explorer.script import STYLE, script
 from attnviz.figures.explorer.survey import MESSAGE_BYTES, Overview, chunk_name, heads_package, overview
 
 __all__ = [
-    "MESSAGE_BYTES", "STYLE", "Overview", "TooLargeError", "chunk_name", "frame", "heads_package", "overview", "page", "script",
+    "MESSAGE_BYTES", "STYLE", "Overview", "TooLargeError", "check_size", "chunk_name", "frame", "heads_package", "overview",
+    "page", "script",
 ]  # fmt: skip

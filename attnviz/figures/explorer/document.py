@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import json
 
 from attnviz.analysis.view import View
 from attnviz.errors import AttnvizError
@@ -10,7 +11,7 @@ from attnviz.figures.explorer.script import FOLDER, STYLE, script
 from attnviz.figures.explorer.survey import BYTES_PER_CELL, overview
 from attnviz.figures.page import Page
 from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
-from attnviz.trace import AttentionMap, AttentionTrace
+from attnviz.trace import AttentionMap, AttentionTrace, Kind
 
 _PAGE_STYLE = (FOLDER / "page.css").read_text(encoding="utf-8")
 # What a browser still opens at once, before compression: 12 x 12 heads over about 700 tokens.
@@ -22,8 +23,13 @@ class TooLargeError(AttnvizError, ValueError):
     """The weights of a trace are more than a file that a browser opens can hold."""
 
 
-def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None = None) -> Page:
-    """An HTML document: every map of the trace, every head of it with four digits. `theme` None: as the reader's system is set.
+Place = tuple[Kind, int, int | None]
+
+
+def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None = None, opens: Place | None = None) -> Page:
+    """An HTML document: every map of the trace, every head of it with four digits.
+
+    `theme` None: as the reader's system is set. `opens` is the map, layer and head (None: their mean) that is seen first.
 
     Every token is text in it, and a browser that obeys its policy runs its own script alone and fetches nothing.
 
@@ -38,7 +44,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     >>> "&lt;b&gt;" in page(AttentionTrace("mine", Prompt("<b>"), (attention,)))
     True
     """
-    _check_size(trace)
+    check_size(trace)
     code = script("page")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -53,7 +59,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
                 f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
                 f"<style>{_variables(theme)}\n{_PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>",
                 f'<header><h1>{title}</h1><p dir="auto">{text}</p>{pair}{output}</header>',
-                f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}">',
+                f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}"{_opened(opens)}>',
                 *(_package(attention, view) for attention in trace.maps),
                 f'</main>\n<script type="module">{code}</script>\n</body>\n</html>',
             ]
@@ -76,7 +82,16 @@ def _package(attention: AttentionMap, view: View | None) -> str:
     return f'<script type="text/plain" data-package>{base64.b64encode(data).decode()}</script>'
 
 
-def _check_size(trace: AttentionTrace) -> None:
+def _opened(place: Place | None) -> str:
+    return f' data-opens="{html.escape(json.dumps(place))}"' if place else ""
+
+
+def check_size(trace: AttentionTrace) -> None:
+    """Stops at a trace that is too large for a file.
+
+    Raises:
+        TooLargeError: its weights take more than 160 MB before compression.
+    """
     cells = sum(each.n_layers * each.n_heads * len(each.queries) * len(each.keys) for each in trace.maps)
     if cells * BYTES_PER_CELL > PAGE_BYTES:
         raise TooLargeError(

@@ -14,9 +14,10 @@ function mountPage(place) {
     explorer.fact = `${tokens} · ${layers * heads} head${layers * heads === 1 ? "" : "s"}`;
     explorer.open(overview);
   };
-  explorer.update({ ...explorer.state, theme: place.dataset.theme });
+  const [kind = "cross", layer = 0, head = 0] = JSON.parse(place.dataset.opens ?? "[]");
+  explorer.update({ ...explorer.state, layer, head, theme: place.dataset.theme });
   place.append(root);
-  const first = Math.max(overviews.findIndex(({ kind }) => kind === "cross"), 0);
+  const first = Math.max(overviews.findIndex((overview) => overview.kind === kind), 0);
   if (overviews.length > 1) root.before(kinds(overviews, first, open));
   open(first);
 }

@@ -91,6 +91,8 @@ def test_a_trace_is_shown_as_a_picture_and_as_tables(file: Path, tmp_path: Path,
     assert "L3·H1 of minilm" in Path(f"{out}.svg").read_text(encoding="utf-8")
     assert cli.main(["show", str(file), "-o", f"{out}.PNG"]) == 0
     assert Path(f"{out}.PNG").read_bytes().startswith(b"\x89PNG")
+    assert cli.main(["show", str(file), "-o", f"{out}.html"]) == 0
+    assert Path(f"{out}.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert cli.main(["show", str(file), "-o", f"{out}.npz", "--layer", "2"]) == 0
     np.testing.assert_array_equal(np.load(f"{out}.npz")["weights"], attention.layer_weights(2))
     assert cli.main(["show", str(file), "-o", f"{out}.csv", "--head", "1"]) == 0

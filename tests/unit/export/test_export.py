@@ -2,9 +2,11 @@
 
 import base64
 import csv
+import html
 import io
 import itertools
 import json
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -160,6 +162,13 @@ def test_what_is_exported_is_what_is_shown() -> None:
     shown = picture(traced(attention), layer=0, head=1, view=View(words=True, hide_special=True))
     rows = list(csv.DictReader(io.StringIO(export(shown, "csv").decode())))
     assert [row["key_token"] for row in rows[:2]] == ["unbelievable", "cat"]
+
+
+def test_the_page_has_the_whole_trace_and_opens_at_the_head_that_is_shown(across: Picture) -> None:
+    document = export(across, "html").decode()
+    (place,) = re.findall(r'data-opens="([^"]+)"', document)
+    assert json.loads(html.unescape(place)) == [across.kind, across.layer, across.head]
+    assert document.count("data-package>") == len(across.trace.maps)
 
 
 def test_a_wrong_wish_is_told(across: Picture) -> None:

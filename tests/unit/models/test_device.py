@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from attnviz import memory
 from attnviz.errors import ModelError
 from attnviz.models import device
 
@@ -31,7 +32,11 @@ def test_a_device_that_is_not_there_is_named(name: str, monkeypatch: pytest.Monk
 def test_the_limit_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_DEVICE", "cpu")
     monkeypatch.delenv("ATTNVIZ_MAX_PARAMETERS", raising=False)
+    monkeypatch.setattr(memory, "read", lambda: memory.Memory(2 * 2**30, 20 * 2**30))
     assert device.max_parameters() == 1_500_000_000
+    # 0.7 of the 1,000 bytes that are left, four to a parameter.
+    monkeypatch.setattr(memory, "read", lambda: memory.Memory(2**30 - 1000, 2**30))
+    assert device.max_parameters() == 175
     monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", "7e9")
     assert device.max_parameters() == 7_000_000_000
 

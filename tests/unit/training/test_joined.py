@@ -9,7 +9,8 @@ import torch
 from attnviz.training.data import EncodedPair
 from attnviz.training.joined import Joined, join
 from attnviz.training.loop import Run
-from attnviz.training.recipes import Schedule
+from attnviz.training.schedule import Schedule
+from attnviz.training.translating import Translating
 
 ROWS = [((5 + n, 6 + n), (7 + n, 8 + n, 9 + n)) for n in range(997)]
 
@@ -38,10 +39,11 @@ def test_links_stand_where_their_sentences_stand():
 def test_a_run_reads_long_rows_from_their_epoch_on(recipe):
     pairs = [EncodedPair((4 + n % 7, 5 + n % 5), ((4 + n % 7, 6),)) for n in range(200)]
     schedule = Schedule(epochs=2, batch=17, warmup=5, precision="float32")
-    run = Run(dataclasses.replace(recipe, schedule=schedule, joined=Joined(since=1)), recipe.model.build(61, 59), pairs)
+    plan = dataclasses.replace(recipe, schedule=schedule, joined=Joined(since=1))
+    run = Run(plan, recipe.model.build(61, 59), Translating(plan, pairs, pairs[:3]))
     seen = []
     run.model.register_forward_pre_hook(lambda _, inputs: seen.append((run.progress.epoch, inputs[0].shape[1])))
     torch.manual_seed(1)
-    run.train(pairs[:3], lambda report: None)
+    run.train(lambda report: None)
     assert {width for epoch, width in seen if epoch == 0} == {2}
     assert {width for epoch, width in seen if epoch == 1 and width > 2} == {4, 6, 8}

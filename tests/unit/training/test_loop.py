@@ -13,8 +13,9 @@ import torch
 
 from attnviz.training import run as running
 from attnviz.training.data import DataError
-from attnviz.training.loop import CHECKPOINT, Report, Run, learning_rate, precision, swapped
-from attnviz.training.recipes import Schedule
+from attnviz.training.loop import CHECKPOINT, Report, Run, swapped
+from attnviz.training.schedule import Schedule, learning_rate, precision
+from attnviz.training.translating import Translating
 
 KILLED = """
 import os, signal, sys
@@ -154,7 +155,7 @@ def test_a_report_says_how_long_it_will_take():
 
 
 def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path):
-    Run(recipe, recipe.model.build(17, 19), []).save()
+    Run(recipe, recipe.model.build(17, 19), Translating(recipe, [])).save()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,7 @@ from attnviz.nn.summarizer import Summarizer, SummarizerConfig
 from attnviz.training import commands, selector
 from attnviz.training.abstracts import Abstract, Example, collate, example, in_references, read_abstracts
 from attnviz.training.data import DataError
-from attnviz.training.recipes import Schedule
+from attnviz.training.schedule import Schedule
 from attnviz.training.selector import SelectorRecipe, SelectorRun, losses
 
 ABSTRACT = Abstract(("Cats are known.", "We propose a new dog.", "It barks!"), ("A new dog.", "Dogs bark."))

@@ -14,8 +14,10 @@ from attnviz.training.alignment import LinkedPair
 from attnviz.training.data import DataError, EncodedPair, Tokenizers, collate, read_pairs
 from attnviz.training.links import link, words
 from attnviz.training.loop import Run
-from attnviz.training.recipes import Schedule, Stack
+from attnviz.training.recipes import Stack
+from attnviz.training.schedule import Schedule
 from attnviz.training.told import Told, alignment_loss, linked_rows, piece_links, read_piece_links
+from attnviz.training.translating import Translating
 
 # Writes the same links whatever it reads: word n to word n forward, and besides the first to the second backward.
 ALIGNER = """#!/usr/bin/env python3
@@ -87,8 +89,9 @@ def test_a_told_head_learns_what_it_is_told(transformer):
     longer = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, epochs=20))
     for told in (None, Told(layer=1, head=1, weight=1.0, since=1)):
         torch.manual_seed(2)
-        run = Run(dataclasses.replace(longer, told=told), longer.model.build(11, 11), pairs, None, links)
-        run.train(pairs[:17], lambda report: None)
+        plan = dataclasses.replace(longer, told=told)
+        run = Run(plan, longer.model.build(11, 11), Translating(plan, pairs, pairs[:17], links))
+        run.train(lambda report: None)
         batch = collate([(row, row) for row in rows[:50]])
         run.model.eval()
         weights = run.model(batch.source, batch.inputs)[1].cross[1][:, 1]

@@ -1,0 +1,25 @@
+# The app with the models that travel with it: nothing is downloaded when it starts. See docs/deploy.md.
+FROM python:3.11-slim AS build
+# Where pip finds PyTorch without CUDA; without it, Linux on x86-64 gets PyTorch with CUDA, several gigabytes more.
+ARG PIP_EXTRA_INDEX_URL=""
+WORKDIR /source
+COPY constraints.txt ./
+RUN python -m venv /venv \
+    && /venv/bin/pip install --no-cache-dir --constraint constraints.txt torch hatchling setuptools
+COPY pyproject.toml README.md LICENSE app.py ./
+COPY .streamlit .streamlit
+COPY assets assets
+COPY pages pages
+COPY attnviz attnviz
+RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --constraint constraints.txt .
+
+FROM python:3.11-slim
+COPY --from=build /venv /venv
+RUN useradd --create-home --uid 1000 attnviz
+USER attnviz
+WORKDIR /home/attnviz
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1
+EXPOSE 8501
+HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://localhost:8501/_stcore/health', timeout=4)"]
+CMD ["attnviz", "--host", "0.0.0.0", "--port", "8501"]

@@ -1,0 +1,16 @@
+"""The explorer as a file: every head of the trace, opened at the head of the picture, for any browser and without a network."""
+
+from collections.abc import Sequence
+
+from attnviz.export.picture import Picture
+from attnviz.figures.explorer import page
+
+
+def write(pictures: Sequence[Picture]) -> bytes:
+    """An HTML document in UTF-8.
+
+    Raises:
+        TooLargeError: the trace has more weights than a file that a browser opens can hold.
+    """
+    (shown,) = pictures
+    return page(shown.trace, view=shown.view, opens=(shown.kind, shown.layer, shown.head)).encode("utf-8")

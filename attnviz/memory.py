@@ -1,0 +1,61 @@
+"""How much memory this process takes, and how much it may take: what its container allows, else what the machine has."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from attnviz import settings
+
+_USED, _MACHINE = "proc/self/status", "proc/meminfo"
+# Of control groups, version 2 and version 1.
+_CONTAINER = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
+TIGHT = 0.85
+
+
+class Memory(NamedTuple):
+    """Bytes that are used, and bytes that may be."""
+
+    used: int
+    limit: int
+
+    @property
+    def free(self) -> int:
+        return max(self.limit - self.used, 0)
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether so little is left that nothing large may come to it.
+
+        >>> Memory(900, 1000).is_tight, Memory(800, 1000).is_tight
+        (True, False)
+        """
+        return self.used > TIGHT * self.limit
+
+
+def read(root: Path = Path("/")) -> Memory | None:
+    """What this process takes and may take; None where the system does not tell, as on macOS and Windows.
+
+    Raises:
+        SettingError: ATTNVIZ_MEMORY_MB is no positive number.
+    """
+    used = _kilobytes(root / _USED, "VmRSS")
+    told = settings.number("ATTNVIZ_MEMORY_MB")
+    limits = [told * 2**20] if told else [*_container(root), *_kilobytes(root / _MACHINE, "MemTotal")]
+    return Memory(used[0], min(limits)) if used and limits else None
+
+
+def _kilobytes(path: Path, name: str) -> list[int]:
+    """The bytes of a line such as "VmRSS:  1234 kB"."""
+    return [int(found) * 1024 for found in re.findall(rf"^{name}:\s+(\d+) kB$", _text(path), re.MULTILINE)]
+
+
+def _container(root: Path) -> list[int]:
+    written = (_text(root / path).strip() for path in _CONTAINER)
+    return [int(text) for text in written if text.isdecimal()]  # "max": as much as there is
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except OSError:
+        return ""

@@ -1,0 +1,265 @@
+"""Answering as a task: questions on cropped passages, some of which do not answer, and the loss of start and end."""
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.models.embedded import minilm
+from attnviz.models.hub import silent
+from attnviz.nn.encoder import BlockConfig
+from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.training.loop import Report, Run
+from attnviz.training.questions import (
+    EncodedQuestion,
+    Pair,
+    QuestionBatch,
+    collate,
+    crop,
+    crop_without,
+    encode_questions,
+    in_batches,
+    plain_question,
+    read_questions,
+)
+from attnviz.training.schedule import Schedule, precision
+from attnviz.training.task import Progress
+
+SQUAD = ("squad-1.1", "squad-1.1-train-part")
+
+
+@dataclass(frozen=True)
+class Diet:
+    """What an epoch reads, from epoch `since` on.
+
+    shares      questions an epoch, by source: a source is gone through in a shuffled order, and then again
+    window      the least and most tokens of a passage that are read, drawn for each question
+    unanswered  share of the questions, 0 to 1, that are given a passage that does not answer
+    """
+
+    since: int
+    shares: dict[str, int]
+    window: tuple[int, int]
+    unanswered: float
+
+
+@dataclass(frozen=True)
+class AnswerRecipe:
+    """What an answerer is and how it is trained, on top of the embedded encoder.
+
+    frozen     lowest layers of the encoder, with its embeddings, that stay as they are
+    encoder    learning rate of the encoder's highest layer, as a share of that of the new layers
+    lower      learning rate of a layer as a share of that of the layer above it
+    dropout    of what the encoder's trained layers add
+    held_out   questions of the training file that only decide which epoch is best
+    """
+
+    name: str
+    about: str
+    paper: str
+    model: AnswererConfig
+    diets: tuple[Diet, ...]
+    schedule: Schedule
+    corpus: str = "qa"
+    frozen: int = 2
+    encoder: float = 0.3
+    lower: float = 0.9
+    dropout: float = 0.1
+    held_out: int = 160
+    weak: tuple[str, ...] = ()
+
+    def as_json(self) -> str:
+        """The recipe as it is saved beside the weights."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """Questions to learn from, and questions to choose the best epoch by."""
+
+    recipe: AnswerRecipe
+    questions: Sequence[EncodedQuestion]
+    held_out: Sequence[EncodedQuestion] = ()
+
+    @property
+    def n_examples(self) -> int:
+        """The questions there are."""
+        return len(self.questions)
+
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        """AdamW; the lower a layer of the encoder, the less it moves (Howard & Ruder 2018, arXiv:1801.06146, section 3.2)."""
+        groups: dict[float, list[nn.Parameter]] = {}
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad:
+                groups.setdefault(self._scale(name), []).append(parameter)
+        settings = [{"params": parameters, "scale": scale} for scale, parameters in groups.items()]
+        return torch.optim.AdamW(settings, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+
+    def _scale(self, name: str) -> float:
+        if not name.startswith("encoder."):
+            return 1.0
+        depth = int(name.split(".layer.")[1].split(".")[0])
+        return self.recipe.encoder * self.recipe.lower ** (N_LAYERS - 1 - depth)
+
+    def batches(self, epoch: int) -> list[QuestionBatch]:
+        """The questions of an epoch's diet, each on a newly cropped passage."""
+        schedule = self.recipe.schedule
+        diet = max((diet for diet in self.recipe.diets if diet.since <= epoch), key=lambda diet: diet.since)
+        generator = random.Random(schedule.seed * 1000 + epoch)
+        pairs = []
+        for source, share in diet.shares.items():
+            mine = [question for question in self.questions if question.source == source]
+            for question in self._served(mine, source, share, epoch):
+                pairs.append(self.pair(question, generator.choice(mine), diet, generator))
+        return [collate(rows) for rows in in_batches(pairs, schedule.batch, generator)]
+
+    def _served(self, mine: Sequence[EncodedQuestion], source: str, share: int, epoch: int) -> list[EncodedQuestion]:
+        """This epoch's share of a source: where the last epoch stopped, in an order that is new in every pass."""
+        served = 0
+        for diet, after in zip(self.recipe.diets, [*self.recipe.diets[1:], None], strict=True):
+            until = epoch if after is None else min(epoch, after.since)
+            served += max(0, until - diet.since) * diet.shares.get(source, 0)
+        found = []
+        for place in range(served, served + share) if mine else ():
+            turn, index = divmod(place, len(mine))
+            found.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
+        return found
+
+    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> Pair:
+        """A question with a part of its passage, or of one that does not answer it."""
+        size, start, end = generator.randint(*diet.window), -1, -1
+        if generator.random() >= diet.unanswered:
+            context, start, end = crop(question, size, generator)
+        else:
+            # Half of them from the same passage, where it is long enough: a window that misses the answer looks like that.
+            found = crop_without(question, size // 2, generator) if generator.random() < 0.5 else None
+            if found is None and other.context != question.context:
+                found, _, _ = crop(other, size, generator)
+            if found is None:
+                found, start, end = crop(question, size, generator)
+            context = found
+        return framed(question.question, context, start, end, self.recipe.model)
+
+    def loss(self, model: nn.Module, batch: QuestionBatch, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Mean cross-entropy of start and of end, in nats."""
+        with precision(self.recipe.schedule, next(model.parameters()).device):
+            loss = span_loss(model, batch)
+        return loss, loss
+
+    def development(self, model: nn.Module) -> float:
+        """The same on whole passages, as far as they can be read, that all have an answer."""
+        generator = random.Random(0)
+        rows = [framed(q.question, *crop(q, LONGEST, generator), self.recipe.model) for q in self.held_out]
+        batches = in_batches(rows, 2048, generator)
+        return sum(float(span_loss(model, collate(batch))) * len(batch) for batch in batches) / max(1, len(rows))
+
+
+# Layers of the embedded encoder, and the tokens of a passage that it can read beside a question.
+N_LAYERS, LONGEST = 6, 400
+_ORDERS: dict[tuple[int, int], list[int]] = {}
+
+
+def _order(n: int, seed: int) -> list[int]:
+    if (n, seed) not in _ORDERS:
+        _ORDERS[n, seed] = random.Random(seed).sample(range(n), n)
+    return _ORDERS[n, seed]
+
+
+def framed(question: tuple[int, ...], context: tuple[int, ...], start: int, end: int, config: AnswererConfig) -> Pair:
+    """The special ids around both texts; the passage has its own first one only where it is read alone."""
+    first, last = config.special
+    shift = 0 if config.joint else 1
+    context = (*context, last) if config.joint else (first, *context, last)
+    moved = (-1, -1) if start < 0 else (start + shift, end + shift)
+    return Pair((first, *question[:64], last), context, *moved)
+
+
+def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
+    """Mean of the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
+    device = next(model.parameters()).device
+    start, end, _ = model(
+        batch.question.to(device),
+        batch.context.to(device),
+        question_visible=batch.question_visible.to(device),
+        context_visible=batch.context_visible.to(device),
+    )
+    losses = []
+    for logits, target in ((start, batch.start), (end, batch.end)):
+        choices = torch.cat([logits.float(), logits.new_zeros(len(logits), 1)], dim=1)
+        wanted = target.to(device)
+        losses.append(F.cross_entropy(choices, wanted.where(wanted >= 0, choices.shape[1] - 1)))
+    return (losses[0] + losses[1]) / 2
+
+
+def build(recipe: AnswerRecipe, encoder: Any) -> Answerer:
+    """The model, not yet trained, on an encoder of its own of which the lowest layers are frozen."""
+    # Nobody looks at the weights while they are trained: the fastest attention there is will do.
+    encoder.set_attn_implementation("sdpa")
+    encoder.requires_grad_(False)
+    for layer in encoder.encoder.layer[recipe.frozen :]:
+        layer.requires_grad_(True)
+        for module in layer.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = recipe.dropout
+        # A dropped weight would cost a random number for every pair of tokens, and the crops are noise enough.
+        layer.attention.self.dropout.p = 0.0
+    for module in (encoder.embeddings, *encoder.encoder.layer[: recipe.frozen]):
+        for inner in module.modules():
+            if isinstance(inner, nn.Dropout):
+                inner.p = 0.0
+    return Answerer(recipe.model, encoder)
+
+
+def encoded(recipe: AnswerRecipe, data: Path, tokenizer: Any) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
+    """What is learned from, and what is held out of it: the last questions of the first source, on passages of their own."""
+    questions = [plain_question(question) for question in read_questions(data, f"{recipe.corpus}.train")]
+    found = encode_questions(questions, tokenizer)
+    held_out = [question for question in found if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []
+    kept = {question.context for question in held_out}
+    return [question for question in found if question.context not in kept], held_out
+
+
+def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[Report], None]) -> Run:
+    """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
+
+    Raises:
+        DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
+    """
+    base = minilm(silent)
+    train, held_out = encoded(recipe, data, base.tokenizer)
+    torch.manual_seed(recipe.schedule.seed)
+    model = build(recipe, base.model)
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    run = Run(recipe, model, Answering(recipe, train, held_out), folder)
+    run.train(report)
+    return run
+
+
+_BLOCK = BlockConfig(dim=384, n_heads=12, hidden=384, norm="before", dropout=0.1)
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        AnswerRecipe(
+            "answer-en",
+            "question and passage read as one, and cross-attention between them",
+            "https://arxiv.org/abs/1810.04805",
+            AnswererConfig(joint=True, n_layers=1, block=_BLOCK),
+            (
+                Diet(0, {**dict.fromkeys(SQUAD, 1000), "qed-nq": 600, "fairytaleqa": 250, "qamr": 3000}, (72, 128), 0.12),
+                Diet(4, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 250, "fairytaleqa": 150, "qamr": 300}, (96, 192), 0.05),
+            ),
+            Schedule(
+                epochs=10, batch=1280, learning_rate=5e-4, warmup=150, decay=0.5, average=0.998, patience=20,
+                precision="float32",
+            ),
+        ),
+    )
+}  # fmt: skip

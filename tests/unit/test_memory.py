@@ -1,0 +1,61 @@
+"""The memory that there is: read as the system writes it, and told before it ends."""
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from attnviz import memory
+from attnviz.memory import Memory
+
+PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
+STATUS = "Name:\tpython\nVmHWM:\t  900 kB\nVmRSS:\t  700 kB\n"
+MACHINE = "MemTotal:        2000 kB\nMemFree:  10 kB\n"
+
+
+@pytest.mark.parametrize(
+    ("container", "limit"),
+    [
+        ({"memory.max": "1024000\n"}, 1_024_000),
+        ({"memory.max": "max\n"}, 2_048_000),
+        ({"memory/memory.limit_in_bytes": "512000\n"}, 512_000),
+        ({"memory/memory.limit_in_bytes": "9223372036854771712\n"}, 2_048_000),
+        ({}, 2_048_000),
+    ],
+)
+def test_the_limit_is_the_containers_or_the_machines(
+    container: dict[str, str], limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ATTNVIZ_MEMORY_MB", raising=False)
+    groups = {f"sys/fs/cgroup/{name}": text for name, text in container.items()}
+    for name, text in {"proc/self/status": STATUS, "proc/meminfo": MACHINE, **groups}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert memory.read(tmp_path) == Memory(716_800, limit)
+    monkeypatch.setenv("ATTNVIZ_MEMORY_MB", "3")
+    assert memory.read(tmp_path) == Memory(716_800, 3 * 2**20)
+
+
+def test_a_system_that_does_not_tell_has_no_limit(tmp_path: Path) -> None:
+    assert memory.read(tmp_path) is None
+
+
+def test_the_page_says_so_and_loads_no_further_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    st.cache_resource.clear()
+    monkeypatch.setattr(memory, "read", lambda: Memory(100 * 2**20, 1_500 * 2**20))
+    app = AppTest.from_file(str(PAGE), default_timeout=60).run()
+    assert not app.error
+    assert not app.warning
+    monkeypatch.setattr(memory, "read", lambda: Memory(1_400 * 2**20, 1_500 * 2**20))
+    app.text_area(key="typed").set_value("The cat sat.")
+    app.button[0].click().run()
+    assert app.warning[0].value.startswith("Memory is nearly full here, 1,400 of 1,500 MB")
+    assert not app.error
+    assert any("sends" in each.proto.body for each in app.get("html"))
+    app.selectbox(key="model").set_value("gpt2").run()
+    assert [each.value for each in app.error] == [
+        "There is no memory left for gpt2: choose a model that travels with attnviz, or come back later."
+    ]
+    assert not app.exception
+    st.cache_resource.clear()
