@@ -95,10 +95,10 @@ class Lens:
         shown = self._columns.total(given.T).T
         hidden = 0.0
         # A long text has millions of cells: they are summed only where a sum can tell something.
-        if self.view.renormalize or len(self._columns.index) < weights.shape[1]:
-            kept, whole = shown.sum(axis=1), float(given.sum())
-            hidden = 1 - float(kept.sum()) / whole if whole > 0 else 0.0
+        if len(self._columns.index) < weights.shape[1] and (whole := float(given.sum())) > 0:
+            hidden = 1 - float(shown.sum()) / whole
         if self.view.renormalize:
+            kept = shown.sum(axis=1)
             shown = np.divide(shown, kept[:, None], out=np.zeros_like(shown), where=kept[:, None] > 0)
         return HeadMatrix(
             weights=shown.astype(np.float32, copy=False),
