@@ -22,7 +22,7 @@ from attnviz.ui.compare import Drawing, decoding, drawing, machines, models_pick
 from attnviz.ui.controls import forced_target
 from attnviz.ui.drafts import explained, forget_text, headline, language_notices, rows_notice, target_box
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import header, hero, story
+from attnviz.ui.layout import header, hero, side_by_side, story
 from attnviz.ui.models import Drafted, translate
 from attnviz.ui.prompt import prompt_box
 
@@ -36,10 +36,11 @@ NO_MODEL = (
 def show(slot: int, drafted: Drafted, drawn: Drawing, n_models: int, begins: tuple[str, ...]) -> None:
     """One model's translation, and its alignment twice: as a matrix, and as two columns with links."""
     draft = drafted.draft
-    headline(drafted, drawn)
-    if len(draft.candidates) > 1:
-        show_candidates(draft, slot)
-        show_tree(draft, slot, begins=begins)
+    with st.container():
+        headline(drafted, drawn)
+        if len(draft.candidates) > 1:
+            show_candidates(draft, slot)
+            show_tree(draft, slot, begins=begins)
     matrix = drawn.matrix(drafted)
     row, column = chosen_cell(matrix, slot, drawn.word)
     alt = plain(describe_origin(matrix, row, column))
@@ -83,13 +84,13 @@ elif typed:
             notices(each)
         try:
             with hero():
-                for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
+                for place, (slot, drafted) in zip(side_by_side("pictures", len(shown)), shown.items(), strict=True):
                     with place:
                         show(slot, drafted, drawn, len(shown), wish_of(slot, wish).begins)
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")
             show_heads(shown, drawn)
-            for place, (slot, drafted) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
+            for place, (slot, drafted) in zip(side_by_side("words", len(shown)), shown.items(), strict=True):
                 with place:
                     tell(slot, drafted, drawn, 0 if prompt.target else len(wish_of(slot, wish).begins))
         except TraceError as error:

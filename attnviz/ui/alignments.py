@@ -23,7 +23,7 @@ from attnviz.ui.unfolded import explain_button
 
 _MARKUP = component("attnviz.markup", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
 # Matrices side by side share the width of the window.
-_HEIGHTS = {1: 560, 2: 480, 3: 400, 4: 340}
+_HEIGHTS = {1: 560, 2: 480, 3: 440, 4: 440}
 
 
 def wish_of(slot: int, wish: Wish) -> Wish:
@@ -75,7 +75,9 @@ def show_heads(shown: dict[int, Drafted], drawing: Drawing) -> None:
     for slot, drafted in shown.items():
         attention, name = drawing.attention(drafted), escaped(drafted.card.name)
         if attention.n_layers * attention.n_heads > 1:
-            all_heads(attention, drawing.choice(drafted), choose_head, slot=str(slot), label=f"All heads of {name}")
+            cell = chosen_cell(drawing.matrix(drafted), slot, drawing.word)
+            label = f"All heads of {name}"
+            all_heads(attention, drawing.choice(drafted), choose_head, cell=cell, slot=str(slot), label=label)
 
 
 def show_ladder(draft: Draft, slot: int, *, fixed: int) -> None:

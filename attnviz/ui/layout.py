@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz import memory, settings
@@ -70,6 +71,12 @@ def hero() -> Iterator[None]:
     """The frame of the picture."""
     with st.container(border=True, key="hero"):
         yield
+
+
+def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
+    """Columns of the same width, as many in a row as can be read; the parts of `pictures` stand at the same height in all."""
+    with st.container(key=f"side{count}-{name}"):
+        return st.columns(count, gap="large")
 
 
 def story(*sentences: Sentence) -> None:

@@ -36,15 +36,17 @@ def all_heads(
     choice: Choice,
     on_head: OnHead,
     *,
+    cell: tuple[int, int] | None = None,
     slot: str = "",
-    label: str = "All heads, and any of them at full size",
+    label: str = "All heads, any of them at full size",
 ) -> None:
     """Every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
 
     Call it below that picture, with the map, the head and the view of tokens that it shows. A head that is clicked is given to
     `on_head(layer, head)`, `head` None for the mean of the layer: `open_head` where the page has the controls of Encode
     (`attnviz.ui.controls.head_controls`), else a function that puts both into the page's own. A cell that is clicked becomes
-    `query` and `key` of the session, positions in the map, which `selected_cell` reads. A page that shows several models side
+    `query` and `key` of the session, positions in the map, which `selected_cell` reads; `cell` is the one that the page's own
+    picture has chosen, None: the head's most telling one. A page that shows several models side
     by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address.
 
     Raises:
@@ -58,7 +60,8 @@ def all_heads(
     if folded.open:
         with folded:
             matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
-            explore(attention, choice, matrix, selected_cell(matrix, slot) or telling_cell(matrix), slot=slot, on_head=on_head)
+            at = cell or selected_cell(matrix, slot) or telling_cell(matrix)
+            explore(attention, choice, matrix, at, slot=slot, on_head=on_head)
 
 
 def show_heads(attention: AttentionMap, choice: Choice, on_head: OnHead, *, slot: str = "") -> None:

@@ -1,6 +1,7 @@
 """The Translate page as a person uses it, with translators that the tests make."""
 
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -132,6 +133,23 @@ def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page
     expect(page.get_by_text("was told where to look")).to_have_count(0)
     settle(page)
     assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
+
+
+def test_all_heads_of_each_model_open_below_and_a_click_draws_one_above(page: Page, app_url: str, tmp_path: Path) -> None:
+    folders = [tiny_translator(tmp_path / name, "transformer") for name in ("one", "two")]
+    address = urlencode({"models": [str(folder) for folder in folders], "text": TEXT, "all2": "open"}, doseq=True)
+    page.goto(f"{app_url}/translate?{address}")
+    settle(page)
+    tops = page.locator(".js-plotly-plot").evaluate_all("plots => plots.map((plot) => plot.getBoundingClientRect().top)")
+    assert tops[0] == tops[1]
+    page.locator("canvas.heads").focus()
+    for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.locator(".explorer[data-head='0:1']").wait_for(timeout=PICTURE)
+    expect(page.locator(".answer small").nth(1)).to_contain_text("L0·H1", timeout=PICTURE)
+    settle(page)
+    wanted = {"layer": "0", "head": "1", "all_heads": "false", "all2": "open"}
+    assert {name: parameters(page).get(name) for name in wanted} == wanted
 
 
 def hard_links(page: Page) -> list[int]:
