@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.errors import ModelError
-from attnviz.models.answering import BATCH, Answers, Decoding, Logits, Pair, Search, asked
+from attnviz.models.answering import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked, text_of
 from attnviz.models.protocol import ModelCard
 from attnviz.models.traced import TracedModel
 from attnviz.nn.qa import Answerer
@@ -52,13 +52,25 @@ class AnswerModel:
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair = self._pair(asked(prompt), prompt.text)
-        search = Search(self.card.name, self.decoding, pair.around)
-        found = search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
+        pair, search, found = self._find(prompt, n_best)
         maps = self._maps(pair, found.windows[found.best])
         output = search.output(found, prompt.text, pair.passage)
         trace = AttentionTrace(self.card.name, prompt, maps, output, revision=self.card.revision)
         return Answers(trace, pair.passage, found, self.decoding)
+
+    def best(self, prompt: Prompt) -> tuple[str, float]:
+        """The best span's text, and its margin over no answer: as `answers` has them, without a trace.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        pair, _, found = self._find(prompt, 1)
+        return text_of(found.spans[0], prompt.text, pair.passage), found.margin
+
+    def _find(self, prompt: Prompt, n_best: int) -> tuple[Pair, Search, Found]:
+        pair = self._pair(asked(prompt), prompt.text)
+        search = Search(self.card.name, self.decoding, pair.around)
+        return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
     def _pair(self, question: str, passage: str) -> Pair:
         """Both texts as one, [CLS] question [SEP] passage [SEP]; or one behind the other, each with marks of its own."""

@@ -1,23 +1,26 @@
 """Answering as a task: questions on cropped passages, some of which do not answer, and the loss of start and end."""
 
-import dataclasses
-import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attnviz.models import answerers
 from attnviz.models.embedded import minilm
 from attnviz.models.hub import silent
-from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
-from attnviz.training.loop import Report, Run
+from attnviz.paths import assets_folder
+from attnviz.text.spans import pair_logits
+from attnviz.training.answer_recipes import SQUAD, AnswerRecipe, Diet
+from attnviz.training.beginning import LAYERS, begin, depth_of
+from attnviz.training.loop import Report, Run, swapped
 from attnviz.training.questions import (
     EncodedQuestion,
     Pair,
@@ -30,55 +33,8 @@ from attnviz.training.questions import (
     plain_question,
     read_questions,
 )
-from attnviz.training.schedule import Schedule, precision
+from attnviz.training.schedule import precision
 from attnviz.training.task import Progress
-
-SQUAD = ("squad-1.1", "squad-1.1-train-part")
-
-
-@dataclass(frozen=True)
-class Diet:
-    """What an epoch reads, from epoch `since` on.
-
-    shares      questions an epoch, by source: a source is gone through in a shuffled order, and then again
-    window      the least and most tokens of a passage that are read, drawn for each question
-    unanswered  share of the questions, 0 to 1, that are given a passage that does not answer
-    """
-
-    since: int
-    shares: dict[str, int]
-    window: tuple[int, int]
-    unanswered: float
-
-
-@dataclass(frozen=True)
-class AnswerRecipe:
-    """What an answerer is and how it is trained, on top of the embedded encoder.
-
-    frozen     lowest layers of the encoder, with its embeddings, that stay as they are
-    encoder    learning rate of the encoder's highest layer, as a share of that of the new layers
-    lower      learning rate of a layer as a share of that of the layer above it
-    dropout    of what the encoder's trained layers add
-    held_out   questions of the training file that only decide which epoch is best
-    """
-
-    name: str
-    about: str
-    paper: str
-    model: AnswererConfig
-    diets: tuple[Diet, ...]
-    schedule: Schedule
-    corpus: str = "qa"
-    frozen: int = 2
-    encoder: float = 0.3
-    lower: float = 0.9
-    dropout: float = 0.1
-    held_out: int = 160
-    weak: tuple[str, ...] = ()
-
-    def as_json(self) -> str:
-        """The recipe as it is saved beside the weights."""
-        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +60,8 @@ class Answering:
         return torch.optim.AdamW(settings, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
 
     def _scale(self, name: str) -> float:
-        if not name.startswith("encoder."):
-            return 1.0
-        depth = int(name.split(".layer.")[1].split(".")[0])
-        return self.recipe.encoder * self.recipe.lower ** (N_LAYERS - 1 - depth)
+        depth = depth_of(name, self.recipe.model)
+        return 1.0 if depth is None else self.recipe.encoder * self.recipe.lower ** (LAYERS - 1 - depth)
 
     def batches(self, epoch: int) -> list[QuestionBatch]:
         """The questions of an epoch's diet, each on a newly cropped passage."""
@@ -148,6 +102,11 @@ class Answering:
             context = found
         return framed(question.question, context, start, end, self.recipe.model)
 
+    def whole(self) -> list[Pair]:
+        """The questions held out, on their whole passages, as far as these can be read."""
+        generator = random.Random(0)
+        return [framed(one.question, *crop(one, LONGEST, generator), self.recipe.model) for one in self.held_out]
+
     def loss(self, model: nn.Module, batch: QuestionBatch, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Mean cross-entropy of start and of end, in nats."""
         with precision(self.recipe.schedule, next(model.parameters()).device):
@@ -156,14 +115,13 @@ class Answering:
 
     def development(self, model: nn.Module) -> float:
         """The same on whole passages, as far as they can be read, that all have an answer."""
-        generator = random.Random(0)
-        rows = [framed(q.question, *crop(q, LONGEST, generator), self.recipe.model) for q in self.held_out]
-        batches = in_batches(rows, 2048, generator)
+        rows = self.whole()
+        batches = in_batches(rows, 2048, random.Random(0))
         return sum(float(span_loss(model, collate(batch))) * len(batch) for batch in batches) / max(1, len(rows))
 
 
-# Layers of the embedded encoder, and the tokens of a passage that it can read beside a question.
-N_LAYERS, LONGEST = 6, 400
+# Tokens of a passage that can be read beside a question.
+LONGEST = 400
 _ORDERS: dict[tuple[int, int], list[int]] = {}
 
 
@@ -199,23 +157,54 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
     return (losses[0] + losses[1]) / 2
 
 
-def build(recipe: AnswerRecipe, encoder: Any) -> Answerer:
-    """The model, not yet trained, on an encoder of its own of which the lowest layers are frozen."""
+def margins(model: nn.Module, rows: Sequence[Pair], limit: int) -> list[float]:
+    """By how much the logits of each pair's best span exceed that of no answer, which is 0."""
+    device, found = next(model.parameters()).device, []
+    for row in rows:
+        batch = collate([row])
+        start, end, _ = model(
+            batch.question.to(device),
+            batch.context.to(device),
+            question_visible=batch.question_visible.to(device),
+            context_visible=batch.context_visible.to(device),
+        )
+        pairs = pair_logits(start[0].float().cpu().numpy(), end[0].float().cpu().numpy(), limit=limit)
+        found.append(float(pairs.max()))
+    return found
+
+
+def threshold(run: Run, limit: int, kept: float) -> float:
+    """The margin that a share `kept` of the questions held out of training exceeds."""
+    rows = run.task.whole() if isinstance(run.task, Answering) else []
+    with swapped(run.model, run.best):
+        found = margins(run.model, rows, limit)
+    return float(np.quantile(found, 1 - kept)) if found else 0.0
+
+
+def build(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
+    """The model, not yet trained, on an encoder of its own of which the lowest layers are frozen.
+
+    `base` is the answerer whose encoder's weights it begins with.
+    """
     # Nobody looks at the weights while they are trained: the fastest attention there is will do.
     encoder.set_attn_implementation("sdpa")
+    model = Answerer(recipe.model, encoder)
+    if base is not None:
+        begin(model, base)
     encoder.requires_grad_(False)
-    for layer in encoder.encoder.layer[recipe.frozen :]:
-        layer.requires_grad_(True)
-        for module in layer.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = recipe.dropout
+    for depth, layer in enumerate(encoder.encoder.layer):
+        layer.requires_grad_(depth >= recipe.frozen)
+        _drop(layer, recipe.dropout if depth >= recipe.frozen else 0.0)
         # A dropped weight would cost a random number for every pair of tokens, and the crops are noise enough.
         layer.attention.self.dropout.p = 0.0
-    for module in (encoder.embeddings, *encoder.encoder.layer[: recipe.frozen]):
-        for inner in module.modules():
-            if isinstance(inner, nn.Dropout):
-                inner.p = 0.0
-    return Answerer(recipe.model, encoder)
+    _drop(encoder.embeddings, 0.0)
+    return model
+
+
+def _drop(module: nn.Module, share: float) -> None:
+    for inner in module.modules():
+        if isinstance(inner, nn.Dropout):
+            inner.p = share
 
 
 def encoded(recipe: AnswerRecipe, data: Path, tokenizer: Any) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
@@ -231,35 +220,15 @@ def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callabl
     """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
 
     Raises:
+        ModelNotFoundError: the model that it begins with has not been trained.
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
     """
-    base = minilm(silent)
-    train, held_out = encoded(recipe, data, base.tokenizer)
+    encoder = minilm(silent)
+    train, held_out = encoded(recipe, data, encoder.tokenizer)
+    base = answerers.load_folder(assets_folder() / "models" / recipe.base, silent) if recipe.base else None
     torch.manual_seed(recipe.schedule.seed)
-    model = build(recipe, base.model)
+    model = build(recipe, encoder.model, base.answerer if base else None)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     run = Run(recipe, model, Answering(recipe, train, held_out), folder)
     run.train(report)
     return run
-
-
-_BLOCK = BlockConfig(dim=384, n_heads=12, hidden=384, norm="before", dropout=0.1)
-RECIPES = {
-    recipe.name: recipe
-    for recipe in (
-        AnswerRecipe(
-            "answer-en",
-            "question and passage read as one, and cross-attention between them",
-            "https://arxiv.org/abs/1810.04805",
-            AnswererConfig(joint=True, n_layers=1, block=_BLOCK),
-            (
-                Diet(0, {**dict.fromkeys(SQUAD, 1000), "qed-nq": 600, "fairytaleqa": 250, "qamr": 3000}, (72, 128), 0.12),
-                Diet(4, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 250, "fairytaleqa": 150, "qamr": 300}, (96, 192), 0.05),
-            ),
-            Schedule(
-                epochs=10, batch=1280, learning_rate=5e-4, warmup=150, decay=0.5, average=0.998, patience=20,
-                precision="float32",
-            ),
-        ),
-    )
-}  # fmt: skip

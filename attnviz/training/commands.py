@@ -6,13 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnviz.models import summary
+from attnviz.models import answerers, summary
 from attnviz.models.hub import silent
 from attnviz.models.translators import load_folder
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
+from attnviz.training import (
+    answer_card,
+    answer_evaluate,
+    answer_recipes,
+    answering,
+    links,
+    run,
+    selector,
+    selector_card,
+    selector_evaluate,
+)
 from attnviz.training import evaluate as evaluation
-from attnviz.training import links, run, selector, selector_card, selector_evaluate
 from attnviz.training.card import card, facts
 from attnviz.training.export import export
 from attnviz.training.recipes import recipe
@@ -34,6 +44,9 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
     """
     if name in selector.RECIPES:
         _train_selector(name, data, runs, epochs=epochs, report=report)
+        return
+    if name in answer_recipes.RECIPES:
+        _train_answerer(name, data, runs, epochs=epochs, report=report)
         return
     chosen = recipe(name, **({} if epochs is None else {"epochs": epochs}))
     done = run.train(chosen, data, runs / name, report)
@@ -66,6 +79,11 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
         if save:
             _save_figures(folder, found, selector_card.card)
         return found
+    if name in answer_recipes.RECIPES:
+        found = answer_evaluate.evaluate(answerers.load_folder(folder, silent), data, report)
+        if save:
+            _save_figures(folder, found, answer_card.card)
+        return found
     found = evaluation.evaluate(load_folder(folder), data, report, beam=Beam(width=5))
     if save:
         _save_figures(folder, found, card)
@@ -88,4 +106,16 @@ def _train_selector(name: str, data: Path, runs: Path, *, epochs: int | None, re
     folder = folder_of(name)
     selector_card.export(chosen, done, folder)
     evaluation.save(selector_card.facts(chosen, done), folder)
+    report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")
+
+
+def _train_answerer(name: str, data: Path, runs: Path, *, epochs: int | None, report: Report) -> None:
+    """Train a model that answers."""
+    known = answer_recipes.RECIPES[name]
+    schedule = known.schedule if epochs is None else dataclasses.replace(known.schedule, epochs=epochs)
+    chosen = dataclasses.replace(known, schedule=schedule)
+    done = answering.train(chosen, data, runs / name, report)
+    folder = folder_of(name)
+    answer_card.export(chosen, done, folder)
+    evaluation.save(answer_card.facts(chosen, done), folder)
     report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")

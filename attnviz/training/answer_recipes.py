@@ -1,0 +1,108 @@
+"""The recipes of the answerers: everything that decides their weights."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+from attnviz.nn.encoder import BlockConfig
+from attnviz.nn.qa import AnswererConfig
+from attnviz.training.schedule import Schedule
+
+SQUAD = ("squad-1.1", "squad-1.1-train-part")
+
+
+@dataclass(frozen=True)
+class Diet:
+    """What an epoch reads, from epoch `since` on.
+
+    shares      questions an epoch, by source: a source is gone through in a shuffled order, and then again
+    window      the least and most tokens of a passage that are read, drawn for each question
+    unanswered  share of the questions, 0 to 1, that are given a passage that does not answer
+    """
+
+    since: int
+    shares: dict[str, int]
+    window: tuple[int, int]
+    unanswered: float
+
+
+@dataclass(frozen=True)
+class AnswerRecipe:
+    """What an answerer is and how it is trained, on top of the embedded encoder.
+
+    frozen     lowest layers of the encoder, with its embeddings, that stay as they are
+    encoder    learning rate of the encoder's highest layer, as a share of that of the new layers
+    lower      learning rate of a layer as a share of that of the layer above it
+    dropout    of what the encoder's trained layers add
+    base       the answerer whose encoder it begins with; empty: the embedded encoder itself
+    held_out   questions of the training file that only decide which epoch is best
+    """
+
+    name: str
+    about: str
+    paper: str
+    model: AnswererConfig
+    diets: tuple[Diet, ...]
+    schedule: Schedule
+    corpus: str = "qa"
+    base: str = ""
+    frozen: int = 2
+    encoder: float = 0.3
+    lower: float = 0.9
+    dropout: float = 0.1
+    held_out: int = 160
+    weak: tuple[str, ...] = ()
+
+    def as_json(self) -> str:
+        """The recipe as it is saved beside the weights."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+_WEAK = (
+    "Anything but facts that stand in the passage in so many words: it points at a span, and neither counts nor "
+    "concludes, and never says yes or no.",
+    "Questions of why and how: answers of more than a few words often begin or end at the wrong word.",
+    "Other domains than Wikipedia and fairy tales, which are most of what it has read.",
+    "Other languages than English.",
+)
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        AnswerRecipe(
+            "answer-en",
+            "question and passage are read as one, with cross-attention between them",
+            "https://arxiv.org/abs/1810.04805",
+            AnswererConfig(
+                joint=True, n_layers=1, block=BlockConfig(dim=384, n_heads=12, hidden=384, norm="before", dropout=0.1)
+            ),
+            (
+                Diet(0, {**dict.fromkeys(SQUAD, 1000), "qed-nq": 600, "fairytaleqa": 250, "qamr": 3000}, (72, 128), 0.12),
+                Diet(4, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 250, "fairytaleqa": 150, "qamr": 300}, (96, 192), 0.05),
+            ),
+            Schedule(
+                epochs=10, batch=1280, learning_rate=5e-4, warmup=150, decay=0.5, average=0.998, patience=20,
+                precision="float32",
+            ),
+            weak=_WEAK,
+        ),
+        AnswerRecipe(
+            "answer-en-dual",
+            "question and passage are read each on its own, and meet in cross-attention alone",
+            "https://arxiv.org/abs/1611.01603",
+            AnswererConfig(
+                joint=False, n_layers=3, block=BlockConfig(dim=384, n_heads=12, hidden=1536, dropout=0.1, activation="gelu"),
+                mixing=True, depth=3,
+            ),
+            (Diet(0, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 300, "fairytaleqa": 150, "qamr": 600}, (72, 144), 0.06),),
+            Schedule(
+                epochs=4, batch=1280, learning_rate=5e-4, warmup=100, decay=0.6, average=0.995, patience=20,
+                precision="float32",
+            ),
+            base="answer-en",
+            weak=(
+                "Questions that share no word with the passage: it is read before the question is known.",
+                *_WEAK,
+            ),
+        ),
+    )
+}  # fmt: skip
