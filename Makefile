@@ -14,7 +14,7 @@ WORKERS ?= 2
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help run test bench lint types chromium clean
+.PHONY: help run test bench docs lint types chromium clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -31,6 +31,10 @@ bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints i
 	@for script in benchmarks/bench_*.py; do \
 		[ -e "$$script" ] || { echo "benchmarks/ has no bench_*.py yet"; break; }; \
 		echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+docs: $(VENV)/.installed-test ## the documentation, into build/site; a warning stops it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "attnviz: open build/site/index.html"
 
 lint: $(VENV)/.installed-test ## ruff: rules and formatting
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ The one module whose imports point up, and therefore each inside of its method: 
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -82,6 +83,20 @@ class TraceMethods:
         from attnviz.figures.explorer import page
 
         return page(self, view=view)
+
+    def grid(self: Any, *, kind: str | None = None, view: Any = None) -> Any:
+        """All heads of one map, each a small picture, the one that is clicked at full size, as an HTML page.
+
+        Where no `kind` is said: the last map, which is the attention across, if there is one.
+
+        Raises:
+            TraceError: there is no such map, or the view leaves no token.
+            TooLargeError: there are more weights than a file can hold.
+        """
+        from attnviz.figures.explorer import page
+
+        attention = self.map(kind) if kind else self.maps[-1]
+        return page(replace(self, maps=(attention,)), view=view, opens=(attention.kind, 0, 0))
 
     def _repr_html_(self: Any) -> str:
         """What a notebook shows of a trace: the explorer, in a frame of its own."""

@@ -9,6 +9,7 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.errors import TraceError
 from attnviz.figures import bertviz
 from attnviz.figures.alignment import sentence_pair
+from attnviz.figures.explorer import page
 from attnviz.trace import AttentionTrace, Prompt
 from tests.factories import make_map, typed
 
@@ -40,6 +41,14 @@ def test_an_alignment_is_a_page_of_its_own(trace: AttentionTrace) -> None:
     assert "incroyable" not in trace.alignment(words=False)
     with pytest.raises(TraceError, match="no cross attention"):
         AttentionTrace("m", Prompt("a"), trace.maps[:1]).alignment()
+
+
+def test_a_grid_is_of_one_map(trace: AttentionTrace) -> None:
+    alone = AttentionTrace(trace.model, trace.prompt, (trace.encoder,), trace.output)
+    assert trace.grid(kind="encoder") == page(alone, opens=("encoder", 0, 0))
+    assert trace.grid().count("data-package>") == 1
+    with pytest.raises(TraceError, match="no decoder"):
+        trace.grid(kind="decoder")
 
 
 def test_bertviz_gets_the_map_that_is_asked_for(trace: AttentionTrace) -> None:
