@@ -4,7 +4,6 @@ The one module whose imports point up, and therefore each inside of its method: 
 """
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -93,6 +92,8 @@ class TraceMethods:
             TraceError: there is no such map, or the view leaves no token.
             TooLargeError: there are more weights than a file can hold.
         """
+        from dataclasses import replace
+
         from attnviz.figures.explorer import page
 
         attention = self.map(kind) if kind else self.maps[-1]
