@@ -14,5 +14,6 @@ st.navigation(
         st.Page(pages / "translate.py", title="Translate", icon=":material/translate:"),
         st.Page(pages / "summarize.py", title="Summarize", icon=":material/short_text:"),
         st.Page(pages / "compute.py", title="Compute", icon=":material/calculate:"),
+        st.Page(pages / "train.py", title="Train", icon=":material/model_training:"),
     ]
 ).run()

@@ -23,6 +23,7 @@ SETTINGS = {
     "ATTNVIZ_MESSAGE_MB": Setting("number", "8"),
     "ATTNVIZ_FILE_MB": Setting("number", "64"),
     "ATTNVIZ_RUNS": Setting("number", "2"),
+    "ATTNVIZ_TRAININGS": Setting("number", "2"),
     "ATTNVIZ_MEMORY_MB": Setting("number"),
     "HF_HUB_OFFLINE": Setting("yes"),
 }

@@ -16,6 +16,13 @@ Result = TypeVar("Result")
 PATIENCE_SECONDS = 0.4
 REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
+# The jobs that run now, of everybody.
+_AT_WORK: set[object] = set()
+
+
+def working() -> bool:
+    """Whether anybody's job is running: what can wait should."""
+    return bool(_AT_WORK)
 
 
 def workers() -> int:
@@ -38,7 +45,11 @@ class Job(Generic[Result]):
 
     def _run(self, work: Callable[[Progress], Result]) -> Result:
         self._report("Getting ready", None)
-        return work(self._report)
+        _AT_WORK.add(self)
+        try:
+            return work(self._report)
+        finally:
+            _AT_WORK.discard(self)
 
     def _report(self, stage: str, fraction: float | None) -> None:
         self._stage, self._fraction = stage, fraction

@@ -30,7 +30,7 @@ _OF_A_VISIT = (
     "way",
     "word",
     "reference",
-    *("source", "lesson", "tokens", "numbers", "heads", "mask", "padded", "divide", "seed", "dim", "at"),
+    *("source", "lesson", "tokens", "numbers", "heads", "mask", "padded", "divide", "seed", "dim", "at", "toy"),
     "all",
     *(f"{name}{slot}" for name in ("query", "key", "begins", "candidate", "view", "all") for slot in range(1, SLOTS + 1)),
 )

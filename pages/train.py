@@ -1,0 +1,30 @@
+"""Train: a small model learns an exact task while you watch, and its attention learns where to look."""
+
+import streamlit as st
+
+from attnviz.ui.explain import keep
+from attnviz.ui.layout import header, hero, story
+from attnviz.ui.training import frame_of, run_of, told, watch
+from attnviz.ui.training_settings import head_picker, look_for, pace, recipe_picker
+from attnviz.ui.training_trial import explained, files, try_out
+
+header("Train", "Watch a small model learn a task, and its attention find out where to look.")
+known = st.session_state.get("run")
+recipe, preset = recipe_picker(known.recipe if known else None)
+head = head_picker(recipe)
+slowly = pace()
+run = run_of(recipe)
+run.slowly = slowly
+with hero():
+    watch(run, head)
+for line in look_for(recipe, preset):
+    st.caption(f":material/lightbulb: {line}")
+shown = []
+if not run.active:
+    frame = frame_of(run)
+    story(*told(run, frame, head))
+    if run.step:
+        shown = try_out(run, frame, head)
+        files(run, frame)
+    explained(recipe)
+keep(shown)
