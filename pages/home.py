@@ -45,5 +45,11 @@ with start:
     with st.container(gap=None):
         st.page_link("pages/summarize.py", label="**Summarize a text**", icon=":material/short_text:")
         st.caption("See which words and sentences attention keeps, and how good it is at that.")
+    with st.container(gap=None):
+        st.page_link("pages/compute.py", label="**Compute it by hand**", icon=":material/calculate:")
+        st.caption("Every number of attention, from words to weights, step by step.")
+    with st.container(gap=None):
+        st.page_link("pages/train.py", label="**Watch a model learn**", icon=":material/model_training:")
+        st.caption("See an alignment emerge while a small model learns, in seconds.")
 if opening := st.session_state.pop("opening", None):
     st.switch_page(ENCODE, query_params=opening)

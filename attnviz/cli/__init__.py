@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   attnviz show cat.attn -o cat.svg --layer 3 --head 1
   attnviz models                       the models there are
   attnviz train bahdanau-en-fr --data DATA
+  attnviz train toy-reverse            a small model, in seconds
   attnviz evaluate bahdanau-en-fr --data DATA
 """
 
@@ -57,14 +58,16 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _training(commands: Any) -> None:
-    """`attnviz train`, `attnviz link` and `attnviz evaluate`, which need the training data."""
+    """`attnviz train`, `attnviz link` and `attnviz evaluate`, which need the training data, save for toys."""
     train = commands.add_parser("train", help="train a model by its recipe; a killed run goes on where it stopped")
-    train.add_argument("name", help="the model, such as bahdanau-en-fr")
-    train.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the training data")
+    train.add_argument("name", help="the model, such as bahdanau-en-fr, or a toy, such as toy-reverse")
+    train.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of the training data; a toy needs none")
     train.add_argument(
         "--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="where checkpoints are kept (default: runs)"
     )
     train.add_argument("--epochs", type=int, help="passes over the data (default: the recipe's)")
+    train.add_argument("--steps", type=int, help="of a toy: batches that it learns from (default: the recipe's)")
+    train.add_argument("--seed", type=int, help="of a toy: decides its first weights and all examples (default: 1)")
     train.set_defaults(command=train_model)
     evaluate = commands.add_parser("evaluate", help="measure a model: BLEU, chrF, and the error rate of its alignments")
     evaluate.add_argument("name", help="the model, such as bahdanau-en-fr")
@@ -102,7 +105,10 @@ def train_model(arguments: argparse.Namespace) -> int:
     # Imported here: the command's help must not wait for torch.
     from attnviz.training import commands
 
-    commands.train(arguments.name, arguments.data, arguments.runs, epochs=arguments.epochs, report=print_now)
+    if arguments.name.startswith("toy-"):
+        commands.train_toy(arguments.name, arguments.runs, steps=arguments.steps, seed=arguments.seed, report=print_now)
+    else:
+        commands.train(arguments.name, arguments.data, arguments.runs, epochs=arguments.epochs, report=print_now)
     return 0
 
 

@@ -17,6 +17,8 @@ CATALOG = {
     "transformer-en-fr": "attnviz.models.translators:transformer",
     "summarize-en": "attnviz.models.summary:summarize_en",
 }
+# One file is a toy, such as the page Train saves.
+TOY = ".safetensors"
 _TRANSLATORS = "attnviz.models.translators:"
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
 HUB: dict[Architecture, tuple[str, ...]] = {
@@ -79,6 +81,10 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
     if name in CATALOG:
         module, function = CATALOG[name].split(":")
         return getattr(importlib.import_module(module), function)(progress or hub.silent)
+    if allow_folders and name.endswith(TOY) and Path(name).expanduser().is_file():
+        from attnviz.models import toys
+
+        return toys.load_file(Path(name).expanduser())
     if allow_folders and _holds_translator(name):
         from attnviz.models import translators as ours
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from attnviz.models import answerers, summary
 from attnviz.models.hub import silent
 from attnviz.models.translators import load_folder
@@ -17,13 +19,16 @@ from attnviz.training import (
     answer_recipes,
     answering,
     links,
+    presets,
     run,
     selector,
     selector_card,
     selector_evaluate,
+    toy,
 )
 from attnviz.training import evaluate as evaluation
 from attnviz.training.card import card, facts
+from attnviz.training.data import DataError
 from attnviz.training.export import export
 from attnviz.training.recipes import recipe
 
@@ -35,13 +40,15 @@ def folder_of(name: str) -> Path:
     return assets_folder() / "models" / name
 
 
-def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Report) -> None:
+def train(name: str, data: Path | None, runs: Path, *, epochs: int | None, report: Report) -> None:
     """Train by the recipe of that name, and save the model where it is loaded from.
 
     Raises:
         ModelNotFoundError: there is no such recipe.
         DataError: the data are not there, or the run in `runs` was begun by another recipe.
     """
+    if data is None:
+        raise DataError(f"{name} learns from data: name the folder that holds them with --data")
     if name in selector.RECIPES:
         _train_selector(name, data, runs, epochs=epochs, report=report)
         return
@@ -54,6 +61,32 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
     export(chosen, done.best, runs / name, folder)
     evaluation.save(facts(chosen, done), folder)
     report(f"saved in {folder_of(name)}; measure it with: attnviz evaluate {name} --data {data}")
+
+
+def train_toy(name: str, runs: Path, *, steps: int | None, seed: int | None, report: Report) -> None:
+    """Train a toy as the page Train does, without a page, and save it in one file.
+
+    Raises:
+        ModelNotFoundError: there is no such toy.
+        DataError: the steps or the seed are no positive number.
+    """
+    known = presets.preset(name).recipe
+    wished = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
+    chosen = dataclasses.replace(known, **wished)
+    if chosen.steps < 1 or chosen.seed < 1:
+        raise DataError("--steps and --seed are positive numbers")
+    # Its products are too small to be shared: two threads would wait for each other.
+    torch.set_num_threads(1)
+    training, every = toy.Training(chosen), max(1, chosen.steps // 20)
+    report(training.look())
+    while not training.ended:
+        training.step()
+        if training.taken % every == 0 or training.ended:
+            report(training.look())
+    runs.mkdir(parents=True, exist_ok=True)
+    path = runs / f"{name}.safetensors"
+    path.write_bytes(toy.to_file(chosen, training.look()))
+    report(f"saved in {path}; look at it with: attnviz trace {path} {chosen.task.example!r} -o trace.attn")
 
 
 def link(name: str, data: Path, folder: Path, *, report: Report) -> None:

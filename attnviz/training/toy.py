@@ -3,6 +3,7 @@
 One loop serves the live page and `attnviz train toy-reverse`. Everything follows from the seed.
 """
 
+import dataclasses
 import itertools
 import random
 import threading
@@ -17,6 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnviz.errors import ModelError
+from attnviz.models import toys
 from attnviz.models.toys import FILLED, ToyConfig, build
 from attnviz.text.toys import MARKS, TOYS, Solved, Toy
 from attnviz.training.data import Batch, collate
@@ -99,6 +101,9 @@ class Frame:
     alignments: tuple[Float[np.ndarray, "layer head query key"], ...]
     written: tuple[tuple[int, ...], ...]
     weights: dict[str, Tensor]
+
+    def __str__(self) -> str:
+        return f"step {self.step}  loss {self.loss:.4f}  accuracy {self.accuracy:.3f}  alignment error rate {self.error:.3f}"
 
     @property
     def best(self) -> tuple[int, int]:
@@ -237,3 +242,21 @@ def _heads(attention: Any) -> Float[np.ndarray, "batch layer head query key"]:
     if isinstance(attention, Tensor):
         return attention.numpy()[:, None, None]
     return torch.stack(attention.cross, dim=1).numpy()
+
+
+def to_file(recipe: ToyRecipe, frame: Frame) -> bytes:
+    """A model as it is at a frame, as a safetensors file that knows its recipe."""
+    return toys.to_bytes(recipe.model, frame.weights, {"recipe": dataclasses.asdict(recipe), "step": frame.step})
+
+
+def from_file(data: bytes, name: str = "this file") -> Training:
+    """The model of a file that `to_file` made, ready to be looked at.
+
+    Raises:
+        ModelError: it is no such file, or is damaged.
+    """
+    config, weights, facts = toys.from_bytes(data, name)
+    toys.toy_model(config, weights)
+    recipe = ToyRecipe.of({**facts.get("recipe", {}), "model": dataclasses.asdict(config)})
+    step = facts.get("step")
+    return Training(recipe, weights, min(step, recipe.steps) if type(step) is int and step > 0 else recipe.steps)

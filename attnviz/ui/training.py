@@ -9,7 +9,8 @@ from attnviz import settings
 from attnviz.analysis.sentences import Part, Sentence
 from attnviz.figures.alignment import SCRIPT
 from attnviz.figures.emergence import STYLE, Curve, Held, curves, examples
-from attnviz.models import toys
+from attnviz.models import device, toys
+from attnviz.models.protocol import Progress
 from attnviz.text.toys import MARKS
 from attnviz.training.live import Line, LiveRun
 from attnviz.training.toy import DRAWN, Frame, ToyRecipe, Training
@@ -40,7 +41,14 @@ def _renewed(recipe: ToyRecipe) -> LiveRun:
         run.stop()
     st.session_state.pop("frame", None)
     place = st.empty()
-    st.session_state.run = jobs.Job(lambda progress: LiveRun(Training(recipe), _line(), jobs.working)).result(place)
+    line = _line()
+
+    def work(progress: Progress) -> LiveRun:
+        device.share_cores(jobs.workers())
+        progress("Making examples", None)
+        return LiveRun(Training(recipe), line, jobs.working)
+
+    st.session_state.run = jobs.Job(work).result(place)
     return st.session_state.run
 
 

@@ -1,7 +1,6 @@
 """A trained toy, tried out: one's own input through any kept checkpoint, saved as a file, and opened again."""
 
 import time
-from dataclasses import asdict
 
 import streamlit as st
 
@@ -14,7 +13,7 @@ from attnviz.models.drafts import Wish, draft
 from attnviz.text.toys import Toy
 from attnviz.trace import Prompt
 from attnviz.training.live import LiveRun
-from attnviz.training.toy import Frame, ToyRecipe, Training
+from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.alignments import chosen_cell, show_matrix, show_pair
 from attnviz.ui.compare import Drawing
 from attnviz.ui.layout import answer, story
@@ -108,7 +107,7 @@ def files(run: LiveRun, frame: Frame) -> None:
     name = f"{recipe.model.name}.safetensors"
 
     def data() -> bytes:
-        return toys.to_bytes(recipe.model, frame.weights, {"recipe": asdict(recipe), "step": frame.step})
+        return to_file(recipe, frame)
 
     left, right = st.columns(2, gap="large")
     with left:
@@ -128,14 +127,11 @@ def _receive() -> None:
     if (chosen := st.session_state.toy_file) is None:
         return
     try:
-        config, weights, facts = toys.from_bytes(chosen.getvalue(), chosen.name)
-        toys.toy_model(config, weights)
-        recipe = ToyRecipe.of({**facts.get("recipe", {}), "model": asdict(config)})
-        training = Training(recipe, weights, max(1, min(int(facts.get("step", 1)), recipe.steps)))
-    except (AttnvizError, TypeError, ValueError) as error:
+        training = from_file(chosen.getvalue(), chosen.name)
+    except AttnvizError as error:
         st.session_state.toy_refused = str(error)
         return
-    show_recipe(recipe)
+    show_recipe(training.recipe)
     open_run(training)
 
 
