@@ -90,7 +90,7 @@ class Frame:
     loss        mean training loss a token since the frame before, in nats; before the first step that of the held-out sources
     accuracy    share of held-out sources whose whole target is right, 0 to 1
     errors      alignment error rate of each head on them, 0 to 1: the strongest link of every row against the true ones
-    alignments  attention across of the drawn sources, given their true targets, a head a matrix
+    alignments  attention across of the drawn sources, given their true targets: layer, head, query, key
     written     what stands at each step of their targets by the model: token numbers
     """
 
@@ -98,7 +98,7 @@ class Frame:
     loss: float
     accuracy: float
     errors: Float[np.ndarray, "layer head"]
-    alignments: tuple[Float[np.ndarray, "layer head query key"], ...]
+    alignments: tuple[Float[np.ndarray, "layer head _ _"], ...]
     written: tuple[tuple[int, ...], ...]
     weights: dict[str, Tensor]
 

@@ -122,7 +122,7 @@ def _chosen(run: LiveRun) -> Frame:
         st.progress(
             0.0, text=f"{run.recipe.steps:,} steps to go. What stands below is the model before it has learned anything."
         )
-        return frames[0]
+        return frame_of(run)
     steps = [frame.step for frame in frames]
     st.session_state.frame = frame_of(run).step
     halted = {
