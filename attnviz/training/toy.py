@@ -22,9 +22,8 @@ from attnviz.models import toys
 from attnviz.models.toys import FILLED, ToyConfig, build
 from attnviz.text.toys import MARKS, TOYS, Solved, Toy
 from attnviz.training.data import Batch, collate
-from attnviz.training.loop import learning_rate
 from attnviz.training.loss import cross_entropy
-from attnviz.training.recipes import Schedule
+from attnviz.training.schedule import Schedule, learning_rate
 
 # Held-out sources that are measured at every look, and those of them that are drawn.
 HELD_OUT, DRAWN = 128, 3
