@@ -188,7 +188,7 @@ SHOW = f"""async () => {{
   {FIND}
   const began = performance.now();
   [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Show").click();
-  while (!find(document)?.explorer.grid.pictures) await new Promise((done) => setTimeout(done, 5));
+  while (!find(document)?.explorer.grid.pictures) await new Promise((done) => setTimeout(done, 20));
   {AFTER_FRAMES}
   return performance.now() - began;
 }}"""

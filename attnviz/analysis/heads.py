@@ -143,7 +143,7 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
 
 def mean_entropy(matrix: HeadMatrix) -> float:
     """The entropy of a head in bits: the mean over the queries that are not special tokens."""
-    return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, np.array(_spoken(matrix)))]).mean())
+    return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, _spoken(matrix))]).mean())
 
 
 def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
@@ -162,16 +162,14 @@ def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " quer
     return np.maximum(nats, 0) / np.log(weights.dtype.type(2))
 
 
-def _spoken(matrix: HeadMatrix) -> list[int]:
+def _spoken(matrix: HeadMatrix) -> Int[np.ndarray, " n"]:
     """The rows of what was typed; all of them where there is none."""
-    return [index for index, token in enumerate(matrix.queries) if not token.special] or list(range(len(matrix.queries)))
+    return _typed(_Same(matrix.queries))
 
 
 def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
     """The rows of what was typed whose token is a key too, and the columns where it stands."""
-    cells = [(row, column) for row in _spoken(matrix) if (column := matrix.own[row]) is not None]
-    rows, columns = np.array(cells, dtype=int).reshape(-1, 2).T
-    return rows, columns
+    return _cells(_Same(matrix.queries), _Same(matrix.own))
 
 
 def _slabs(
@@ -199,7 +197,22 @@ class _Same:
         return id(self.value)
 
 
-@lru_cache(maxsize=2)  # Heads that are read one after another have their tokens in common.
+# Heads that are read one after another have their tokens in common.
+@lru_cache(maxsize=2)
+def _typed(query_tokens: _Same) -> Int[np.ndarray, " n"]:
+    rows = [index for index, token in enumerate(query_tokens.value) if not token.special]
+    return np.array(rows or range(len(query_tokens.value)))
+
+
+@lru_cache(maxsize=2)
+def _cells(query_tokens: _Same, own_columns: _Same) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    own = own_columns.value
+    cells = [(row, own[row]) for row in _typed(query_tokens) if own[row] is not None]
+    rows, columns = np.array(cells, dtype=int).reshape(-1, 2).T
+    return rows, columns
+
+
+@lru_cache(maxsize=2)
 def _between_words(query_tokens: _Same, key_tokens: _Same, own_columns: _Same) -> Bool[np.ndarray, "query key"]:
     queries, keys, own = query_tokens.value, key_tokens.value, own_columns.value
     between = np.outer([is_word(token) for token in queries], [is_word(token) for token in keys])
