@@ -62,6 +62,7 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "## Training",
         _table({name: metrics[name] for name in FACTS if name in metrics}),
         *_told(config["recipe"].get("told")),
+        *_joined(config["recipe"].get("joined")),
         "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
         "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
         "## Measured",
@@ -84,6 +85,15 @@ def _told(told: dict[str, Any] | None) -> list[str]:
         f"One head of the cross-attention, L{told['layer']}·H{told['head']}, was told where to look from epoch "
         f"{told['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to "
         "on the training pairs (Garg et al. 2019). Its picture is taught; those of all other heads come from translation alone."
+    ]
+
+
+def _joined(joined: dict[str, Any] | None) -> list[str]:
+    if not joined:
+        return []
+    return [
+        f"From epoch {joined['since'] + 1} on, {joined['share']:.0%} of its texts were two to {joined['most']} sentences in a row, "
+        "so that it met longer ones than its data have."
     ]
 
 

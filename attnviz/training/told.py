@@ -46,7 +46,7 @@ def read_piece_links(data: Path, corpus: str, tokenizers: Tokenizers) -> PieceLi
     """
     path = data / f"{corpus}.train.links.tsv.gz"
     if not path.is_file():
-        raise DataError(f"there is no {path.name} in {data}, which a told head learns from; make it with: attnviz link")
+        raise DataError(f"a told head learns from {path.name}, which {data} lacks; make it: attnviz link MODEL --data {data}")
     pairs = read_links(path)
     sources = tokenizers.source.encode_batch([pair.texts[0] for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.texts[1] for pair in pairs])
