@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from attnviz import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.figures.explorer import frame, page
 from attnviz.figures.theme import DARK, LIGHT, Theme, rgb
+from attnviz.trace import DenseWeights
 from tests.factories import make_map, numbered, typed
 
 HOSTILE = (
@@ -108,8 +109,6 @@ def test_a_bright_cell_is_seen_where_many_share_a_pixel(page: Page, tmp_path: Pa
     weights[..., 0] = 1
     weights[0, 0, 617] = 0
     weights[0, 0, 617, 404] = 1
-    from attnviz.trace import DenseWeights
-
     attention = AttentionMap("encoder", numbered(count), numbered(count), DenseWeights((weights[0],)))
     show(page, tmp_path, trace_of(attention), theme=LIGHT)
     view(page, "Matrix")
@@ -149,6 +148,24 @@ def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path:
     page.wait_for_timeout(200)
     fewer = page.locator(".explorer").evaluate("({ explorer: { arcs } }) => arcs.arcs.length")
     assert fewer == (weights[[2, 4]] >= 0.19995).sum()
+
+
+def test_heads_as_small_arcs_lead_from_who_looks_to_whom(page: Page, tmp_path: Path) -> None:
+    straight, crossed = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)[::-1]
+    attention = AttentionMap("encoder", numbered(4), numbered(4), DenseWeights((np.stack([straight, crossed]),)))
+    show(page, tmp_path, trace_of(attention), theme=LIGHT)
+    page.get_by_label("Heads drawn").select_option("arcs")
+    box = page.locator("canvas.heads").bounding_box()
+    assert box
+    width, height = (box["width"] - 30) / 2, box["height"] - 26
+
+    def drawn(head: int, x: float, y: float) -> bool:
+        at = box["x"] + 30 + head * width + x * (width - 3), box["y"] + 26 + y * (height - 3)
+        return pixel(page, "canvas.heads", *at) != list(rgb(LIGHT.panel))
+
+    # Four lines across, in the middle of the quarters; or all four through the middle.
+    assert [drawn(0, 0.3, y) for y in (0.125, 0.25, 0.375, 0.5, 0.625)] == [True, False, True, False, True]
+    assert [drawn(1, 0.5, y) for y in (0.125, 0.25, 0.375, 0.5, 0.625)] == [False, False, False, True, False]
 
 
 def test_the_text_is_shaded_by_what_a_token_gives_and_receives(page: Page, tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ class Bar {
     this.explorer = explorer;
     this.tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "View" });
     this.tabs.addEventListener("keydown", (event) => this.key(event));
-    this.order = make("select", { onchange: () => this.sort() });
+    this.order = make("select", { onchange: () => this.arrange() });
     this.ordered = make("label", { class: "order" }, "Heads ", this.order);
+    this.kind = make("select", { "aria-label": "Heads drawn", onchange: () => this.arrange() });
+    this.kind.append(...Object.entries(KINDS).map(([value, text]) => make("option", { value }, text)));
+    this.kinds = make("span", { class: "order" }, this.kind);
     this.fact = make("span", { class: "fact" });
-    this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.fact);
+    this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.kinds, this.fact);
   }
 
   open() {
@@ -18,8 +21,8 @@ class Bar {
     this.order.value = state.order;
   }
 
-  sort() {
-    this.explorer.state.order = this.order.value;
+  arrange() {
+    Object.assign(this.explorer.state, { order: this.order.value, kind: this.kind.value });
     this.explorer.draw();
   }
 
@@ -48,6 +51,8 @@ class Bar {
     }
     this.ordered.hidden = state.view !== "grid" || overview.heads === 1;
     this.order.value = state.order;
+    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden;
+    this.kind.value = state.kind;
     this.fact.textContent = this.explorer.fact ?? "";
     this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent;
   }

@@ -9,7 +9,7 @@ class Explorer {
   // host.pick(change): a person chose; host.want(layer, head): a head is missing.
   constructor(root, host) {
     Object.assign(this, { root, host, seq: 0, pointedCell: null, labelWidths: null });
-    this.state = { view: "grid", layer: 0, head: 0, query: null, key: null, order: "model", fullScale: true, theme: "light" };
+    this.state = { view: "grid", layer: 0, head: 0, query: null, key: null, order: "model", kind: "cells", fullScale: true, theme: "light" };
     this.id = `explorer-${Math.random().toString(36).slice(2)}`;
     this.note = new Note(root);
     this.grid = new GridView(this);

@@ -5,6 +5,7 @@ const GRID_TOP = 26;
 const GRID_GAP = 3;
 const GRID_LEAST = 22;
 const GRID_MOST = 120;
+const KINDS = { cells: "as matrices", arcs: "as arcs" };
 const ORDERS = {
   model: ["as in the model", () => 0],
   entropy: ["by entropy, sharpest first", (note) => note.entropy],
@@ -57,6 +58,22 @@ class GridView {
     this.painted = `${palette.name} ${state.fullScale}`;
   }
 
+  // The small arcs of every head, painted once for a size and a theme: pointing at heads only copies them.
+  sketches({ cell, height }) {
+    const { overview, palette, state } = this.explorer;
+    const ratio = window.devicePixelRatio || 1;
+    const mark = [palette.name, state.fullScale, cell, height, ratio].join();
+    if (this.sketched?.mark === mark && this.sketched.thumbs === this.thumbs) return this.sketched.pictures;
+    const size = overview.rows * overview.columns;
+    const pictures = overview.notes.map(({ highest }, index) => {
+      const levels = this.thumbs.subarray(index * size, (index + 1) * size);
+      const end = state.fullScale ? highest : 1;
+      return sketchArcs(levels, overview, end, palette.accent, { width: cell, height, ratio });
+    });
+    this.sketched = { mark, thumbs: this.thumbs, pictures };
+    return pictures;
+  }
+
   picture(layer, head) {
     return head === null ? null : this.pictures?.[layer * this.explorer.overview.heads + head];
   }
@@ -88,6 +105,7 @@ class GridView {
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
     const sorted = state.order !== "model";
+    const arcs = state.kind === "arcs" ? this.sketches({ cell, height }) : null;
     context.textAlign = "center";
     this.order = this.places();
     const x = (place) => GRID_LEFT + place * (cell + GRID_GAP);
@@ -100,7 +118,12 @@ class GridView {
       context.fillStyle = state.layer === layer ? palette.accent : palette.faint;
       context.fillText(layer, GRID_LEFT / 2, y(layer) + height / 2);
       row.forEach((head, place) => {
-        context.drawImage(this.picture(layer, head), x(place), y(layer), cell, height);
+        if (arcs) {
+          context.fillStyle = palette.panel;
+          context.fillRect(x(place), y(layer), cell, height);
+        }
+        const picture = arcs ? arcs[layer * overview.heads + head] : this.picture(layer, head);
+        context.drawImage(picture, x(place), y(layer), cell, height);
         if (sorted && cell >= 30) this.number(context, head, x(place), y(layer));
         const chosen = layer === state.layer && (state.head === null || head === state.head);
         const pointed = this.pointed?.layer === layer && this.pointed.head === head;
