@@ -1,0 +1,46 @@
+"""Every page of the app audited by axe, as it first opens, and with its folded parts open."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.browser.harness import Watch
+from tests.browser.test_encode import PICTURE
+
+# Streamlit's own parts, which a page cannot change.
+NOT_OURS = {
+    "include": [["body"]],
+    "exclude": [['[data-testid="stToolbar"]']],
+}
+
+
+def serious(page: Page) -> list[tuple[str, str, str]]:
+    """What axe calls serious or critical: the rule, the element, and what is wrong with it."""
+    found = Axe().run(page, context=NOT_OURS).response["violations"]
+    return [
+        (each["id"], node["html"][:200], node["failureSummary"][:200])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(browser: Browser, app_url: str, scheme: str) -> None:
+    context: BrowserContext = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme=scheme)  # pyright: ignore[reportArgumentType]
+    watch = Watch(context)
+    page = context.new_page()
+    page.goto(app_url)
+    page.locator("canvas.heads").wait_for(timeout=PICTURE)
+    links = page.get_by_test_id("stSidebarNavLink").evaluate_all("links => links.map(({ href }) => href)")
+    assert len(links) >= 5
+    problems = {}
+    for link in links:
+        page.goto(f"{link}?all=open&all1=open")
+        page.locator("h1").wait_for(timeout=PICTURE)
+        page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+        page.wait_for_timeout(1500)
+        problems[link.removeprefix(app_url)] = serious(page)
+    context.close()
+    assert {path: found for path, found in problems.items() if found} == {}
+    assert not watch.problems
