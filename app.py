@@ -12,6 +12,7 @@ st.navigation(
         st.Page(pages / "home.py", title="Home", icon=":material/home:", default=True),
         st.Page(pages / "encode.py", title="Encode", icon=":material/grid_on:"),
         st.Page(pages / "translate.py", title="Translate", icon=":material/translate:"),
+        st.Page(pages / "answer.py", title="Answer", icon=":material/quiz:"),
         st.Page(pages / "summarize.py", title="Summarize", icon=":material/short_text:"),
         st.Page(pages / "compute.py", title="Compute", icon=":material/calculate:"),
         st.Page(pages / "train.py", title="Train", icon=":material/model_training:"),

@@ -43,6 +43,9 @@ with start:
         st.page_link("pages/translate.py", label="**Translate it**", icon=":material/translate:")
         st.caption("See a sentence in French, and which English words each French word came from.")
     with st.container(gap=None):
+        st.page_link("pages/answer.py", label="**Ask about a text**", icon=":material/quiz:")
+        st.caption("See the words that answer a question, and where question and passage meet.")
+    with st.container(gap=None):
         st.page_link("pages/summarize.py", label="**Summarize a text**", icon=":material/short_text:")
         st.caption("See which words and sentences attention keeps, and how good it is at that.")
     with st.container(gap=None):

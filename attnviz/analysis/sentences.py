@@ -75,7 +75,7 @@ def describe_head(matrix: HeadMatrix) -> Sentence:
     summary = summarize(matrix)
     share, pattern = _largest_share(summary)
     if share >= MOSTLY:
-        return (Part(f"{_percent(share)} of its attention goes to {pattern}."),)
+        return (Part(f"{told_share(share)} of its attention goes to {pattern}."),)
     tokens = 2**summary.entropy
     return (Part(f"Its attention is spread as if over {tokens:.1f} tokens alike (entropy {summary.entropy:.1f} bits)."),)
 
@@ -85,7 +85,7 @@ def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:
     if matrix.hidden < 0.0005:
         return ""
     told = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
-    return f"What is hidden holds {_percent(matrix.hidden)} of the attention; {told}."
+    return f"What is hidden holds {told_share(matrix.hidden)} of the attention; {told}."
 
 
 def _largest_share(summary: HeadSummary) -> tuple[float, str]:
@@ -98,8 +98,12 @@ def _token(token: Token) -> Part:
     return Part(token.text, strong=True, quoted=True)
 
 
-def _percent(share: float) -> str:
-    """In whole percent, but never none or all of it where that is not so."""
+def told_share(share: float) -> str:
+    """In whole percent, but never none or all of it where that is not so.
+
+    >>> told_share(0.5), told_share(0.001), told_share(0.999)
+    ('50%', 'less than 1%', 'more than 99%')
+    """
     if 0.995 <= share < 0.9995:
         return "more than 99%"
     return "less than 1%" if 0 < share < 0.005 else f"{share:.0%}"

@@ -5,6 +5,9 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const place = parentElement.querySelector(".markup");
   place.innerHTML = data;
+  const first = place.querySelector("[data-first]");
+  // Of a long passage the part with the answer, not its beginning.
+  if (first) first.offsetParent.scrollTop = Math.max(0, first.offsetTop - first.offsetParent.clientHeight / 2);
   place.onclick = (event) => {
     const picked = event.target.closest("[data-pick]");
     if (picked) setTriggerValue("picked", picked.dataset.pick);

@@ -40,7 +40,7 @@ def marked_passage(
     highest = max(float(scores[found.candidate].max()), 1e-12)
     pieces, end, last = [], 0, -1
     for index, (unit, number) in enumerate(zip(found.units, found.sentence, strict=True)):
-        between = _between(found.text[end : unit.start])
+        between = space_between(found.text[end : unit.start])
         if number != last:
             pieces.append(("</span>" if last >= 0 else "") + between + _opened(number, kept, shares))
         else:
@@ -64,7 +64,7 @@ def _opened(number: int, kept: Kept, shares: Float[np.ndarray, " sentence"] | No
     return f'<span class="sentence kept">{told}'
 
 
-def _between(space: str) -> str:
+def space_between(space: str) -> str:
     """What stands between two words is space: a blank line stays one, everything else is a place to break the line."""
     return "<br><br>" if space.count("\n") > 1 else " " if space else ""
 

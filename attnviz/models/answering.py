@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.errors import PromptError
+from attnviz.errors import ModelError, PromptError
 from attnviz.models.protocol import AttentionModel
 from attnviz.text.spans import Span, Window, best_spans, merged, pair_logits, windows
 from attnviz.text.tokens import Encoded
@@ -107,6 +107,21 @@ class AnsweringModel(AttentionModel, Protocol):
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
         ...
+
+
+def answers(model: AttentionModel, prompt: Prompt) -> Answers:
+    """What any model makes of a question.
+
+    Raises:
+        ModelError: it was not trained to answer.
+        PromptError: as of `AnsweringModel.answers`.
+    """
+    if not isinstance(model, AnsweringModel):
+        raise ModelError(
+            f"{model.card.name} was not trained to answer questions: choose an encoder that was, such as answer-en, or "
+            "distilbert-base-cased-distilled-squad from the hub."
+        )
+    return model.answers(prompt)
 
 
 def asked(prompt: Prompt) -> str:

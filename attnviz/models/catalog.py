@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ CATALOG = {
 # One file is a toy, such as the page Train saves.
 TOY = ".safetensors"
 _TRANSLATORS = "attnviz.models.translators:"
+_ANSWERERS = "attnviz.models.answerers:"
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
 HUB: dict[Architecture, tuple[str, ...]] = {
     "encoder": (
@@ -66,6 +68,15 @@ def translators() -> tuple[str, ...]:
     return tuple(name for name, entry in CATALOG.items() if entry.startswith(_TRANSLATORS))
 
 
+def answerers() -> tuple[str, ...]:
+    """The names of the catalog that answer questions.
+
+    >>> "minilm" in answerers()
+    False
+    """
+    return tuple(name for name, entry in CATALOG.items() if entry.startswith(_ANSWERERS))
+
+
 def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> AttentionModel:
     """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
 
@@ -89,6 +100,10 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
         from attnviz.models import translators as ours
 
         return ours.load_folder(Path(name).expanduser())
+    if allow_folders and _holds_answerer(name):
+        from attnviz.models import answerers as finders
+
+        return finders.load_folder(Path(name).expanduser(), progress or hub.silent)
     try:
         return hub.load(name, allow_folders=allow_folders, progress=progress)
     except ModelNotFoundError as error:
@@ -112,6 +127,14 @@ def _holds_translator(name: str) -> bool:
         return (Path(name).expanduser() / "source.json").is_file()
     except (OSError, RuntimeError, ValueError):
         return False  # too long for a path, or of a user who does not exist: no folder
+
+
+def _holds_answerer(name: str) -> bool:
+    """Whether a folder of that name has a configuration that says it is an answerer of ours."""
+    try:
+        return json.loads((Path(name).expanduser() / "config.json").read_text(encoding="utf-8")).get("kind") == "answerer"
+    except (OSError, RuntimeError, ValueError, AttributeError):
+        return False
 
 
 def _nearest(name: str) -> str:

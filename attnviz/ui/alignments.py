@@ -1,14 +1,12 @@
 """Alignments mounted on the page, one a model, and what a click in them does."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from attnviz.analysis.alignment import origin_of, surest
 from attnviz.analysis.view import HeadMatrix
-from attnviz.figures.alignment import SCRIPT, STYLE, Columns, mark_links, sentence_pair
+from attnviz.figures.alignment import STYLE, Columns, mark_links, sentence_pair
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.ladder import Rung, candidates, ladder
 from attnviz.figures.tree import Grown, Twig, beam_tree
@@ -16,12 +14,13 @@ from attnviz.models.drafts import Draft, Wish
 from attnviz.ui.compare import Drawing
 from attnviz.ui.heads import choose_head
 from attnviz.ui.layout import escaped, theme
+from attnviz.ui.markup import Markup
 from attnviz.ui.models import Drafted
 from attnviz.ui.pictures import PLOTLY, all_heads, selected_cell
 from attnviz.ui.state import forget_cell, publish
 from attnviz.ui.unfolded import explain_button
 
-_MARKUP = component("attnviz.markup", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
+_markup = Markup("markup", STYLE)
 # Matrices side by side share the width of the window.
 _HEIGHTS = {1: 560, 2: 480, 3: 440, 4: 440}
 
@@ -154,14 +153,6 @@ def steered(slot: int, wish: Wish) -> None:
 def _is_open(draft: Draft, name: str) -> bool:
     """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
     return bool(draft.pieces) and name not in draft.closed
-
-
-def _markup(key: str, html: str, on_pick: Callable[[str], None]) -> None:
-    def picked() -> None:
-        if (value := st.session_state[key].picked) is not None:
-            on_pick(value)
-
-    _MARKUP(key=key, data=html, on_picked_change=picked)
 
 
 def _select(matrix: HeadMatrix, slot: int, row: int, column: int) -> None:

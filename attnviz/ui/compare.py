@@ -14,11 +14,11 @@ from attnviz.export import Picture
 from attnviz.models import catalog
 from attnviz.models.drafts import Wish
 from attnviz.trace import AttentionMap
-from attnviz.ui.controls import Choice, number
+from attnviz.ui.controls import Choice, Choices, number, scale_picker, side_by_side
 from attnviz.ui.heads import head_picker, reading_picker, truer
-from attnviz.ui.models import Drafted
-from attnviz.ui.settings import any_model, offered
-from attnviz.ui.state import SLOTS, forget_drafts
+from attnviz.ui.models import Answered, Drafted
+from attnviz.ui.settings import offered
+from attnviz.ui.state import SLOTS
 from attnviz.ui.taking import Kept, kept_draft
 
 HARD = ["Off", "Strongest", "Balanced", "Threshold"]
@@ -93,27 +93,16 @@ class Drawing:
 def models_picker() -> tuple[str, ...]:
     """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
     own = catalog.translators()
-    default = own[:SLOTS]
-    if "models" not in st.session_state:
-        st.session_state.models = (st.query_params.get_all("models") or list(default))[:SLOTS]
-    known = offered([*own, *catalog.HUB["encoder-decoder"]])
-    options = [*known, *(name for name in st.session_state.models if name not in known)]
-    names = st.sidebar.multiselect(
-        "Models",
-        options,
-        key="models",
-        max_selections=SLOTS,
-        accept_new_options=any_model(),
-        on_change=forget_drafts,
-        placeholder="Choose a translator",
-        help="Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face hub: type "
-        "any encoder-decoder's id, or a folder.",
+    return side_by_side(
+        Choices(
+            offered([*own, *catalog.HUB["encoder-decoder"]]),
+            own[:SLOTS],
+            SLOTS,
+            "Choose a translator",
+            "Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face hub: type "
+            "any encoder-decoder's id, or a folder.",
+        )
     )
-    if tuple(names) == default:
-        st.query_params.pop("models", None)
-    else:
-        st.query_params["models"] = list(names)
-    return tuple(names)
 
 
 def decoding() -> Wish:
@@ -143,7 +132,8 @@ def decoding() -> Wish:
 
 def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Drawing:
     """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first."""
-    layer, head = head_picker(shown, sidebar)
+    told = next((each.card.told for each in shown if each.card.told), None)
+    layer, head = head_picker([each.trace.cross for each in shown], sidebar, told)
     reading = reading_picker(shown, sidebar)
     words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
     hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
@@ -160,13 +150,10 @@ def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Dr
     threshold = 0.0
     if hard == "Threshold":
         threshold = sidebar.slider("From weight", 0.05, 0.95, value=0.3, step=0.05, key="threshold", bind="query-params")
-    scale = sidebar.segmented_control(
-        "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
-    )
-    return Drawing(layer, head, reading, View(words, hide), scale == "0 to 1", hard, threshold, word)
+    return Drawing(layer, head, reading, View(words, hide), scale_picker(sidebar), hard, threshold, word)
 
 
-def machines(drafted: Sequence[Drafted]) -> None:
+def machines(drafted: Sequence[Drafted | Answered]) -> None:
     """How long each model took, and what it is."""
     for each in drafted:
         card = each.card

@@ -1,8 +1,10 @@
 """The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import BETWEEN, Between, View
 from attnviz.errors import PromptError
@@ -11,7 +13,7 @@ from attnviz.models.inside import Opened
 from attnviz.trace import AttentionMap, Prompt
 from attnviz.ui.models import Traced
 from attnviz.ui.settings import any_model, check_length, offered
-from attnviz.ui.state import publish, restore
+from attnviz.ui.state import forget_drafts, publish, restore
 
 _BETWEEN_LABELS = {
     "all": "All",
@@ -57,6 +59,39 @@ def _model_label(name: str) -> str:
     return f"{name} · {kind}" if kind else name
 
 
+@dataclass(frozen=True)
+class Choices:
+    """Models to choose from, at most `most` of them; `unasked` are those of a first visit."""
+
+    known: Sequence[str]
+    unasked: tuple[str, ...]
+    most: int
+    placeholder: str
+    help: str
+
+
+def side_by_side(choices: Choices) -> tuple[str, ...]:
+    """Models that stand side by side: of the catalog, of the hub, or any id or folder that is typed."""
+    default = choices.unasked
+    if "models" not in st.session_state:
+        st.session_state.models = (st.query_params.get_all("models") or list(default))[: choices.most]
+    names = st.sidebar.multiselect(
+        "Models",
+        [*choices.known, *(name for name in st.session_state.models if name not in choices.known)],
+        key="models",
+        max_selections=choices.most,
+        accept_new_options=any_model(),
+        on_change=forget_drafts,
+        placeholder=choices.placeholder,
+        help=choices.help,
+    )
+    if tuple(names) == default:
+        st.query_params.pop("models", None)
+    else:
+        st.query_params["models"] = list(names)
+    return tuple(names)
+
+
 def map_picker(traced: Traced | Opened) -> AttentionMap:
     """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
     kinds = traced.trace.kinds
@@ -78,7 +113,8 @@ def map_picker(traced: Traced | Opened) -> AttentionMap:
 
 
 def forced_target(prompt: Prompt) -> Prompt:
-    """The prompt with the target text that the page or the address gives, if any; one that is no text is told, and left out."""
+    """The prompt with what else the page or the address gives, a target text or a question; what is no text is left out."""
+    prompt = replace(prompt, question=st.query_params.get("question"))
     target = st.session_state.get("target", st.query_params.get("target"))
     try:
         check_length(target)
@@ -111,10 +147,15 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
         restore("between", between, BETWEEN)
         between = sidebar.selectbox("Between sentences", BETWEEN, key="between", format_func=_BETWEEN_LABELS.__getitem__)
         publish("between", between, "all")
+    return Choice(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
+
+
+def scale_picker(sidebar: DeltaGenerator) -> bool:
+    """Whether colours run from 0 to 1, and not to the largest weight of the picture."""
     scale = sidebar.segmented_control(
         "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
     )
-    return Choice(layer, None if mean else head, View(words, hide, renormalize, between), scale == "0 to 1")
+    return scale == "0 to 1"
 
 
 def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:

@@ -11,7 +11,8 @@ from attnviz.paths import assets_folder
 class Example:
     """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any.
 
-    Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given.
+    Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given. Of a question
+    about the text, `answer` is what answer-en finds; empty where it finds that the text does not say.
     """
 
     label: str
@@ -26,6 +27,8 @@ class Example:
     target: str = ""
     word: str = ""
     origin: str = ""
+    question: str = ""
+    answer: str = ""
 
     @property
     def has_link(self) -> bool:

@@ -9,7 +9,7 @@ from attnviz.analysis.scores import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.controls import Choice
-from attnviz.ui.models import Drafted, Traced
+from attnviz.ui.models import Answered, Drafted, Traced
 from attnviz.ui.taking import Kept, take_along
 from attnviz.ui.unfolded import explain_button
 
@@ -68,7 +68,7 @@ def belief() -> None:
         st.markdown(_BELIEVE)
 
 
-def notices(traced: Traced | Drafted) -> None:
+def notices(traced: Traced | Drafted | Answered) -> None:
     """What happened to the text before the model read it."""
     trace, card = traced.trace, traced.card
     for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):

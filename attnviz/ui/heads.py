@@ -1,11 +1,14 @@
 """Which head is drawn of models that have several, and which of its two readings."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.alignment import Reading
 from attnviz.analysis.sentences import head_name
 from attnviz.models.protocol import ModelCard
+from attnviz.trace import AttentionMap
 from attnviz.ui.controls import stepper
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import forget_cell, publish
@@ -19,13 +22,13 @@ _READING_HELP = (
 )
 
 
-def head_picker(shown: list[Drafted], sidebar: DeltaGenerator) -> tuple[int, int | None]:
-    """Layer, and head or None for their mean, where a model has several. Unasked, it is the head that was told, if one was."""
-    maps = [each.trace.cross for each in shown]
+def head_picker(
+    maps: Sequence[AttentionMap], sidebar: DeltaGenerator, told: tuple[int, int] | None = None
+) -> tuple[int, int | None]:
+    """Layer, and head or None for their mean, where a map has several. Unasked, it is the head that was told, if one was."""
     n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
     if n_layers == n_heads == 1:
         return 0, None
-    told = next((each.card.told for each in shown if each.card.told), None)
     first = (*told, False) if told else (n_layers - 1, 0, True)
     _follow(first)
     mean = st.session_state.setdefault(_MEAN, st.query_params.get(_MEAN, _said(first[2])) == "true")

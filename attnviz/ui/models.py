@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController
 from attnviz import memory
 from attnviz.errors import AttnvizError, ModelTooLargeError
 from attnviz.models import catalog
+from attnviz.models.answering import Answers, answers
 from attnviz.models.drafts import Draft, Wish, draft
 from attnviz.models.inside import Opened, open_trace
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
@@ -49,6 +50,19 @@ class Drafted:
         return self.draft.trace
 
 
+@dataclass(frozen=True)
+class Answered:
+    """What a model makes of a question, the card of the model, and how long it took (seconds)."""
+
+    answers: Answers
+    card: ModelCard
+    seconds: float
+
+    @property
+    def trace(self) -> AttentionTrace:
+        return self.answers.trace
+
+
 def trace(name: str, prompt: Prompt) -> Traced | None:
     """The trace of a prompt; None after the page has said why there is none."""
     return _result(name, _trace, (name, prompt))
@@ -62,6 +76,11 @@ def translate(name: str, prompt: Prompt, wish: Wish) -> Drafted | None:
 def summarize(name: str, prompt: Prompt) -> Traced | None:
     """The trace of a text that is to be summarized; None after the page has said why there is none."""
     return _result(name, _summarize, (name, prompt))
+
+
+def answer(name: str, prompt: Prompt) -> Answered | None:
+    """What a model makes of a question; None after the page has said why there is nothing."""
+    return _result(name, _answer, (name, prompt))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> Opened | None:
@@ -154,6 +173,17 @@ def _translate(name: str, prompt: Prompt, wish: Wish, _model: AttentionModel) ->
         start = time.perf_counter()
         found = draft(_model, prompt, wish)
         return Drafted(found, _model.card, time.perf_counter() - start)
+
+    return Job(work)
+
+
+@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
+def _answer(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Answered]:
+    def work(progress: Progress) -> Answered:
+        progress(f"Looking for the answer with {_model.card.name}", None)
+        start = time.perf_counter()
+        found = answers(_model, prompt)
+        return Answered(found, _model.card, time.perf_counter() - start)
 
     return Job(work)
 

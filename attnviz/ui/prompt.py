@@ -1,6 +1,6 @@
 """What a person types: the text, an optional second sentence, examples as chips beside it, and Run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -39,14 +39,67 @@ def prompt_box(
     remember("text", text, first.text)
     if pairs:
         remember("pair", pair, first.pair)
-    if len(text) > LINK_CHARACTERS:
-        st.caption(f"This text is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
+    _long_notice("text", text)
+    prompt = _checked(lambda: Prompt(text, pair=(pairs and pair) or None), text, pair)
+    return prompt, example if prompt else None
+
+
+def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example | None]:
+    """The same for a question and the passage that it is about."""
+    shown = examples("answer")
+    question, passage = remembered("question", shown[0].question), remembered("passage", shown[0].text)
+    st.session_state.setdefault("typed_question", question)
+    st.session_state.setdefault("typed_passage", passage)
+    with st.form("prompt", border=False), st.container(horizontal=True, vertical_alignment="top"):
+        with st.container():
+            _text_area("Question", "typed_question", "Ask something about the passage")
+            _text_area("Passage", "typed_passage", "Paste the text that may hold the answer")
+        if st.form_submit_button("Run", type="primary"):
+            forget()
+            question, passage = st.session_state.typed_question, st.session_state.typed_passage
+    example = next((each for each in shown if (each.question, each.text) == (question, passage)), None)
+
+    def choose(chosen: Example) -> None:
+        forget()
+        st.session_state.update(question=chosen.question, typed_question=chosen.question)
+        st.session_state.update(passage=chosen.text, typed_passage=chosen.text)
+
+    _pills(shown, example, choose)
+    remember("question", question, shown[0].question)
+    remember("passage", passage, shown[0].text)
+    _long_notice("passage", passage)
+    if not passage.strip() or not question.strip():
+        missing = "passage to look in yet: paste one" if not passage.strip() else "question yet: type one about the passage"
+        st.error(f"There is no {missing}.", icon=":material/edit:")
+        return None, None
+    return _checked(lambda: Prompt(passage, question=question), passage, question), example
+
+
+def _checked(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
+    """The prompt; None after the page has said what is wrong with it."""
     try:
-        check_length(text, pair)
-        return Prompt(text, pair=(pairs and pair) or None), example
+        check_length(*texts)
+        return make()
     except PromptError as error:
         st.error(str(error), icon=":material/edit:")
-        return None, None
+        return None
+
+
+def _long_notice(name: str, text: str) -> None:
+    if len(text) > LINK_CHARACTERS:
+        st.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
+
+
+def _pills(shown: Sequence[Example], current: Example | None, choose: Callable[[Example], None]) -> None:
+    """The examples as chips; the one that was run is marked."""
+    st.session_state.example = current.label if current else None
+
+    def chosen() -> None:
+        example = next((each for each in shown if each.label == st.session_state.example), current)
+        if example is not None:
+            choose(example)
+
+    st.pills("Examples", [each.label for each in shown], key="example", on_change=chosen, label_visibility="collapsed")
 
 
 def _text_area(label: str, key: str, placeholder: str) -> None:
@@ -59,20 +112,17 @@ def _chips(page: str, text: str, pair: str | None, forget: Callable[[], None]) -
     """The examples; the one that was run is marked. `pair` None: this page reads one text."""
     shown = examples(page)
     current = next((example for example in shown if (example.text, example.pair) == (text, pair or "")), None)
-    st.session_state.example = current.label if current else None
 
-    def choose() -> None:
-        example = next((each for each in shown if each.label == st.session_state.example), current)
-        if example is not None:
-            forget()
-            open_example(example)
+    def choose(example: Example) -> None:
+        forget()
+        open_example(example)
 
     def drop_pair() -> None:
         if not st.session_state.with_pair:
             st.session_state.update(pair="", typed_pair="")
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.pills("Examples", [each.label for each in shown], key="example", on_change=choose, label_visibility="collapsed")
+        _pills(shown, current, choose)
         if pair is not None:
             st.space("stretch")
             st.toggle("Second sentence", key="with_pair", on_change=drop_pair)

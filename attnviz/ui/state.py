@@ -13,7 +13,7 @@ LINK_CHARACTERS = 4_000
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
 SLOTS = 4
 
-_OF_A_HEAD = ("layer", "head", "all_heads")
+_OF_A_HEAD = ("layer", "head", "all_heads", "models")
 _OF_A_VISIT = (
     "text",
     "pair",
@@ -24,7 +24,11 @@ _OF_A_VISIT = (
     "key",
     "target",
     "model",
-    "models",
+    "question",
+    "passage",
+    "typed_question",
+    "typed_passage",
+    "side",
     "between",
     "view",
     "way",
@@ -32,7 +36,11 @@ _OF_A_VISIT = (
     "reference",
     *("source", "lesson", "tokens", "numbers", "heads", "mask", "padded", "divide", "seed", "dim", "at", "toy"),
     "all",
-    *(f"{name}{slot}" for name in ("query", "key", "begins", "candidate", "view", "all") for slot in range(1, SLOTS + 1)),
+    *(
+        f"{name}{slot}"
+        for name in ("query", "key", "begins", "candidate", "view", "all", "asked")
+        for slot in range(1, SLOTS + 1)
+    ),
 )
 
 

@@ -2,13 +2,11 @@
 
 import html
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import streamlit as st
-from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.rouge import rouge
@@ -16,19 +14,19 @@ from attnviz.analysis.selection import Amount, Kept, Passage, choose
 from attnviz.analysis.summaries import Written
 from attnviz.analysis.view import View
 from attnviz.analysis.ways import Way, shares_of_heads
-from attnviz.figures.alignment import SCRIPT
 from attnviz.figures.passage import STYLE, marked_passage, written_summary
 from attnviz.figures.ways import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import Choice, stepper
 from attnviz.ui.layout import theme
+from attnviz.ui.markup import Markup
 from attnviz.ui.models import Traced
 from attnviz.ui.pictures import PLOTLY, all_heads, open_head
 from attnviz.ui.settings import any_model, offered
 from attnviz.ui.state import publish, restore
 
-_MARKUP = component("attnviz.passage", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
+_markup = Markup("passage", STYLE)
 MOST_SENTENCES = 6
 OWN = "summarize-en"
 # Rows of what was measured (attnviz.training.selector_evaluate).
@@ -227,14 +225,6 @@ def honest_line() -> None:
         f"sentence that the best of all heads and ways finds has ROUGE-1 {alone}; the first sentence has {first}, a random one "
         f"{chance}, the trained selector's {trained}, and the best there is {best}."
     )
-
-
-def _markup(key: str, body: str, on_pick: Callable[[str], None] | None = None) -> None:
-    def picked() -> None:
-        if on_pick and (value := st.session_state[key].picked) is not None:
-            on_pick(value)
-
-    _MARKUP(key=key, data=body, on_picked_change=picked)
 
 
 def forget_word() -> None:

@@ -44,6 +44,11 @@ def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: Choice
     return Kept(name, picture, made)
 
 
+def kept_answer(name: str, picture: Callable[[], Picture], prompt: Prompt) -> Kept:
+    """A head that Answer shows."""
+    return Kept(name, picture, f"av.load({name!r}).trace({told_prompt(prompt)})")
+
+
 def kept_draft(name: str, picture: Callable[[], Picture], prompt: Prompt, wish: Wish | None, *, naive: bool = False) -> Kept:
     """A translation that Translate shows; `wish` None: the one that the model gives when it is only asked for its trace.
 

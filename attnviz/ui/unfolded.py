@@ -52,7 +52,7 @@ def forget_writing() -> None:
     """Another text: what was chosen, written or forced for the one before goes."""
     forget_cell()
     st.session_state.pop("at", None)
-    for name in ("begins", "target", "at"):
+    for name in ("begins", "target", "at", "question"):
         st.query_params.pop(name, None)
     st.session_state.target = ""
 

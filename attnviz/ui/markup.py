@@ -1,0 +1,22 @@
+"""HTML that figures have made, mounted on the page: a click on what has `data-pick` comes back to Python."""
+
+from collections.abc import Callable
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from attnviz.figures.alignment import SCRIPT
+
+
+class Markup:
+    """A component of its own name and style; call it with a key, the HTML, and what is to be done with what is picked."""
+
+    def __init__(self, name: str, style: str) -> None:
+        self._mount = component(f"attnviz.{name}", html='<div class="markup"></div>', css=style, js=SCRIPT)
+
+    def __call__(self, key: str, body: str, on_pick: Callable[[str], None] | None = None) -> None:
+        def picked() -> None:
+            if on_pick and (value := st.session_state[key].picked) is not None:
+                on_pick(value)
+
+        self._mount(key=key, data=body, on_picked_change=picked)
