@@ -1,7 +1,7 @@
 // The picture of one head: queries down, keys across. Cells that share a pixel show the largest of them.
 
 const MOST_CELL = 40;
-const LABEL_STEP = 20;
+const LABEL_STEP = 16;
 const GAP_FROM = 8;
 
 class MatrixPicture {
