@@ -18,6 +18,7 @@ from torch import Tensor
 from attnviz.errors import ModelError, ModelNotFoundError
 from attnviz.models.embedded import minilm
 from attnviz.models.protocol import ModelCard, Progress
+from attnviz.models.revision import of_weights
 from attnviz.models.traced import TracedModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
@@ -114,7 +115,7 @@ def load_folder(folder: Path, progress: Progress) -> SummaryModel:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         summarizer = build(config)
-        weights = load_file(folder / WEIGHTS)
+        weights, revision = load_file(folder / WEIGHTS), of_weights(folder / WEIGHTS)
         summarizer.load_state_dict({name: value.float() for name, value in weights.items()})
         metrics = json.loads((folder / METRICS).read_text(encoding="utf-8")) if (folder / METRICS).is_file() else {}
         about = config["card"]
@@ -129,6 +130,7 @@ def load_folder(folder: Path, progress: Progress) -> SummaryModel:
         task=about["task"],
         n_layers=n_layers + summarizer.config.n_layers,
         parameters=encoder.card.parameters + own,
+        revision=revision,
         reads=(),
         licence=about["licence"],
         sources=(*about["sources"], *encoder.card.sources),

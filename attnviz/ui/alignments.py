@@ -17,7 +17,7 @@ from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Drafted
 from attnviz.ui.pictures import PLOTLY, all_heads, selected_cell
-from attnviz.ui.state import forget_cell, publish
+from attnviz.ui.state import asked, forget_cell, publish
 from attnviz.ui.unfolded import explain_button
 
 _markup = Markup("markup", STYLE)
@@ -27,7 +27,7 @@ _HEIGHTS = {1: 560, 2: 480, 3: 440, 4: 440}
 
 def wish_of(slot: int, wish: Wish) -> Wish:
     """The wish with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
-    begins = st.session_state.get(f"begins{slot}", st.query_params.get(f"begins{slot}", ""))
+    begins = st.session_state.get(f"begins{slot}", asked(f"begins{slot}", ""))
     candidate = st.session_state.get(f"candidate{slot}", st.query_params.get(f"candidate{slot}", "0"))
     publish(f"begins{slot}", begins, "")
     publish(f"candidate{slot}", candidate, "0")

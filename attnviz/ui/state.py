@@ -8,6 +8,8 @@ from collections.abc import Collection
 
 import streamlit as st
 
+from attnviz.text.link import pack, unpack
+
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
 LINK_CHARACTERS = 4_000
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
@@ -55,13 +57,19 @@ def arrive(page: str) -> None:
             st.session_state.pop(name, None)
 
 
+def asked(name: str, default: str) -> str:
+    """What the address says, as `publish` has put it there; the default where it says nothing, or nothing that can be read."""
+    found = unpack(st.query_params.get(name, default))
+    return default if found is None else found
+
+
 def restore(name: str, default: str, options: Collection[str] = ()) -> None:
     """Gives the widget called `name` the value that the address holds, before the widget is drawn for the first time.
 
     For widgets whose labels differ from their values: Streamlit's own binding would put the labels into the address.
     """
     if name not in st.session_state:
-        value = st.query_params.get(name, default)
+        value = asked(name, default)
         st.session_state[name] = value if not options or value in options else default
 
 
@@ -69,14 +77,14 @@ def publish(name: str, value: str, default: str) -> None:
     """Puts a value into the address, unless it is the default."""
     if value == default:
         st.query_params.pop(name, None)
-    elif st.query_params.get(name) != value:
-        st.query_params[name] = value
+    elif st.query_params.get(name) != (packed := pack(value)):
+        st.query_params[name] = packed
 
 
 def remembered(name: str, default: str) -> str:
     """A value that was run: of this visit, else of the address, else the default."""
     if name not in st.session_state:
-        st.session_state[name] = st.query_params.get(name, default)
+        st.session_state[name] = asked(name, default)
     return st.session_state[name]
 
 

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.errors import TraceError
 from attnviz.ingredients import LARGEST, MASKS, MOST_TOKENS, Mask, Tables
 from attnviz.ui.lessons import TABLES, Lesson, Numbers, lessons, mask_of, random_numbers, read, resized, written
-from attnviz.ui.state import publish, restore
+from attnviz.ui.state import asked, publish, restore
 
 _NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
 _MASKS = {"none": "None", "causal": "Causal", "padding": "Padding", "own": "Your own"}
@@ -109,7 +109,7 @@ def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
     """The numbers that the tables begin with: of this visit, of the address, or the lesson's; as many rows as tokens."""
     n_tokens = max(1, min(len(tokens), MOST_TOKENS))
     if "numbers" not in st.session_state:
-        found = read(st.query_params.get("numbers", ""), n_tokens)
+        found = read(asked("numbers", ""), n_tokens)
         _replace(found or lesson.numbers())
     numbers = st.session_state.numbers
     if len(numbers["x"]) != n_tokens:

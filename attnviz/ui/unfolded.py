@@ -13,7 +13,7 @@ from attnviz.analysis.unfold import unfold_dot_product
 from attnviz.ingredients import Additive
 from attnviz.models.inside import Opened
 from attnviz.trace import AttentionMap, Token
-from attnviz.ui.state import forget_cell, publish
+from attnviz.ui.state import asked, forget_cell, publish
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def explain_button(attention: AttentionMap, place: dict[str, str | int], *, slot
 
 def begun() -> tuple[str, ...]:
     """The names of the pieces of a translation that the address asks for."""
-    return tuple(st.query_params.get("begins", "").split())
+    return tuple(asked("begins", "").split())
 
 
 def forget_writing() -> None:

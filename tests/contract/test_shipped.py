@@ -52,6 +52,7 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(folde
 def test_it_translates_and_shows_how(folder, text, models):
     model = models[folder.name]
     trace, steps = model.steps(text)
+    assert trace.revision == json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["sha256"]
     assert trace.output.endswith(text[-1])
     assert len(trace.output.split()) >= 4
     np.testing.assert_allclose(trace.cross.layer_weights(0).sum(-1), 1, atol=1e-5)
