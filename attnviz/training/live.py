@@ -16,7 +16,7 @@ from attnviz.training.toy import Frame, ToyRecipe, Training
 State = Literal["ready", "waiting", "training", "paused", "left", "stopped", "finished", "failed"]
 # Kept frames of a run, weights and all: a quarter of a megabyte each.
 KEPT = 48
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.25
 # A page asks several times a second; one that has not for so long is closed, or shows something else.
 PATIENCE_SECONDS = 6.0
 # Work of others goes first: between two steps a run waits for it, but not for ever.

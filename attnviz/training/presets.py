@@ -25,7 +25,7 @@ def sensible(task: str, kind: Kind, n_layers: int = 1, n_heads: int = 1) -> ToyR
     if kind == "transformer":
         config = ToyConfig(task, kind, n_layers, n_heads)
         return ToyRecipe(config, steps=1000, learning_rate=5e-3 if n_layers == 1 else 3e-3)
-    return ToyRecipe(ToyConfig(task, kind, dim=48), steps=300 if task == "dates" else 200, learning_rate=1e-2)
+    return ToyRecipe(ToyConfig(task, kind, dim=48), steps=250 if task == "dates" else 150, learning_rate=1e-2)
 
 
 PRESETS = (

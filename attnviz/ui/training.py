@@ -94,9 +94,10 @@ def watch(run: LiveRun, head: tuple[int, int] | None) -> None:
 
     def draw() -> None:
         run.watched()
-        if live and not run.active:
+        # A button in here runs this part of the page alone: what it changed is everybody's.
+        if st.session_state.run is not run or run.active != live:
             st.rerun()
-        left, right = st.columns([3, 7], vertical_alignment="center")
+        left, right = st.columns([5, 7], vertical_alignment="center")
         with left:
             buttons(run)
         # As high whether a bar or a slider stands there: the picture below keeps its place.
@@ -106,8 +107,12 @@ def watch(run: LiveRun, head: tuple[int, int] | None) -> None:
                 _progress(run)
         _mount(run, frame, head)
 
-    # What is asked for below the picture follows the slider: then the whole page runs, which is quick.
-    st.fragment(draw, run_every=REDRAW_SECONDS)() if live else draw()
+        # What is asked for below the picture is asked of the chosen frame: it follows the slider.
+        if not live and st.session_state.get("followed", frame.step) != frame.step:
+            st.rerun()
+
+    st.session_state.followed = frame_of(run).step
+    st.fragment(draw, run_every=REDRAW_SECONDS if live else None)()
 
 
 def frame_of(run: LiveRun) -> Frame:
