@@ -4,6 +4,7 @@ const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;
 const STRONGEST = 10;
+const LONG_LINE = 160;
 
 class Explorer {
   // host.pick(change): a person chose; host.want(layer, head): a head is missing.
@@ -182,7 +183,11 @@ class Explorer {
   // The matrix is pointed at: the line of text below follows.
   pointAt(cell) {
     this.pointedCell = cell;
-    if (!this.strip.element.hidden) requestAnimationFrame(() => this.strip.draw());
+    if (this.strip.element.hidden) return;
+    clearTimeout(this.resting);
+    // The line of a long text takes a frame's time: it waits until the pointer rests.
+    if (this.overview.keys.length > LONG_LINE) this.resting = setTimeout(() => this.strip.draw(), 80);
+    else requestAnimationFrame(() => this.strip.draw());
   }
 
   tellCell(head, query, key) {

@@ -86,8 +86,9 @@ def thumb_of(
     Where several cells share a pixel the largest counts, so that a single bright one survives. A pixel is masked only where all
     of its cells are: `visible` says where, if it has been made already with `pooled_mask`.
     """
-    highest = float(matrix.weights.max())
-    levels = np.rint(_pool(matrix.weights, np.maximum) / max(highest, 1e-12) * (THUMB_MASKED - 1))
+    pooled = _pool(matrix.weights, np.maximum)
+    highest = float(pooled.max())
+    levels = np.rint(pooled / max(highest, 1e-12) * (THUMB_MASKED - 1))
     return np.where(pooled_mask(matrix) if visible is None else visible, levels, THUMB_MASKED).astype(np.uint8), highest
 
 
