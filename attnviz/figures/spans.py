@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from jaxtyping import Float
 
 from attnviz.analysis.answers import Joint
-from attnviz.analysis.sentences import told_share
 from attnviz.analysis.view import HeadMatrix
 from attnviz.figures.alignment import theme_colours
 from attnviz.figures.heatmap import Look, draw_matrix
@@ -90,8 +89,12 @@ def _unit(token: Token, bars: Sequence[Bars], index: int, highest: float) -> str
 def _opened(rank: int, span: Span, declined: bool) -> str:
     kind = "span best" if rank == 0 and not declined else "span"
     first = " data-first" if rank == 0 else ""
-    told = f'<span class="rank">{rank + 1} · {told_share(span.probability)}</span>'
+    told = f'<span class="rank">{rank + 1} · {_short_share(span.probability)}</span>'
     return f'<span class="{kind}"{first} data-rank="{rank + 1}">{told}'
+
+
+def _short_share(share: float) -> str:
+    return "&lt;1%" if share < 0.005 else f"{share:.0%}"
 
 
 def _bar(number: int, value: float, highest: float) -> str:

@@ -35,7 +35,7 @@ def explain_button(attention: AttentionMap, place: dict[str, str | int], *, slot
     `slot` tells several pictures of a page apart; `begins` names the pieces of a translation that a search has found.
     """
     state = st.session_state
-    address = {"source": "model", "text": state.text, "pair": state.get("pair"), "target": state.get("target")}
+    address = {"source": "model", "text": state.get("text"), "pair": state.get("pair"), "target": state.get("target")}
     address |= {"attention": attention.kind, **place, "begins": " ".join(begins)}
     if st.button(
         "Explain this cell", key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step."

@@ -1,0 +1,147 @@
+"""The Answer page's script without a browser: what it finds, in which model, and what it says when there is nothing to find."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import attnviz
+from attnviz.models.answering import AnsweringModel, Decoding
+from attnviz.trace import Prompt
+from tests.answerers import tiny_answerer, tiny_hub_answerer
+
+PAGE = Path(__file__).parents[2] / "pages" / "answer.py"
+QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal ran to the street because it was too tired."
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("models")
+    always = Decoding(limit=7, threshold=-1e6)
+    tiny_answerer(folder / "joint", decoding=always)
+    tiny_answerer(folder / "dual", joint=False, decoding=always)
+    tiny_answerer(folder / "shy", decoding=Decoding(limit=7, threshold=1e6))
+    tiny_hub_answerer(folder / "hub")
+    return {path.name: str(path) for path in folder.iterdir()}
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    st.cache_resource.clear()
+    yield AppTest.from_file(str(PAGE), default_timeout=240)
+    st.cache_resource.clear()
+
+
+def opened(app: AppTest, *models: str, **parameters: str) -> AppTest:
+    app.query_params["models"] = list(models)
+    for name, value in {"question": QUESTION, "passage": PASSAGE, **parameters}.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def bodies(app: AppTest) -> str:
+    return "\n".join(each.proto.body for each in app.get("html"))
+
+
+def answers(app: AppTest) -> list[str]:
+    return re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', bodies(app), re.DOTALL)
+
+
+def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["joint"], models["dual"])
+    wanted = [attnviz.load(models[name]).trace(Prompt(PASSAGE, question=QUESTION)).output for name in ("joint", "dual")]
+    assert answers(app) == wanted
+    assert all(wanted)
+    assert app.selectbox(key="side").options == [
+        "Across: passage → question", "Encoder: passage → question", "Encoder: question → passage",
+    ]  # fmt: skip
+    app.selectbox(key="side").set_value("question").run()
+    assert not app.exception
+    # Read apart, the two never meet in the encoder.
+    assert "do not look at each other" in bodies(app)
+    assert app.query_params["side"] == "question"
+
+
+def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1")
+    model = attnviz.load(models["hub"])
+    assert isinstance(model, AnsweringModel)
+    found = model.answers(Prompt(PASSAGE, question=QUESTION))
+    assert answers(app) == [found.trace.output]
+    assert len(app.selectbox(key="side").options) == 2
+    assert "L0·H2: " in bodies(app)
+    assert app.button(key="explain1")
+
+
+def test_a_cell_is_explained_in_compute(app: AppTest, models: dict[str, str]) -> None:
+    compute = AppTest.from_file(str(PAGE.with_name("compute.py")), default_timeout=240)
+    where = {"attention": "cross", "layer": "1", "head": "3", "query": "4", "key": "2"}
+    given = {"source": "model", "model": models["joint"], "text": PASSAGE, "question": QUESTION, **where}
+    for name, value in given.items():
+        compute.query_params[name] = value
+    compute.run()
+    assert not compute.exception
+    trace = attnviz.load(models["joint"]).trace(Prompt(PASSAGE, question=QUESTION))
+    told = next(caption.value for caption in compute.caption if "in the heatmap" in caption.value)
+    assert f"has {trace.cross.weights(1, 3)[4, 2]:.4f} in the heatmap" in told
+
+
+def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["shy"])
+    assert "The passage does not say." in bodies(app)
+    assert "too little to stand by it" in bodies(app)
+
+
+def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:
+    opened(app, "minilm")
+    assert ["was not trained to answer questions" in error.value for error in app.error] == [True]
+    assert app.text_area(key="typed_passage").value == PASSAGE
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({"question": " "}, "There is no question yet"),
+        ({"passage": "\n"}, "There is no passage to look in yet"),
+        ({"passage": "a\x00b"}, "NUL byte"),
+        ({"question": "cat " * 600}, "ask in fewer words"),
+        ({"passage": "\u200d"}, "this passage"),
+        ({"passage": "word " * 15_000}, "paste the part that you ask about"),
+        ({"passage": "word " * 100_000}, "shorten it"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_what_cannot_be_answered_is_one_sentence_and_nothing_is_lost(
+    app: AppTest, models: dict[str, str], typed: dict[str, str], told: str
+) -> None:
+    opened(app, models["hub"], **typed)
+    assert [told in error.value for error in app.error] == [True]
+    for name, value in typed.items():
+        assert app.text_area(key=f"typed_{name}").value == value
+
+
+@pytest.mark.parametrize("passage", ["tired", "😀 مرحبا بك. 中文字", "<script>alert(1)</script> a&b", "one\r\n\r\ntwo the end"])
+def test_any_passage_with_a_word_is_read(app: AppTest, models: dict[str, str], passage: str) -> None:
+    opened(app, models["joint"], passage=passage)
+    assert not app.error
+    assert "<script>" not in bodies(app)
+
+
+def test_an_address_that_makes_no_sense_still_opens(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["hub"], layer="99", head="x", side="nowhere", asked1="-4", all_heads="false", query1="7777", key1="z")
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (1, 0)
+    assert answers(app)
+
+
+def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["joint"])
+    app.pills(key="example").set_value("Who taught whom?").run()
+    assert not app.exception
+    assert app.text_area(key="typed_question").value == "Who taught Clara to swim?"
+    assert app.query_params["question"] == "Who taught Clara to swim?"

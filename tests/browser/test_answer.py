@@ -1,0 +1,61 @@
+"""The Answer page as a person uses it: what is marked, what a click chooses, and a link that opens it again."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+import attnviz
+from attnviz.analysis.answers import meeting
+from attnviz.analysis.view import View
+from attnviz.models.answering import AnsweringModel, Decoding
+from attnviz.trace import Prompt
+from tests.answerers import tiny_answerer
+from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters
+
+QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal ran to the street because it was too tired."
+
+
+def settled(page: Page) -> None:
+    page.locator('.answered, [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
+    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+    page.wait_for_timeout(400)
+
+
+def bars(page: Page, name: str) -> list[float]:
+    return page.locator(f".answered .{name}").evaluate_all("bars => bars.map((bar) => Number(bar.dataset.value))")
+
+
+def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
+    context: BrowserContext, app_url: str, tmp_path: Path
+) -> None:
+    folder = str(tiny_answerer(tmp_path / "tiny", decoding=Decoding(limit=7, threshold=-1e6)))
+    model = attnviz.load(folder)
+    assert isinstance(model, AnsweringModel)
+    found = model.answers(Prompt(PASSAGE, question=QUESTION))
+    page = context.new_page()
+    open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=PASSAGE)
+    settled(page)
+    expect(page.locator(".answer bdi")).to_have_text(found.trace.output)
+    marked = page.locator(".answered .span.best .unit bdi").all_inner_texts()
+    best = found.found.spans[0]
+    assert marked == [token.text for token in found.tokens[best.start : best.end + 1]]
+    assert bars(page, "bar0") == pytest.approx(found.found.start.tolist(), abs=1e-5)
+    assert bars(page, "bar1") == pytest.approx(found.found.end.tolist(), abs=1e-5)
+    page.locator(".asked .word", has_text="tired").click()
+    expect(page.locator(".asked .chosen bdi")).to_have_text("tired", timeout=PICTURE)
+    settled(page)
+    seen = meeting(found.trace, "cross", layer=1, head=None, view=View(words=True))
+    place = [token.text for token in seen.question].index("tired")
+    assert bars(page, "bar0") == pytest.approx(seen.of_word(place, found.tokens).tolist(), abs=1e-5)
+    assert parameters(page)["asked1"] == str(place)
+    second = context.new_page()
+    second.goto(page.url)
+    settled(second)
+    assert bars(second, "bar0") == bars(page, "bar0")
+    second.get_by_role("textbox", name="Passage").fill(HOSTILE)
+    second.get_by_role("button", name="Run").click()
+    expect(second.locator(".answered")).to_contain_text("<", timeout=PICTURE)
+    settled(second)
+    assert second.locator(".markup img, .markup script").count() == 0
+    assert second.evaluate("window.hacked") is None
