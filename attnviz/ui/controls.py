@@ -13,7 +13,7 @@ from attnviz.models.inside import Opened
 from attnviz.trace import AttentionMap, Prompt
 from attnviz.ui.models import Traced
 from attnviz.ui.settings import any_model, check_length, offered
-from attnviz.ui.state import forget_drafts, publish, restore
+from attnviz.ui.state import asked, forget_drafts, publish, restore
 
 _BETWEEN_LABELS = {
     "all": "All",
@@ -114,7 +114,7 @@ def map_picker(traced: Traced | Opened) -> AttentionMap:
 
 def forced_target(prompt: Prompt) -> Prompt:
     """The prompt with what else the page or the address gives, a target text or a question; what is no text is left out."""
-    prompt = replace(prompt, question=st.query_params.get("question"))
+    prompt = replace(prompt, question=asked("question", "") or None)
     target = st.session_state.get("target", st.query_params.get("target"))
     try:
         check_length(target)

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_the_table_has_starts_down_and_ends_across():
     tokens = typed("a b c d e")
     start, end = np.array([0.0, 3, 1, 0, 0]), np.array([0.0, 0, 1, 4, 0])
     table = joint(tokens, start, end, [Span(1, 3, 0.5), Span(0, 0, 0.01)], limit=2)
-    figure = joint_heatmap(table)
+    figure: Any = joint_heatmap(table)
     cells = next(each for each in figure.data if each.type == "heatmap" and each.showscale is not False)
     assert np.isnan(cells.z[3, 0])
     assert cells.z[1, 3] == pytest.approx(0.5)
