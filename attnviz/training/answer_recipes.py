@@ -93,9 +93,9 @@ RECIPES = {
                 joint=False, n_layers=3, block=BlockConfig(dim=384, n_heads=12, hidden=1536, dropout=0.1, activation="gelu"),
                 mixing=True, depth=3,
             ),
-            (Diet(0, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 300, "fairytaleqa": 150, "qamr": 600}, (72, 144), 0.06),),
+            (Diet(0, {SQUAD[0]: 950, SQUAD[1]: 600, "qed-nq": 150, "fairytaleqa": 75, "qamr": 300}, (72, 144), 0.06),),
             Schedule(
-                epochs=4, batch=1280, learning_rate=5e-4, warmup=100, decay=0.6, average=0.995, patience=20,
+                epochs=4, batch=1280, learning_rate=8e-4, warmup=50, decay=0.6, average=0.99, patience=20,
                 precision="float32",
             ),
             base="answer-en",

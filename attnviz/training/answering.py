@@ -22,6 +22,7 @@ from attnviz.training.answer_recipes import SQUAD, AnswerRecipe, Diet
 from attnviz.training.beginning import LAYERS, begin, depth_of
 from attnviz.training.loop import Report, Run, swapped
 from attnviz.training.questions import (
+    LONGEST,
     EncodedQuestion,
     Pair,
     QuestionBatch,
@@ -120,8 +121,6 @@ class Answering:
         return sum(float(span_loss(model, collate(batch))) * len(batch) for batch in batches) / max(1, len(rows))
 
 
-# Tokens of a passage that can be read beside a question.
-LONGEST = 400
 _ORDERS: dict[tuple[int, int], list[int]] = {}
 
 
