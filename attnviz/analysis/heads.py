@@ -61,7 +61,7 @@ def strongest_link(matrix: HeadMatrix) -> Link | None:
         # Cells that are no link are cleared only where there is a larger weight than what was found.
         if found and weights.max() <= found.weight:
             continue
-        links = np.where(between[rows], weights, 0)
+        links = np.where(between[rows, : weights.shape[1]], weights, 0)
         row, key = divmod(int(links.argmax()), links.shape[1])
         weight = float(links[row, key])
         if weight > (found.weight if found else 0):
@@ -135,7 +135,7 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
     own = np.zeros(len(matrix.queries), dtype=np.float32)
     own[rows] = columns
     for some, weights in _slabs(matrix, rows):
-        steps = np.abs(positions - own[some, None])
+        steps = np.abs(positions[: weights.shape[1]] - own[some, None])
         total = weights.sum(axis=1)
         far.append(np.einsum("qk,qk->q", weights, steps) / np.where(total > 0, total, 1))
     return float(np.concatenate(far).mean())
@@ -174,14 +174,15 @@ def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarra
 
 def _slabs(
     matrix: HeadMatrix, rows: Int[np.ndarray, " n"]
-) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some key"]]]:
-    """Some of the rows at a time, and their weights."""
+) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some seen"]]]:
+    """Some of the rows at a time, and their weights; without the keys that are later than all of them in a causal head."""
     step = max(1, SLAB_CELLS // len(matrix.keys))
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
         # Neighbouring rows need no copy.
         where = slice(some[0], some[-1] + 1) if some[-1] - some[0] + 1 == len(some) else some
-        yield some, matrix.weights[where]
+        last = int(some[-1]) + 1 + len(matrix.keys) - len(matrix.queries) if matrix.causal else len(matrix.keys)
+        yield some, matrix.weights[where, : max(last, 1)]
 
 
 class _Same:

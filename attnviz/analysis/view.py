@@ -38,6 +38,7 @@ class HeadMatrix:
     own      for each query, the index of the column that is the same token; None where there is none: it is not shown, or
              queries and keys are different texts
     hidden   share of the shown rows' attention that goes to keys not shown, 0 to 1 (also when rows are renormalized)
+    causal   whether a query looks at no key that is later than itself, the last query being the last key
     """
 
     weights: Float[np.ndarray, "query key"]
@@ -48,6 +49,7 @@ class HeadMatrix:
     columns: tuple[int, ...]
     own: tuple[int | None, ...]
     hidden: float = 0.0
+    causal: bool = False
 
 
 def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: View | None = None) -> HeadMatrix:
@@ -78,6 +80,8 @@ class Lens:
         self._columns = _Axis.of(attention.keys, view, "keys")
         if not self._rows.tokens or not self._columns.tokens:
             raise TraceError("Nothing is left to show: every token is hidden. Show special tokens, or all sentences.")
+        whole = len(self._rows.tokens) == len(attention.queries) and len(self._columns.tokens) == len(attention.keys)
+        self._causal = attention.causal and whole
         shift, columns = _shift(attention), {position: index for index, position in enumerate(self._columns.first)}
         self.own = tuple(None if shift is None else columns.get(position + shift) for position in self._rows.first)
 
@@ -109,6 +113,8 @@ class Lens:
             columns=self._columns.first,
             own=self.own,
             hidden=max(hidden, 0.0),
+            # A sink is a last key that the first query can see.
+            causal=self._causal and not visible[0, -1],
         )
 
 

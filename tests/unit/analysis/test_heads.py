@@ -228,3 +228,18 @@ def test_distance_counts_the_keys_that_are_shown():
 def test_between_two_texts_there_is_no_distance():
     matrix = matrix_of(given_map(np.full((2, 3), 1 / 3), numbered(2), numbered(3)))
     assert (mean_distance(matrix), near_diagonal(matrix)) == (None, 0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_numbers_of_a_long_text_are_those_of_all_its_rows_at_once(causal: bool):
+    count = 331
+    attention = make_map(numbered(count), layers=1, heads=1, causal=causal)
+    matrix = head_matrix(attention, layer=0, head=0)
+    weights, positions = attention.weights(0, 0).astype(np.float64), np.arange(count)
+    away = np.abs(positions[:, None] - positions)
+    bits = -np.where(weights > 0, weights * np.log2(np.where(weights > 0, weights, 1)), 0).sum(axis=1)
+    assert mean_entropy(matrix) == pytest.approx(bits.mean(), rel=1e-5)
+    assert mean_distance(matrix) == pytest.approx((weights * away).sum(axis=1).mean(), rel=1e-5)
+    link = strongest_link(matrix)
+    assert link
+    assert (link.query, link.key) == divmod(int(np.where(away > 0, weights, 0).argmax()), count)
