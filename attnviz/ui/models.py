@@ -122,7 +122,7 @@ def _check_room(name: str) -> None:
 def _make_room() -> None:
     """Lets go of every trace that is kept where memory is nearly full: each is computed again when it is asked for."""
     if (held := memory.read()) and held.is_tight:
-        for kept in (_trace, _summarize, _translate, _open):
+        for kept in (_trace, _answer, _summarize, _translate, _open):
             kept.clear()
 
 

@@ -1,0 +1,103 @@
+"""A visit of the app without a browser: what a browser sends and gets, over Streamlit's own WebSocket, and nothing drawn."""
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+
+ROOT = Path(__file__).parents[1]
+PATIENCE_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class App:
+    """A running server: where it is, and its process."""
+
+    host: str
+    process: int
+
+    def megabytes(self, what: str = "VmRSS") -> float:
+        """Memory of the process now, or its peak ("VmHWM")."""
+        status = Path(f"/proc/{self.process}/status").read_text(encoding="ascii")
+        (line,) = (line for line in status.splitlines() if line.startswith(f"{what}:"))
+        return int(line.split()[1]) / 1024
+
+
+@contextmanager
+def serving(port: int, **environment: str) -> Iterator[App]:
+    """The app of this checkout, offline; it is stopped at the end."""
+    command = [sys.executable, "-m", "attnviz.cli", "--port", str(port)]
+    with Path(os.devnull).open("w") as nowhere:
+        server = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdout=nowhere,
+            stderr=nowhere,
+            env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
+        )
+    app = App(f"localhost:{port}", server.pid)
+    try:
+        _wait(app, server)
+        yield app
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+def _wait(app: App, server: subprocess.Popen) -> None:
+    started = time.monotonic()
+    while server.poll() is None and time.monotonic() - started < PATIENCE_SECONDS:
+        try:
+            urllib.request.urlopen(f"http://{app.host}/_stcore/health", timeout=5)
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError("the app did not start")
+
+
+class Visit:
+    """One session, as of one browser; `errors` are what its pages said was wrong."""
+
+    def __init__(self, app: App) -> None:
+        self.errors: list[str] = []
+        self.socket = connect(
+            f"ws://{app.host}/_stcore/stream", subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE_SECONDS
+        )
+
+    def open(self, page: str, **query: str) -> float:
+        """Opens a page with that address; seconds until its last element has come."""
+        asked = BackMsg()
+        asked.rerun_script.query_string = urlencode(query)
+        asked.rerun_script.page_name = page
+        started = time.perf_counter()
+        self.socket.send(asked.SerializeToString())
+        while True:
+            said = ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE_SECONDS))
+            kind = said.WhichOneof("type")
+            if kind == "delta":
+                self._look(said)
+            elif kind == "script_finished" and said.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                return time.perf_counter() - started
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def _look(self, said: ForwardMsg) -> None:
+        element = said.delta.new_element
+        if element.WhichOneof("type") == "exception":
+            self.errors.append(element.exception.message or element.exception.type)
+        elif element.WhichOneof("type") == "alert" and element.alert.format == element.alert.ERROR:
+            self.errors.append(element.alert.body)
