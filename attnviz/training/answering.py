@@ -22,7 +22,6 @@ from attnviz.training.answer_recipes import SQUAD, AnswerRecipe, Diet
 from attnviz.training.beginning import LAYERS, begin, depth_of
 from attnviz.training.loop import Report, Run, swapped
 from attnviz.training.questions import (
-    LONGEST,
     EncodedQuestion,
     Pair,
     QuestionBatch,
@@ -74,7 +73,9 @@ class Answering:
             mine = [question for question in self.questions if question.source == source]
             for question in self._served(mine, source, share, epoch):
                 pairs.append(self.pair(question, generator.choice(mine), diet, generator))
-        return [collate(rows) for rows in in_batches(pairs, schedule.batch, generator)]
+        # An answer of hundreds of words would be a window longer than the encoder reads.
+        readable = [pair for pair in pairs if len(pair.context) <= LONGEST]
+        return [collate(rows) for rows in in_batches(readable, schedule.batch, generator)]
 
     def _served(self, mine: Sequence[EncodedQuestion], source: str, share: int, epoch: int) -> list[EncodedQuestion]:
         """This epoch's share of a source: where the last epoch stopped, in an order that is new in every pass."""
@@ -121,6 +122,8 @@ class Answering:
         return sum(float(span_loss(model, collate(batch))) * len(batch) for batch in batches) / max(1, len(rows))
 
 
+# Tokens of a passage that can be read beside a question.
+LONGEST = 400
 _ORDERS: dict[tuple[int, int], list[int]] = {}
 
 

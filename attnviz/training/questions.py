@@ -15,8 +15,6 @@ from torch import Tensor
 
 from attnviz.training.data import DataError
 
-# Tokens of a passage that can be read beside a question.
-LONGEST = 400
 # Penn Treebank's marks, as some sources have them: (pattern, what stands for it in running text).
 _MARKS = ((r"-LRB- ?", "("), (r" ?-RRB-", ")"), (r"(?<!\S)`` ?", '"'), (r" ?''(?!\S)", '"'), (r" n't\b", "n't"))
 
@@ -128,12 +126,10 @@ def encode_questions(questions: Sequence[Question], tokenizer: Any) -> list[Enco
 
 def crop(question: EncodedQuestion, size: int, generator: random.Random) -> tuple[tuple[int, ...], int, int]:
     """`size` tokens of the passage with the answer somewhere in them, and where it then starts and ends."""
-    # A source may have an answer that fills a page: no more of it is read than a model can read.
-    end = min(question.end, question.start + LONGEST - 1)
-    size = max(size, end - question.start + 1)
-    lowest = max(0, end - size + 1)
+    size = max(size, question.end - question.start + 1)
+    lowest = max(0, question.end - size + 1)
     first = generator.randint(lowest, max(lowest, min(question.start, len(question.context) - size)))
-    return question.context[first : first + size], question.start - first, end - first
+    return question.context[first : first + size], question.start - first, question.end - first
 
 
 def crop_without(question: EncodedQuestion, size: int, generator: random.Random) -> tuple[int, ...] | None:

@@ -66,6 +66,13 @@ def test_a_source_is_gone_through_before_it_comes_again():
     assert collections.Counter(seen) == dict.fromkeys(range(11), 5)
 
 
+def test_an_answer_that_fills_pages_is_left_out():
+    long = EncodedQuestion((1,), tuple(range(900)), 100, 700, "squad-1.1")
+    diet = Diet(0, {"squad-1.1": 2}, (7, 11), 0.0)
+    task = Answering(dataclasses.replace(TINY, diets=(diet,)), [long, *numbered(1, "squad-1.1")])
+    assert [batch.question[:, 1].tolist() for batch in task.batches(0)] == [[0]]
+
+
 def test_the_share_without_an_answer():
     diet = Diet(0, {"squad-1.1": 1000}, (7, 11), 0.3)
     task = Answering(dataclasses.replace(TINY, diets=(diet,)), numbered(300, "squad-1.1"))
