@@ -1,0 +1,118 @@
+"""The Train page's script without a browser: settings, addresses, who waits, and one's own input, good or bad."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from attnviz.models.toys import ToyConfig
+from attnviz.training.live import Line, LiveRun
+from attnviz.training.presets import PRESETS
+from attnviz.training.toy import ToyRecipe, Training
+from attnviz.ui import training
+
+# One of each kind of setting.
+TOLD = ("toy-copy", "toy-heads", "toy-unmasked")
+PAGE = Path(__file__).parents[2] / "pages" / "train.py"
+
+
+@pytest.fixture
+def app() -> Iterator[AppTest]:
+    opened = AppTest.from_file(str(PAGE), default_timeout=120)
+    yield opened
+    if "run" in opened.session_state:
+        opened.session_state.run.stop()
+
+
+def press(app: AppTest, label: str) -> None:
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+
+
+def until_trained(app: AppTest) -> None:
+    run = app.session_state.run
+    started = time.monotonic()
+    while run.active:
+        assert time.monotonic() - started < 100
+        run.watched()
+        time.sleep(0.05)
+    app.run()
+
+
+def test_the_first_visit_is_the_first_preset_ready_to_start(app):
+    app.run()
+    assert not app.exception
+    assert app.session_state.run.recipe == PRESETS[0].recipe
+    assert app.button[0].label == "Start"
+    assert PRESETS[0].notice in app.caption[0].value
+
+
+@pytest.mark.parametrize("preset", [each for each in PRESETS if each.name in TOLD], ids=lambda preset: preset.name)
+def test_a_chip_is_its_recipe_and_its_address_opens_it_again(app, preset):
+    app.run()
+    app.pills(key="preset").set_value(preset.label).run()
+    assert not app.exception
+    assert app.session_state.run.recipe == preset.recipe
+    again = AppTest.from_file(str(PAGE), default_timeout=120)
+    for name, value in app.query_params.items():
+        again.query_params[name] = value
+    again.run()
+    assert again.session_state.run.recipe == preset.recipe
+
+
+def test_an_address_that_makes_no_sense_opens_something_that_does(app):
+    for name, value in {
+        "task": "x",
+        "kind": "<script>",
+        "layers": "99",
+        "steps": "-5",
+        "first": "1e9",
+        "forcing": "nan",
+    }.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    assert app.session_state.run.recipe.steps == 20
+
+
+def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
+    app.query_params["steps"] = "20"
+    app.run()
+    press(app, "Start")
+    until_trained(app)
+    assert "Trained at step 20" in app.select_slider[0].label
+    for text, said in (("héllo", "never seen “é”"), ("", "nothing to read"), ("a" * 40, "at most 32")):
+        app.text_input(key="toy_input_reverse").set_value(text)
+        press(app, "Run")
+        assert said in app.error[0].value
+        assert app.text_input(key="toy_input_reverse").value == text
+    app.text_input(key="toy_input_reverse").set_value("hello")
+    press(app, "Run")
+    assert not app.error
+    assert any("Right would be olleh" in caption.value for caption in app.caption)
+
+
+def test_whoever_comes_third_is_told_why_it_waits(app, monkeypatch):
+    line = Line(places=1)
+    monkeypatch.setattr(training, "_line", lambda: line)
+    other = LiveRun(Training(ToyRecipe(ToyConfig("copy", "dot", dim=11), steps=100_000, batch=2)), line)
+    other.begin()
+    app.run()
+    press(app, "Start")
+    other.watched()
+    assert app.session_state.run.state == "waiting"
+    assert "This server trains 1 at once" in app.get("progress")[0].proto.text
+    press(app, "Stop")
+    other.stop()
+    assert app.session_state.run.state in ("stopped", "left")
+
+
+def test_other_settings_end_a_run(app):
+    app.run()
+    press(app, "Start")
+    first = app.session_state.run
+    app.number_input(key="toy_first").set_value(2).run()
+    assert first.state == "stopped"
+    assert (app.session_state.run.recipe.seed, app.session_state.run.state) == (2, "ready")

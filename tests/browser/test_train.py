@@ -1,0 +1,35 @@
+"""The Train page as a class sees it: a model learns to write backwards, is paused, played back, and tried on a word."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+# A busy machine takes its time to train a model that a free one trains in five seconds.
+LEARNED = 120_000
+
+
+def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/train?steps=300")
+    accuracy, error = page.locator(".curve strong").nth(0), page.locator(".curve strong").nth(1)
+    expect(accuracy).to_have_text("0%", timeout=LEARNED)
+    assert page.locator(".example").count() == 3
+    place = page.locator(".examples").bounding_box()
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(accuracy).to_have_text(re.compile(r"^(9[5-9]|100)%$"), timeout=LEARNED)
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_text(re.compile("^Paused at step"))).to_be_visible(timeout=LEARNED)
+    assert float(error.inner_text()) <= 0.05
+    # Nothing has jumped.
+    assert page.locator(".examples").bounding_box() == place
+    page.get_by_role("slider").first.focus()
+    page.keyboard.press("Home")
+    expect(accuracy).to_have_text("0%", timeout=LEARNED)
+    own = page.get_by_role("textbox", name="Your own input")
+    own.fill("hello")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_text("Right would be olleh.")).to_be_visible(timeout=LEARNED)
+    page.get_by_role("slider").first.focus()
+    page.keyboard.press("End")
+    expect(page.locator(".answer")).to_have_text("olleh", timeout=LEARNED)
+    expect(own).to_have_value("hello")
+    page.locator(".js-plotly-plot .hm").first.wait_for(timeout=LEARNED)
