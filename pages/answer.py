@@ -13,6 +13,7 @@ from attnviz.ui.answers import (
     forget_question,
     headline,
     looking,
+    place_of,
     show_every_head,
     show_joint,
     show_meeting,
@@ -31,12 +32,6 @@ NO_MODEL = (
     "Choose a model in the sidebar. None travels with this copy of attnviz yet: train one with "
     "`attnviz train answer-en --data FOLDER`, or name one of the hub, such as distilbert-base-cased-distilled-squad."
 )
-
-
-def place_of(answered: Answered) -> tuple[int, int]:
-    """Where the likeliest answer stands in the passage, in characters."""
-    best, tokens = answered.answers.found.spans[0], answered.answers.tokens
-    return tokens[best.start].start, tokens[best.end].end
 
 
 def show(slot: int, answered: Answered, look: Looking) -> None:

@@ -11,7 +11,7 @@ from attnviz.analysis.heads import is_word
 from attnviz.analysis.sentences import Part, Sentence, told_share
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.text.spans import Span
-from attnviz.trace import AttentionTrace, Token
+from attnviz.trace import AttentionMap, AttentionTrace, Token
 
 # Where to look: the attention across, or a block of the encoder's, by who asks: the passage the question, or the reverse.
 Side = Literal["cross", "passage", "question"]
@@ -102,6 +102,17 @@ def meeting(trace: AttentionTrace, side: Side, *, layer: int, head: int | None, 
         return Meeting(head_matrix(trace.cross, layer=layer, head=head, view=view), asking=False)
     block = replace(view, between="first-second" if side == "question" else "second-first")
     return Meeting(head_matrix(trace.encoder, layer=layer, head=head, view=block), asking=side == "question")
+
+
+def telling_head(attention: AttentionMap, start: int, end: int) -> tuple[int, int] | None:
+    """Of the attention across, the (layer, head) in which the passage's characters start:end look most firmly at one word."""
+    rows = [row for row, token in enumerate(attention.queries) if not token.special and token.start < end and start < token.end]
+    words = [column for column, token in enumerate(attention.keys) if is_word(token)]
+    if not rows or not words:
+        return None
+    shares = np.stack([attention.layer_weights(layer)[:, rows].mean(axis=1) for layer in range(attention.n_layers)])
+    layer, head = divmod(int(shares[..., words].max(axis=-1).argmax()), attention.n_heads)
+    return layer, head
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.answers import SIDES, Meeting, Side, joint, meeting, sides
+from attnviz.analysis.answers import SIDES, Meeting, Side, joint, meeting, sides, telling_head
 from attnviz.analysis.sentences import head_name
 from attnviz.analysis.view import HeadMatrix, View
 from attnviz.export import Picture
@@ -123,6 +123,12 @@ class Looking:
         return kept_answer(name, picture, trace.prompt)
 
 
+def place_of(answered: Answered) -> tuple[int, int]:
+    """Where the likeliest answer stands in the passage, in characters."""
+    best, tokens = answered.answers.found.spans[0], answered.answers.tokens
+    return tokens[best.start].start, tokens[best.end].end
+
+
 def answerers_picker() -> tuple[str, ...]:
     """One model, or two side by side: of the catalog, of the hub, or any id or folder that is typed."""
     own = catalog.answerers()
@@ -142,7 +148,9 @@ def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
     side: Side = sidebar.selectbox("Where they meet", there, key="side", format_func=_SIDES.__getitem__, on_change=forget_cell)
     publish("side", side, there[0])
     first = Looking(side, 0, None, View(), full_scale=True)
-    layer, head = head_picker([first.attention(each.trace) for each in shown], sidebar)
+    across = [each for each in shown if first.side_of(each.trace) == "cross"]
+    telling = telling_head(across[0].trace.cross, *place_of(across[0])) if across else None
+    layer, head = head_picker([first.attention(each.trace) for each in shown], sidebar, telling=telling)
     words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
     hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
     return Looking(side, layer, head, View(words, hide), scale_picker(sidebar))

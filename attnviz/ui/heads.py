@@ -23,13 +23,20 @@ _READING_HELP = (
 
 
 def head_picker(
-    maps: Sequence[AttentionMap], sidebar: DeltaGenerator, told: tuple[int, int] | None = None
+    maps: Sequence[AttentionMap],
+    sidebar: DeltaGenerator,
+    told: tuple[int, int] | None = None,
+    telling: tuple[int, int] | None = None,
 ) -> tuple[int, int | None]:
-    """Layer, and head or None for their mean, where a map has several. Unasked, it is the head that was told, if one was."""
+    """Layer, and head or None for their mean, where a map has several.
+
+    Unasked, it is the head that was told, if one was, else the `telling` one, else the mean of the last layer.
+    """
     n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
     if n_layers == n_heads == 1:
         return 0, None
-    first = (*told, False) if told else (n_layers - 1, 0, True)
+    chosen = told or telling
+    first = (*chosen, False) if chosen else (n_layers - 1, 0, True)
     _follow(first)
     mean = st.session_state.setdefault(_MEAN, st.query_params.get(_MEAN, _said(first[2])) == "true")
     left, right = sidebar.columns(2)

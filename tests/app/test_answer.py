@@ -143,5 +143,5 @@ def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[s
     opened(app, models["joint"])
     app.pills(key="example").set_value("Who taught whom?").run()
     assert not app.exception
-    assert app.text_area(key="typed_question").value == "Who taught Clara to swim?"
-    assert app.query_params["question"] == "Who taught Clara to swim?"
+    assert app.text_area(key="typed_question").value == "Who taught Ben to sail?"
+    assert app.query_params["question"] == "Who taught Ben to sail?"

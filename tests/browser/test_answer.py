@@ -34,7 +34,7 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     assert isinstance(model, AnsweringModel)
     found = model.answers(Prompt(PASSAGE, question=QUESTION))
     page = context.new_page()
-    open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=PASSAGE)
+    open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=PASSAGE, layer=1, all_heads="true")
     settled(page)
     expect(page.locator(".answer bdi")).to_have_text(found.trace.output)
     marked = page.locator(".answered .span.best .unit bdi").all_inner_texts()

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.answers import DRAWN, describe_answer, describe_meeting, describe_word, joint, meeting, sides
+from attnviz.analysis.answers import (
+    DRAWN,
+    describe_answer,
+    describe_meeting,
+    describe_word,
+    joint,
+    meeting,
+    sides,
+    telling_head,
+)
 from attnviz.analysis.sentences import plain
 from attnviz.analysis.view import View
 from attnviz.text.spans import Span, best_spans
@@ -65,6 +74,17 @@ def test_the_part_around_the_answer_keeps_its_places(trace):
     assert [token.text for token in near.keys] == ["old", "cat", "sing"]
     whole = trace.encoder.weights(0, 1)
     np.testing.assert_array_equal(near.weights, whole[np.ix_(near.rows, near.columns)])
+
+
+def test_the_telling_head_looks_most_firmly_at_one_word(trace):
+    start, end = TEXT.index("cat"), TEXT.index(" all")
+    shares = {
+        (layer, head): max(trace.cross.weights(layer, head)[2:5, column].mean() for column in (1, 2, 3, 4))
+        for layer in range(3)
+        for head in range(2)
+    }
+    assert telling_head(trace.cross, start, end) == max(shares, key=lambda place: shares[place])
+    assert telling_head(trace.cross, 700, 701) is None
 
 
 def test_cells_are_as_likely_as_the_spans_say():
