@@ -83,6 +83,7 @@ def _card(about: dict[str, Any], encoder: TracedModel, answerer: Answerer, metri
         encoder.card,
         name=about["name"],
         task=about["task"],
+        n_layers=answerer.config.depth or encoder.card.n_layers,
         parameters=sum(parameter.numel() for parameter in answerer.parameters()),
         reads=("question", "pair"),
         languages=tuple(about["languages"]),

@@ -209,12 +209,18 @@ def test_a_threshold_decides_whether_the_passage_says(models: dict[str, Answerin
         assert found.found.spans
 
 
+def test_a_shallow_encoder_has_only_its_own_layers(tmp_path: Path) -> None:
+    model = load_folder(tiny_answerer(tmp_path / "it", joint=False, depth=3), silent)
+    trace = model.trace(Prompt(PASSAGES[0], question=QUESTION))
+    assert (model.card.n_layers, trace.encoder.n_layers, trace.cross.n_layers) == (3, 3, 2)
+
+
 def test_only_what_training_changed_is_in_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match="attnviz train"):
         load_folder(tmp_path, silent)
     folder = tiny_answerer(tmp_path / "it")
     model = load_folder(folder, silent)
-    changed = model.encoder.model.encoder.layer[5].output.LayerNorm.bias
+    changed = model.encoder.model.encoder.layer[2].output.LayerNorm.bias
     assert float(changed.abs().max()) > 0.1
     assert model.card.parameters == sum(parameter.numel() for parameter in model.answerer.parameters())
     assert model.card.metrics == {"EM": 12.5, "F1": 25.0}
