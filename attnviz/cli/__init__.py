@@ -68,7 +68,7 @@ def _training(commands: Any) -> None:
     train.add_argument("--epochs", type=int, help="passes over the data (default: the recipe's)")
     train.add_argument("--steps", type=int, help="of a toy: batches that it learns from (default: the recipe's)")
     train.add_argument("--seed", type=int, help="of a toy: decides its first weights and all examples (default: 1)")
-    train.set_defaults(command=train_model)
+    train.set_defaults(command=train_model, wrong=train.error)
     evaluate = commands.add_parser("evaluate", help="measure a model: BLEU, chrF, and the error rate of its alignments")
     evaluate.add_argument("name", help="the model, such as bahdanau-en-fr")
     evaluate.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the development data")
@@ -107,6 +107,8 @@ def train_model(arguments: argparse.Namespace) -> int:
 
     if arguments.name.startswith("toy-"):
         commands.train_toy(arguments.name, arguments.runs, steps=arguments.steps, seed=arguments.seed, report=print_now)
+    elif arguments.data is None:
+        arguments.wrong(f"{arguments.name} learns from data: --data is required")
     else:
         commands.train(arguments.name, arguments.data, arguments.runs, epochs=arguments.epochs, report=print_now)
     return 0

@@ -40,15 +40,13 @@ def folder_of(name: str) -> Path:
     return assets_folder() / "models" / name
 
 
-def train(name: str, data: Path | None, runs: Path, *, epochs: int | None, report: Report) -> None:
+def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Report) -> None:
     """Train by the recipe of that name, and save the model where it is loaded from.
 
     Raises:
         ModelNotFoundError: there is no such recipe.
         DataError: the data are not there, or the run in `runs` was begun by another recipe.
     """
-    if data is None:
-        raise DataError(f"{name} learns from data: name the folder that holds them with --data")
     if name in selector.RECIPES:
         _train_selector(name, data, runs, epochs=epochs, report=report)
         return

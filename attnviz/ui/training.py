@@ -105,6 +105,8 @@ def watch(run: LiveRun, head: tuple[int, int] | None) -> None:
             frame = run.frames[-1] if live else _chosen(run)
             if live:
                 _progress(run)
+        if run.state == "failed":
+            st.error(f"Training stopped at step {run.step:,}: {run.failure}. Start again.", icon=":material/error:")
         _mount(run, frame, head)
 
         # What is asked for below the picture is asked of the chosen frame: it follows the slider.
