@@ -17,8 +17,9 @@ State = Literal["ready", "waiting", "training", "paused", "left", "stopped", "fi
 # Kept frames of a run, weights and all: a quarter of a megabyte each.
 KEPT = 48
 LOOK_SECONDS = 0.25
-# A page asks several times a second; one that has not for so long is closed, or shows something else.
-PATIENCE_SECONDS = 6.0
+# A page asks several times a second; one that has not for so long is closed, or shows something else. Where the machine is
+# very busy an open page was silent for seven seconds.
+PATIENCE_SECONDS = 12.0
 # Work of others goes first: between two steps a run waits for it, but not for ever.
 MOST_COURTESY_SECONDS = 0.1
 _TICK = 0.005
