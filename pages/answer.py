@@ -47,7 +47,7 @@ def show(slot: int, answered: Answered, look: Looking) -> None:
     show_passage(answered, found, word, slot)
     answers = answered.answers
     texts = [answers.text(span) for span in answers.found.spans]
-    told = describe_answer(texts, answers.found.spans, declined=answers.declined, nothing=answers.found.nothing)
+    told = describe_answer(texts, answers.found.spans, margin=answers.found.margin, threshold=answers.decoding.threshold)
     story(told, describe_meeting(found, name, place) if word is None else describe_word(found, name, word))
 
 

@@ -164,12 +164,18 @@ def _likeliest(logits: Float[np.ndarray, " token"], spans: Sequence[int]) -> np.
     return np.array(sorted({*spans, *ranked[: max(DRAWN - len(set(spans)), 0)]}))
 
 
-def describe_answer(texts: Sequence[str], spans: Sequence[Span], *, declined: bool, nothing: float) -> Sentence:
-    """How likely the best span is beside the next, and no answer at all; `texts` are the spans' own."""
+def describe_answer(texts: Sequence[str], spans: Sequence[Span], *, margin: float, threshold: float) -> Sentence:
+    """How likely the best span is beside the next; or, where its margin over no answer is too small, by how much it is.
+
+    `texts` are the spans' own; margin and threshold are differences of logits.
+    """
     best = (Part(_short(texts[0]), True, True), Part(f" ({told_share(spans[0].probability)})"))
-    if declined:
-        said = (Part("The likeliest span is "), *best, Part(f", and that the passage does not say has {told_share(nothing)}: "))
-        return (*said, Part("too little to stand by it."))
+    if margin < threshold:
+        far = f"only {margin:.1f} above" if margin > 0 else f"{-margin:.1f} below"
+        said = Part(
+            f", and its score is {far} that of no answer: this model answers from {threshold:.1f} on.".replace("-", "−")
+        )
+        return (Part("The likeliest span is "), *best, said)
     if len(spans) == 1:
         return (Part("Of all spans "), *best, Part(" is the likeliest; no other that does not overlap is left."))
     said = (Part("Of all spans "), *best, Part(" is the likeliest; the next that does not overlap is "))

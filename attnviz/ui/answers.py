@@ -44,7 +44,9 @@ _SIDES: dict[Side, str] = {
 _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
 **starting** there, and for it **ending** there. All spans are compared at once, *start ≤ end*, with no answer as one more
-choice, and the softmax over them is what is shown: bars under a token are its share of the starts and of the ends.
+choice, and the softmax over them is what is shown: bars under a token are its share of the starts and of the ends. Where the
+best span's score does not exceed that of no answer by enough, a threshold that was set on questions held out of training, the
+passage is taken not to say.
 
 - **answer-en** reads both texts as one pair, so that they meet in every layer; **answer-en-dual** reads each on its own (as
   Seo et al. 2017, *Bidirectional Attention Flow for Machine Comprehension*), so that all one learns of the other comes

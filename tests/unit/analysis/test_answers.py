@@ -106,10 +106,12 @@ def test_cells_are_as_likely_as_the_spans_say():
 
 def test_sentences_tell_the_numbers(trace):
     spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
-    assert plain(describe_answer(["cat", "the"], spans, declined=False, nothing=0.1)).endswith(
+    assert plain(describe_answer(["cat", "the"], spans, margin=5.0, threshold=2.0)).endswith(
         "“cat” (62%) is the likeliest; the next that does not overlap is “the” (less than 1%)."
     )
-    assert "has 90%: too little" in plain(describe_answer(["cat"], spans[:1], declined=True, nothing=0.9))
+    told = plain(describe_answer(["cat"], spans[:1], margin=2.54, threshold=9.0))
+    assert told.endswith("its score is only 2.5 above that of no answer: this model answers from 9.0 on.")
+    assert "is 3.0 below that of no answer" in plain(describe_answer(["cat"], spans[:1], margin=-3.0, threshold=9.0))
     found = meeting(trace, "cross", layer=2, head=1, view=View(words=True))
     shares = found.of_text(8, 11)
     best = max((1, 2, 3), key=lambda place: shares[place])
