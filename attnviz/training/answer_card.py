@@ -60,8 +60,7 @@ def facts(recipe: AnswerRecipe, run: Run) -> dict[str, Any]:
 def export(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
     """Write a model that `attnviz.models.answerers` loads: in half precision, without what is still the embedded encoder's."""
     folder.mkdir(parents=True, exist_ok=True)
-    decoding = Decoding()
-    decoding = Decoding(threshold=round(threshold(run, decoding.limit, ANSWERED), 2))
+    decoding = Decoding(threshold=round(threshold(run, ANSWERED), 2))
     config = json.dumps(configuration(recipe, decoding), indent=2, ensure_ascii=False)
     (folder / answerers.CONFIG).write_text(config + "\n", encoding="utf-8")
     trained = {name for name, parameter in run.model.named_parameters() if parameter.requires_grad}
@@ -114,7 +113,8 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
 
 def _beginning(recipe: dict[str, Any]) -> str:
     if recipe["base"]:
-        return f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers."
+        began = f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers"
+        return f"{began}; {recipe['noted']}" if recipe["noted"] else f"{began}."
     return f"The encoder is all-MiniLM-L6-v2, of which all but the lowest {recipe['frozen']} layers were trained further."
 
 

@@ -35,6 +35,7 @@ class AnswerRecipe:
     lower      learning rate of a layer as a share of that of the layer above it
     dropout    of what the encoder's trained layers add
     base       the answerer whose encoder it begins with; empty: the embedded encoder itself
+    noted      what else its card says of how it came about
     held_out   questions of the training file that only decide which epoch is best
     """
 
@@ -51,6 +52,7 @@ class AnswerRecipe:
     lower: float = 0.9
     dropout: float = 0.1
     held_out: int = 160
+    noted: str = ""
     weak: tuple[str, ...] = ()
 
     def as_json(self) -> str:
@@ -99,6 +101,7 @@ RECIPES = {
                 precision="float32",
             ),
             base="answer-en",
+            noted="answer-en was still being trained then: it had made 3,100 of its 4,033 steps.",
             weak=(
                 "Questions that share no word with the passage: it is read before the question is known.",
                 *_WEAK,

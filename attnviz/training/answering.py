@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.models import answerers
+from attnviz.models.answering import Decoding
 from attnviz.models.embedded import minilm
 from attnviz.models.hub import silent
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.paths import assets_folder
-from attnviz.text.spans import pair_logits
+from attnviz.text.spans import best_spans, pair_logits
 from attnviz.training.answer_recipes import SQUAD, AnswerRecipe, Diet
 from attnviz.training.beginning import LAYERS, begin, depth_of
 from attnviz.training.loop import Report, Run, swapped
@@ -116,14 +117,20 @@ class Answering:
         return loss, loss
 
     def development(self, model: nn.Module) -> float:
-        """The same on whole passages, as far as they can be read, that all have an answer."""
-        rows = self.whole()
-        batches = in_batches(rows, 2048, random.Random(0))
-        return sum(float(span_loss(model, collate(batch))) * len(batch) for batch in batches) / max(1, len(rows))
+        """1 less the mean F1 of the best spans' tokens: a model that grows too sure has a higher loss and better answers."""
+        found = []
+        for row in self.whole():
+            start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
+            span = best_spans(start, end, limit=LIMIT, n=1)[0]
+            shared = min(span.end, row.end) - max(span.start, row.start) + 1
+            found.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
+        return 1 - float(np.mean(found)) if found else 1.0
 
 
 # Tokens of a passage that can be read beside a question.
 LONGEST = 400
+# Tokens of an answer after its first, at most.
+LIMIT = Decoding().limit
 _ORDERS: dict[tuple[int, int], list[int]] = {}
 
 
@@ -144,6 +151,25 @@ def framed(question: tuple[int, ...], context: tuple[int, ...], start: int, end:
 
 def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
     """Mean of the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
+    start, end = _logits(model, batch)
+    losses = []
+    for logits, target in ((start, batch.start), (end, batch.end)):
+        choices = torch.cat([logits.float(), logits.new_zeros(len(logits), 1)], dim=1)
+        wanted = target.to(logits.device)
+        losses.append(F.cross_entropy(choices, wanted.where(wanted >= 0, choices.shape[1] - 1)))
+    return (losses[0] + losses[1]) / 2
+
+
+def margins(model: nn.Module, rows: Sequence[Pair]) -> list[float]:
+    """By how much the logits of each pair's best span exceed that of no answer, which is 0."""
+    found = []
+    for row in rows:
+        start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
+        found.append(float(pair_logits(start, end, limit=LIMIT).max()))
+    return found
+
+
+def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
     device = next(model.parameters()).device
     start, end, _ = model(
         batch.question.to(device),
@@ -151,35 +177,14 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
         question_visible=batch.question_visible.to(device),
         context_visible=batch.context_visible.to(device),
     )
-    losses = []
-    for logits, target in ((start, batch.start), (end, batch.end)):
-        choices = torch.cat([logits.float(), logits.new_zeros(len(logits), 1)], dim=1)
-        wanted = target.to(device)
-        losses.append(F.cross_entropy(choices, wanted.where(wanted >= 0, choices.shape[1] - 1)))
-    return (losses[0] + losses[1]) / 2
+    return start, end
 
 
-def margins(model: nn.Module, rows: Sequence[Pair], limit: int) -> list[float]:
-    """By how much the logits of each pair's best span exceed that of no answer, which is 0."""
-    device, found = next(model.parameters()).device, []
-    for row in rows:
-        batch = collate([row])
-        start, end, _ = model(
-            batch.question.to(device),
-            batch.context.to(device),
-            question_visible=batch.question_visible.to(device),
-            context_visible=batch.context_visible.to(device),
-        )
-        pairs = pair_logits(start[0].float().cpu().numpy(), end[0].float().cpu().numpy(), limit=limit)
-        found.append(float(pairs.max()))
-    return found
-
-
-def threshold(run: Run, limit: int, kept: float) -> float:
+def threshold(run: Run, kept: float) -> float:
     """The margin that a share `kept` of the questions held out of training exceeds."""
     rows = run.task.whole() if isinstance(run.task, Answering) else []
     with swapped(run.model, run.best):
-        found = margins(run.model, rows, limit)
+        found = margins(run.model, rows)
     return float(np.quantile(found, 1 - kept)) if found else 0.0
 
 

@@ -23,7 +23,7 @@ CHECKPOINT = "checkpoint.pt"
 # Steps between two reports, and between two checkpoints.
 EVERY = 200
 # What a card says of a recipe, and what decides no weight.
-_WORDS = ("name", "about", "paper", "weak")
+_WORDS = ("name", "about", "paper", "weak", "noted")
 # Parts of a recipe that begin with an epoch of their own, `since`.
 _LATER = ("told", "joined", "diets")
 
