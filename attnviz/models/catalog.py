@@ -16,6 +16,8 @@ CATALOG = {
     "bilstm-en-fr": "attnviz.models.translators:bilstm",
     "bahdanau-en-fr": "attnviz.models.translators:bahdanau",
     "transformer-en-fr": "attnviz.models.translators:transformer",
+    "answer-en": "attnviz.models.answerers:answer_en",
+    "answer-en-dual": "attnviz.models.answerers:answer_en_dual",
     "summarize-en": "attnviz.models.summary:summarize_en",
 }
 # One file is a toy, such as the page Train saves.
