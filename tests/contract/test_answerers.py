@@ -1,0 +1,68 @@
+"""The answerers that travel: whole, small, and what they are said to be."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.models import catalog
+from attnviz.models.answering import AnsweringModel
+from attnviz.paths import assets_folder
+from attnviz.trace import Prompt
+from attnviz.training.answer_card import card
+from attnviz.ui.examples import examples
+
+MEGABYTES = 60
+by_name = pytest.mark.parametrize("name", catalog.answerers())
+by_example = pytest.mark.parametrize("example", examples("answer"), ids=lambda example: example.label)
+
+
+@pytest.fixture(scope="module")
+def answer_en() -> AnsweringModel:
+    model = attnviz.load("answer-en")
+    assert isinstance(model, AnsweringModel)
+    return model
+
+
+def test_answer_en_travels_and_was_measured(answer_en):
+    assert "answer-en" in catalog.answerers()
+    metrics = answer_en.card.metrics
+    assert metrics["F1"] > metrics["EM"] > 50
+    assert metrics["declined where 90% stay"] >= 80
+    assert answer_en.decoding.threshold == metrics["threshold"]
+
+
+@by_name
+def test_it_is_whole_and_small(name):
+    files = {path.name: path.stat().st_size for path in (assets_folder() / "models" / name).iterdir()}
+    assert set(files) == {"model.safetensors", "config.json", "metrics.json", "card.md"}
+    assert sum(files.values()) <= MEGABYTES * 1e6
+
+
+@by_name
+def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(name):
+    folder = assets_folder() / "models" / name
+    metrics, config = (json.loads((folder / file).read_text(encoding="utf-8")) for file in ("metrics.json", "config.json"))
+    assert metrics["sha256"] == hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    assert {"hardware", "training hours", "seed", "commit"} <= set(metrics)
+    assert (folder / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+    assert config["card"]["name"] == name
+
+
+@by_example
+def test_an_example_has_the_answer_that_it_is_there_for(answer_en, example):
+    found = answer_en.answers(Prompt(example.text, question=example.question))
+    assert found.trace.output == example.answer
+    for attention in found.trace.maps:
+        for layer in range(attention.n_layers):
+            np.testing.assert_allclose(attention.layer_weights(layer).sum(axis=-1), 1, atol=1e-5)
+
+
+def test_an_answer_in_the_last_window_of_a_long_passage_is_found(answer_en):
+    fox, bridge = examples("answer")[3], examples("answer")[0]
+    passage = " ".join([bridge.text] * 12 + [fox.text])
+    found = answer_en.answers(Prompt(passage, question=fox.question))
+    assert found.found.best == len(found.found.windows) - 1 > 1
+    assert found.trace.output == fox.answer
