@@ -88,15 +88,14 @@ def _again(run: LiveRun) -> None:
     begin(run)
 
 
-def watch(run: LiveRun, head: tuple[int, int] | None) -> None:
+def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
     """The run as it is now, drawn again several times a second while it trains; afterwards any of its kept frames."""
-    live = run.active
+    trained, followed = shown.active, frame_of(shown).step
 
     def draw() -> None:
+        run: LiveRun = st.session_state.run
         run.watched()
-        # A button in here runs this part of the page alone: what it changed is everybody's.
-        if st.session_state.run is not run or run.active != live:
-            st.rerun()
+        live = run.active
         left, right = st.columns([5, 7], vertical_alignment="center")
         with left:
             buttons(run)
@@ -108,13 +107,12 @@ def watch(run: LiveRun, head: tuple[int, int] | None) -> None:
         if run.state == "failed":
             st.error(f"Training stopped at step {run.step:,}: {run.failure}. Start again.", icon=":material/error:")
         _mount(run, frame, head)
-
-        # What is asked for below the picture is asked of the chosen frame: it follows the slider.
-        if not live and st.session_state.get("followed", frame.step) != frame.step:
+        # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
+        # a picture that has not been drawn yet would be gone for a moment.
+        if (run, live) != (shown, trained) or (not live and frame.step != followed):
             st.rerun()
 
-    st.session_state.followed = frame_of(run).step
-    st.fragment(draw, run_every=REDRAW_SECONDS if live else None)()
+    st.fragment(draw, run_every=REDRAW_SECONDS if trained else None)()
 
 
 def frame_of(run: LiveRun) -> Frame:
