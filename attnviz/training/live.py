@@ -6,7 +6,7 @@ A run has a thread only while it trains or waits for its turn. What it has learn
 import threading
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import torch
 
@@ -23,6 +23,7 @@ PATIENCE_SECONDS = 12.0
 # Work of others goes first: between two steps a run waits for it, but not for ever.
 MOST_COURTESY_SECONDS = 0.1
 _TICK = 0.005
+Kept = TypeVar("Kept")
 
 
 class Line:
@@ -61,7 +62,7 @@ class Line:
             return self._waiting.index(run) if run in self._waiting else 0
 
 
-class History:
+class History(Generic[Kept]):
     """The frames that are kept of a run: the first, the last, and evenly many between them, a bounded number.
 
     >>> history = History(most=4)
@@ -73,10 +74,10 @@ class History:
 
     def __init__(self, most: int = KEPT) -> None:
         self.most, self._stride, self._seen = most, 1, 0
-        self._kept: tuple[Frame, ...] = ()
-        self.frames: tuple[Frame, ...] = ()
+        self._kept: tuple[Kept, ...] = ()
+        self.frames: tuple[Kept, ...] = ()
 
-    def add(self, frame: Frame) -> None:
+    def add(self, frame: Kept) -> None:
         """Keep a frame; where they become too many, every second goes, and of those to come every second too."""
         if self._seen % self._stride == 0:
             if len(self._kept) == self.most - 1:
@@ -95,7 +96,7 @@ class LiveRun:
 
     def __init__(self, training: Training, line: Line, busy: Callable[[], bool] = lambda: False) -> None:
         self.training, self.line, self.busy = training, line, busy
-        self.history = History()
+        self.history: History[Frame] = History()
         self.history.add(training.look())
         self.state: State = "finished" if training.taken else "ready"
         self.failure: Exception | None = None

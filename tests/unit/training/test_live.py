@@ -135,7 +135,7 @@ def test_kept_frames_are_bounded_even_and_have_the_first_and_the_last(n):
     history = History(most=48)
     for number in range(n):
         history.add(number)
-    assert len(history.frames) == n if n <= 48 else 24 <= len(history.frames) <= 48
+    assert len(history.frames) == n if n < 48 else 24 <= len(history.frames) <= 48
     assert (history.frames[0], history.frames[-1]) == (0, n - 1)
     steps = np.diff(history.frames[:-1])
     assert len(set(steps.tolist())) <= 1
