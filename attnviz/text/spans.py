@@ -86,9 +86,8 @@ def pair_logits(
 ) -> Float[np.ndarray, "token length"]:
     """start + end logit of every span: row by its start, column by how many tokens follow that; -inf where there is none.
 
-    >>> pair_logits(np.array([1.0, 2.0]), np.array([10.0, 20.0]), limit=1)
-    array([[11., 21.],
-           [22., -inf]])
+    >>> pair_logits(np.array([1.0, 2.0]), np.array([10.0, 20.0]), limit=1).tolist()
+    [[11.0, 21.0], [22.0, -inf]]
     """
     start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
     if legal is not None:
