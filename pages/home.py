@@ -14,6 +14,18 @@ from attnviz.ui.pictures import show_heads, show_tokens
 from attnviz.ui.prompt import address
 
 ENCODE = "pages/encode.py"
+WAYS = (
+    ("translate", "Translate it", "translate", "See a sentence in French, and which English words each French word came from."),
+    ("answer", "Ask about a text", "quiz", "See the words that answer a question, and where question and passage meet."),
+    (
+        "summarize",
+        "Summarize a text",
+        "short_text",
+        "See which words and sentences attention keeps, and how good it is at that.",
+    ),
+    ("compute", "Compute it by hand", "calculate", "Every number of attention, from words to weights, step by step."),
+    ("train", "Watch a model learn", "model_training", "See an alignment emerge while a small model learns, in seconds."),
+)
 
 header("attnviz", "Type a sentence. See what every attention head of a real model does with it.")
 shown = examples("encode")
@@ -39,20 +51,9 @@ with start:
             st.page_link(ENCODE, label=f"**{example.label}**", icon=":material/arrow_forward:", query_params=address(example))
             st.caption(example.notice)
     st.page_link(ENCODE, label="**Your own sentence**", icon=":material/edit:")
-    with st.container(gap=None):
-        st.page_link("pages/translate.py", label="**Translate it**", icon=":material/translate:")
-        st.caption("See a sentence in French, and which English words each French word came from.")
-    with st.container(gap=None):
-        st.page_link("pages/answer.py", label="**Ask about a text**", icon=":material/quiz:")
-        st.caption("See the words that answer a question, and where question and passage meet.")
-    with st.container(gap=None):
-        st.page_link("pages/summarize.py", label="**Summarize a text**", icon=":material/short_text:")
-        st.caption("See which words and sentences attention keeps, and how good it is at that.")
-    with st.container(gap=None):
-        st.page_link("pages/compute.py", label="**Compute it by hand**", icon=":material/calculate:")
-        st.caption("Every number of attention, from words to weights, step by step.")
-    with st.container(gap=None):
-        st.page_link("pages/train.py", label="**Watch a model learn**", icon=":material/model_training:")
-        st.caption("See an alignment emerge while a small model learns, in seconds.")
+    for page, label, icon, line in WAYS:
+        with st.container(gap=None):
+            st.page_link(f"pages/{page}.py", label=f"**{label}**", icon=f":material/{icon}:")
+            st.caption(line)
 if opening := st.session_state.pop("opening", None):
     st.switch_page(ENCODE, query_params=opening)

@@ -1,10 +1,9 @@
 """Abstracts and their one-sentence summaries (SciTLDR: Cachola et al. 2020, arXiv:2004.15011), as targets for attention."""
 
-import gzip
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,7 +15,7 @@ from attnviz.models.summary import read, sentence_numbers
 from attnviz.models.traced import TracedModel
 from attnviz.text.language import is_content_word
 from attnviz.text.sentences import Sentences
-from attnviz.training.data import DataError
+from attnviz.training.data import read_records
 
 
 @dataclass(frozen=True)
@@ -63,20 +62,12 @@ def read_abstracts(folder: Path, name: str) -> list[Abstract]:
     Raises:
         DataError: there is no such file, or a line is no abstract.
     """
-    path = folder / f"{name}.jsonl.gz"
-    if not path.is_file():
-        raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
-    found = []
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                row = json.loads(line)
-                abstract = Abstract(tuple(row["sentences"]), tuple(row["references"]))
-            except (ValueError, KeyError, TypeError):
-                raise DataError(f"line {number} of {path.name} is no abstract with sentences and references") from None
-            if abstract.text.strip() and abstract.references:
-                found.append(abstract)
-    return found
+
+    def made(row: dict[str, Any]) -> Abstract:
+        return Abstract(tuple(row["sentences"]), tuple(row["references"]))
+
+    found = read_records(folder, name, made, "abstract with sentences and references")
+    return [abstract for abstract in found if abstract.text.strip() and abstract.references]
 
 
 def in_references(word: str, references: Sequence[frozenset[str]]) -> float:

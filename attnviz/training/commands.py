@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,11 @@ from attnviz.training.export import export
 from attnviz.training.recipes import recipe
 
 Report = Callable[[object], None]
+# What stands on the embedded encoder: its recipes, how it is trained, and what writes it down.
+_ON_THE_ENCODER: tuple[tuple[Mapping[str, Any], Callable[..., Any], Any], ...] = (
+    (selector.RECIPES, selector.train, selector_card),
+    (answer_recipes.RECIPES, answering.train, answer_card),
+)
 
 
 def folder_of(name: str) -> Path:
@@ -47,18 +52,22 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
         ModelNotFoundError: there is no such recipe.
         DataError: the data are not there, or the run in `runs` was begun by another recipe.
     """
-    if name in selector.RECIPES:
-        _train_selector(name, data, runs, epochs=epochs, report=report)
-        return
-    if name in answer_recipes.RECIPES:
-        _train_answerer(name, data, runs, epochs=epochs, report=report)
-        return
-    chosen = recipe(name, **({} if epochs is None else {"epochs": epochs}))
-    done = run.train(chosen, data, runs / name, report)
+    changes = {} if epochs is None else {"epochs": epochs}
     folder = folder_of(name)
-    export(chosen, done.best, runs / name, folder)
-    evaluation.save(facts(chosen, done), folder)
-    report(f"saved in {folder_of(name)}; measure it with: attnviz evaluate {name} --data {data}")
+    for recipes, learned, writing in _ON_THE_ENCODER:
+        if name in recipes:
+            known = recipes[name]
+            chosen = dataclasses.replace(known, schedule=dataclasses.replace(known.schedule, **changes))
+            done = learned(chosen, data, runs / name, report)
+            writing.export(chosen, done, folder)
+            evaluation.save(writing.facts(chosen, done), folder)
+            break
+    else:
+        chosen = recipe(name, **changes)
+        done = run.train(chosen, data, runs / name, report)
+        export(chosen, done.best, runs / name, folder)
+        evaluation.save(facts(chosen, done), folder)
+    report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")
 
 
 def train_toy(name: str, runs: Path, *, steps: int | None, seed: int | None, report: Report) -> None:
@@ -126,27 +135,3 @@ def _save_figures(folder: Path, found: dict[str, Any], write: Callable[[dict[str
     metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
     evaluation.save({**metrics, **found}, folder)
     (folder / "card.md").write_text(write(config, evaluation.rounded({**metrics, **found})), encoding="utf-8")
-
-
-def _train_selector(name: str, data: Path, runs: Path, *, epochs: int | None, report: Report) -> None:
-    """Train a selector of words and sentences."""
-    known = selector.RECIPES[name]
-    schedule = known.schedule if epochs is None else dataclasses.replace(known.schedule, epochs=epochs)
-    chosen = dataclasses.replace(known, schedule=schedule)
-    done = selector.train(chosen, data, runs / name, report)
-    folder = folder_of(name)
-    selector_card.export(chosen, done, folder)
-    evaluation.save(selector_card.facts(chosen, done), folder)
-    report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")
-
-
-def _train_answerer(name: str, data: Path, runs: Path, *, epochs: int | None, report: Report) -> None:
-    """Train a model that answers."""
-    known = answer_recipes.RECIPES[name]
-    schedule = known.schedule if epochs is None else dataclasses.replace(known.schedule, epochs=epochs)
-    chosen = dataclasses.replace(known, schedule=schedule)
-    done = answering.train(chosen, data, runs / name, report)
-    folder = folder_of(name)
-    answer_card.export(chosen, done, folder)
-    evaluation.save(answer_card.facts(chosen, done), folder)
-    report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")

@@ -1,10 +1,12 @@
 """Sentence pairs for a translator: read, cut into pieces, and dealt out in batches that a seed decides."""
 
 import gzip
+import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Int
@@ -15,6 +17,7 @@ from attnviz.errors import AttnvizError
 from attnviz.training import bpe
 
 START, END = 1, 2
+Record = TypeVar("Record")
 
 
 class DataError(AttnvizError):
@@ -59,6 +62,25 @@ def read_pairs(folder: Path, name: str) -> list[Sentence]:
                 raise DataError(f"line {number} of {path.name} is not two texts with a tab between them")
             found.setdefault(text, []).append(translation)
     return [Sentence(text, tuple(translations)) for text, translations in found.items()]
+
+
+def read_records(folder: Path, name: str, made: Callable[[dict[str, Any]], Record], what: str) -> list[Record]:
+    """`name`.jsonl.gz of a folder, one JSON object a line, each `made` into a record; `what` says what a line should be.
+
+    Raises:
+        DataError: there is no such file, or a line is something else.
+    """
+    path = folder / f"{name}.jsonl.gz"
+    if not path.is_file():
+        raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
+    found = []
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                found.append(made(json.loads(line)))
+            except (ValueError, KeyError, TypeError):
+                raise DataError(f"line {number} of {path.name} is no {what}") from None
+    return found
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Questions with passages that answer them: read, cut into tokens, cropped around the answer, and dealt out in batches."""
 
-import gzip
-import json
 import random
 import re
 from collections.abc import Sequence
@@ -13,7 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnviz.training.data import DataError
+from attnviz.training.data import read_records
 
 # Penn Treebank's marks, as some sources have them: (pattern, what stands for it in running text).
 _MARKS = ((r"-LRB- ?", "("), (r" ?-RRB-", ")"), (r"(?<!\S)`` ?", '"'), (r" ?''(?!\S)", '"'), (r" n't\b", "n't"))
@@ -73,19 +71,12 @@ def read_questions(folder: Path, name: str) -> list[Question]:
     Raises:
         DataError: there is no such file, or a line is no question with a passage that has its answer.
     """
-    path = folder / f"{name}.jsonl.gz"
-    if not path.is_file():
-        raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
-    found = []
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                row = json.loads(line)
-                answers = tuple(row["answers"] if "answers" in row else [row["answer"]])
-                found.append(Question(row["question"], row["context"], int(row["start"]), answers, row.get("source", "")))
-            except (ValueError, KeyError, TypeError):
-                raise DataError(f"line {number} of {path.name} is no question with context, answer and start") from None
-    return found
+
+    def made(row: dict[str, Any]) -> Question:
+        answers = tuple(row["answers"] if "answers" in row else [row["answer"]])
+        return Question(row["question"], row["context"], int(row["start"]), answers, row.get("source", ""))
+
+    return read_records(folder, name, made, "question with context, answer and start")
 
 
 def plain(text: str) -> str:

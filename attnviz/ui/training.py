@@ -156,7 +156,7 @@ def _progress(run: LiveRun) -> None:
 
 def _duration(seconds: float) -> str:
     """
-    >>> _duration(7.4), _duration(130)
+    >>> _duration(7.4), _duration(130.0)
     ('8 s', '3 min')
     """
     return f"{int(seconds) + 1} s" if seconds < 100 else f"{int(seconds / 60) + 1} min"
