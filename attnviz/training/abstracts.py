@@ -1,5 +1,6 @@
 """Abstracts and their one-sentence summaries (SciTLDR: Cachola et al. 2020, arXiv:2004.15011), as targets for attention."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Exa
 
 
 def examples(
-    abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[str], None]
+    abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[object], None]
 ) -> list[Example]:
     """All of them, each read alone as it will be read on a page."""
     found = []
@@ -120,6 +121,10 @@ class Batch:
     content: Bool[Tensor, "batch token"]
     wanted: Float[Tensor, "batch token"]
     target: Float[Tensor, "batch sentence"]
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        return Batch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
 
 
 def collate(rows: Sequence[Example]) -> Batch:

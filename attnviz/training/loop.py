@@ -156,10 +156,9 @@ class Run:
         return Report(place.epoch, place.step, place.step + left, loss, place.seconds, place.seconds / place.step * left)
 
     def save(self) -> None:
-        """Write the checkpoint; a kill while it is written leaves the last one whole."""
+        """Write the checkpoint."""
         if self.folder is None:
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         state: dict[str, Any] = {
             "recipe": self.recipe.as_json(),
             "model": self.model.state_dict(),
@@ -170,12 +169,7 @@ class Run:
             "random": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         }
-        part = self.folder / f"{CHECKPOINT}.part"
-        with part.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.folder / CHECKPOINT)
+        write_whole(state, self.folder / CHECKPOINT)
 
     def _load(self, path: Path) -> None:
         state = torch.load(path, map_location=self.device, weights_only=True)
@@ -188,6 +182,17 @@ class Run:
         torch.set_rng_state(state["random"].cpu())
         if state["cuda"] and torch.cuda.is_available():
             torch.cuda.set_rng_state_all([seed.cpu() for seed in state["cuda"]])
+
+
+def write_whole(state: Any, path: Path) -> None:
+    """Save under another name, then rename: what stands at `path` is never half written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
 @contextmanager

@@ -3,11 +3,9 @@
 import dataclasses
 import json
 import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -19,15 +17,11 @@ from attnviz.models.hub import silent
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received
 from attnviz.training.abstracts import Batch, Example, collate, examples, read_abstracts
-from attnviz.training.data import DataError
-from attnviz.training.loop import swapped
-from attnviz.training.schedule import Schedule, learning_rate, precision
+from attnviz.training.loop import Run, write_whole
+from attnviz.training.schedule import Schedule, precision
+from attnviz.training.task import Progress
 
-CHECKPOINT, STATES = "checkpoint.pt", "states.pt"
-# What the card says of a recipe, and what decides no weight.
-_WORDS = ("about", "paper", "weak")
-# Steps between two checkpoints.
-EVERY = 20
+STATES = "states.pt"
 # One pass brings most of what there is to learn; a second brought 1.3 points of ROUGE-1 on held-out abstracts.
 SCHEDULE = Schedule(epochs=1, batch=16, learning_rate=1e-3, warmup=50, decay=0.0, average=0.99)
 
@@ -76,20 +70,7 @@ RECIPES = {
 }
 
 
-@dataclass
-class Progress:
-    """How far a run has come."""
-
-    epoch: int = 0
-    step_in_epoch: int = 0
-    step: int = 0
-    loss: float = 0.0
-    seconds: float = 0.0
-    best: float = float("inf")
-    best_epoch: int = 0
-
-
-def losses(model: Summarizer, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
+def losses(model: nn.Module, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
     """The cross-entropies, in nats, of sentences (last layer), of words (first layer), and of the logits."""
     logits, weights = model(batch.states, batch.numbers, visible=batch.real)
     words, sentences = (received(layer.float(), batch.typed) * batch.typed for layer in (weights[0], weights[-1]))
@@ -106,52 +87,26 @@ def losses(model: Summarizer, batch: Batch) -> tuple[Float[Tensor, ""], Float[Te
     return of_sentences, of_words, of_labels
 
 
-class SelectorRun:
-    """One training run; `folder` keeps what a killed one needs to go on."""
+@dataclass(frozen=True, eq=False)
+class Selecting:
+    """Abstracts to learn from, and abstracts to choose the best epoch by."""
 
-    def __init__(self, recipe: SelectorRecipe, data: Sequence[Example], folder: Path | None = None) -> None:
-        torch.manual_seed(recipe.schedule.seed)
-        self.recipe, self.folder, self.model = recipe, folder, Summarizer(recipe.model)
-        self.held_out, self.data = list(data[: recipe.held_out]), list(data[recipe.held_out :])
-        self.average = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-        self.best = dict(self.average)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
-        self.progress = Progress()
-        if folder is not None and (folder / CHECKPOINT).is_file():
-            self._load(folder / CHECKPOINT)
+    recipe: SelectorRecipe
+    data: Sequence[Example]
+    held_out: Sequence[Example] = ()
 
-    def train(self, report: Callable[[str], None]) -> None:
-        """Train to the end of the schedule; `best` is then the average of the weights after the best epoch."""
-        schedule, place = self.recipe.schedule, self.progress
-        while place.epoch < schedule.epochs:
-            n_batches = self._epoch()
-            held = self._held_out_loss()
-            place.epoch += 1
-            if held < place.best:
-                place.best, place.best_epoch = held, place.epoch
-                self.best = {name: value.clone() for name, value in self.average.items()}
-            report(
-                f"epoch {place.epoch}/{schedule.epochs}  train loss {place.loss / n_batches:.4f}  "
-                f"held-out loss {held:.4f}  {place.seconds / 60:.1f} min"
-            )
-            place.step_in_epoch, place.loss = 0, 0.0
-            self.save()
+    @property
+    def n_examples(self) -> int:
+        """The abstracts there are."""
+        return len(self.data)
 
-    def _epoch(self) -> int:
-        """What is left of an epoch; returns how many batches the whole of it has."""
-        schedule, place = self.recipe.schedule, self.progress
-        batches, begun = self._batches(schedule.seed * 1000 + place.epoch), time.monotonic()
-        for rows in batches[place.step_in_epoch :]:
-            place.loss += self._step(rows, len(batches) * schedule.epochs)
-            place.step_in_epoch += 1
-            if place.step_in_epoch % EVERY == 0 or place.step_in_epoch == len(batches):
-                place.seconds, begun = place.seconds + time.monotonic() - begun, time.monotonic()
-                self.save()
-        return len(batches)
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        """AdamW over all of it: the encoder has read the abstracts before, and is no part of the model."""
+        return torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
 
-    def _batches(self, seed: int) -> list[list[Example]]:
+    def batches(self, epoch: int) -> list[list[Example]]:
         """One pass: shuffled, then sorted by length within runs of eight batches, so that little is padding."""
-        size, generator = self.recipe.schedule.batch, random.Random(seed)
+        size, generator = self.recipe.schedule.batch, random.Random(self.recipe.schedule.seed * 1000 + epoch)
         drawn = generator.sample(self.data, len(self.data))
         runs = [drawn[start : start + 8 * size] for start in range(0, len(drawn), 8 * size)]
         ordered = [row for run in runs for row in sorted(run, key=lambda row: len(row.numbers))]
@@ -159,72 +114,23 @@ class SelectorRun:
         generator.shuffle(batches)
         return batches
 
-    def _step(self, rows: Sequence[Example], n_steps: int) -> float:
-        schedule, place = self.recipe.schedule, self.progress
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(schedule, place.step, n_steps)
-        self.model.train()
-        loss = self._loss(rows)
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), schedule.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        place.step += 1
-        # Early weights say little: the average forgets them fast at first, and slowly later.
-        weight = 1 - min(schedule.average, (1 + place.step) / (10 + place.step))
-        with torch.no_grad():
-            for name, value in self.model.state_dict().items():
-                self.average[name].lerp_(value, weight)
-        return float(loss.detach())
+    def loss(self, model: nn.Module, batch: list[Example], place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """The cross-entropies of sentences and words, and the weighted one of the logits, in nats."""
+        device = next(model.parameters()).device
+        with precision(self.recipe.schedule, device):
+            sentences, words, labels = losses(model, collate(batch).to(device))
+        loss = sentences + words + self.recipe.labels * labels
+        return loss, loss
 
-    def _loss(self, rows: Sequence[Example]) -> Float[Tensor, ""]:
-        with precision(self.recipe.schedule, torch.device("cpu")):
-            sentences, words, labels = losses(self.model, collate(rows))
-        return sentences + words + self.recipe.labels * labels
-
-    def _held_out_loss(self) -> float:
-        size = self.recipe.schedule.batch
-        ordered = sorted(self.held_out, key=lambda row: len(row.numbers))
-        with swapped(self.model, self.average):
-            found = [(float(self._loss(rows := ordered[at : at + size])), len(rows)) for at in range(0, len(ordered), size)]
-        return sum(loss * count for loss, count in found) / max(1, len(ordered))
-
-    def save(self) -> None:
-        """Write the checkpoint; a kill while it is written leaves the last one whole."""
-        if self.folder is None:
-            return
-        state: dict[str, Any] = {
-            "recipe": self.recipe.as_json(),
-            "model": self.model.state_dict(),
-            "average": self.average,
-            "best": self.best,
-            "optimizer": self.optimizer.state_dict(),
-            "progress": dataclasses.asdict(self.progress),
-            "random": torch.get_rng_state(),
-        }
-        write_whole(state, self.folder / CHECKPOINT)
-
-    def _load(self, path: Path) -> None:
-        state = torch.load(path, weights_only=True)
-        before, now = (json.loads(text) for text in (state["recipe"], self.recipe.as_json()))
-        if any(before[part] != now[part] for part in now if part not in _WORDS):
-            raise DataError(f"{path} was made by another recipe; move it away, or train as it was begun")
-        self.model.load_state_dict(state["model"])
-        self.average, self.best = state["average"], state["best"]
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.progress = Progress(**state["progress"])
-        torch.set_rng_state(state["random"])
+    def development(self, model: nn.Module) -> float:
+        """The same loss on the abstracts held out."""
+        size, ordered = self.recipe.schedule.batch, sorted(self.held_out, key=lambda row: len(row.numbers))
+        batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+        total = sum(float(self.loss(model, batch, Progress())[0]) * len(batch) for batch in batches)
+        return total / max(1, len(ordered))
 
 
-def write_whole(state: Any, path: Path) -> None:
-    """Save under another name, then rename: what stands at `path` is never half written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    torch.save(state, part)
-    part.replace(path)
-
-
-def training_examples(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[str], None]) -> list[Example]:
+def training_examples(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[object], None]) -> list[Example]:
     """What the run learns from. The encoder is frozen: it reads every abstract once, and `folder` keeps its states."""
     path = folder / STATES
     if not path.is_file():
@@ -234,12 +140,15 @@ def training_examples(recipe: SelectorRecipe, data: Path, folder: Path, report: 
     return [Example(**row) for row in torch.load(path, weights_only=True)]
 
 
-def train(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[str], None]) -> SelectorRun:
+def train(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[object], None]) -> Run:
     """Train by a recipe, or go on where a killed run in `folder` stopped.
 
     Raises:
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
     """
-    run = SelectorRun(recipe, training_examples(recipe, data, folder, report), folder)
+    found = training_examples(recipe, data, folder, report)
+    torch.manual_seed(recipe.schedule.seed)
+    model = Summarizer(recipe.model).to("cuda" if torch.cuda.is_available() else "cpu")
+    run = Run(recipe, model, Selecting(recipe, found[recipe.held_out :], found[: recipe.held_out]), folder)
     run.train(report)
     return run

@@ -10,7 +10,8 @@ from safetensors.torch import save_file
 
 from attnviz.models.summary import CONFIG, WEIGHTS
 from attnviz.training.card import FACTS, commit, hardware
-from attnviz.training.selector import SelectorRecipe, SelectorRun
+from attnviz.training.loop import Run
+from attnviz.training.selector import SelectorRecipe
 from attnviz.training.selector_evaluate import KEPT, names_of_ways
 
 MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L", f"words at {KEPT}")
@@ -32,11 +33,11 @@ def configuration(recipe: SelectorRecipe) -> dict[str, Any]:
     }
 
 
-def facts(recipe: SelectorRecipe, run: SelectorRun) -> dict[str, Any]:
+def facts(recipe: SelectorRecipe, run: Run) -> dict[str, Any]:
     """How these weights came about: counted or read off, none of it estimated."""
     return {
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
-        "abstracts trained": len(run.data),
+        "abstracts trained": run.task.n_examples,
         "epochs trained": run.progress.epoch,
         "best epoch": run.progress.best_epoch,
         "training hours": round(run.progress.seconds / 3600, 2),
@@ -47,7 +48,7 @@ def facts(recipe: SelectorRecipe, run: SelectorRun) -> dict[str, Any]:
     }
 
 
-def export(recipe: SelectorRecipe, run: SelectorRun, folder: Path) -> None:
+def export(recipe: SelectorRecipe, run: Run, folder: Path) -> None:
     """Write a model that `attnviz.models.summary` loads, in half precision; the encoder under it travels by itself."""
     folder.mkdir(parents=True, exist_ok=True)
     config = json.dumps(configuration(recipe), indent=2, ensure_ascii=False)

@@ -65,8 +65,13 @@ class Translating:
         return loss + telling.weight * alignment_loss(head, rows), loss
 
     def development(self, model: nn.Module) -> float:
-        """Cross-entropy a token, in nats, without smoothing."""
-        return development_loss(model, self.held_out)
+        """Cross-entropy a token, in nats, without smoothing; over texts in a row too where the recipe has them, from the first
+        epoch on, so that epochs before and after they begin are judged alike."""
+        how, generator = self.recipe.joined, random.Random(self.recipe.schedule.seed)
+        if not how:
+            return development_loss(model, self.held_out)
+        rows, _ = join(draw(self.held_out, generator), dataclasses.replace(how, share=1.0), {}, generator)
+        return development_loss(model, [*self.held_out, *(EncodedPair(source, (target,)) for source, target in rows)])
 
 
 def development_loss(model: nn.Module, pairs: Sequence[EncodedPair], size: int = 128) -> float:

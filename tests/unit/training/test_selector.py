@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,11 +12,12 @@ import torch
 import attnviz
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
-from attnviz.training import commands, selector
+from attnviz.training import commands, loop, selector
 from attnviz.training.abstracts import Abstract, Example, collate, example, in_references, read_abstracts
 from attnviz.training.data import DataError
+from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
-from attnviz.training.selector import SelectorRecipe, SelectorRun, losses
+from attnviz.training.selector import Selecting, SelectorRecipe, losses
 
 ABSTRACT = Abstract(("Cats are known.", "We propose a new dog.", "It barks!"), ("A new dog.", "Dogs bark."))
 RECIPE = SelectorRecipe(
@@ -26,6 +28,13 @@ RECIPE = SelectorRecipe(
     schedule=Schedule(epochs=2, batch=3, learning_rate=1e-2, warmup=2, average=0.5, precision="float32"),
     held_out=2,
 )
+
+
+def run_of(recipe: SelectorRecipe, data: list[Example], folder: Path | None = None) -> Run:
+    """A run as `selector.train` begins it."""
+    torch.manual_seed(recipe.schedule.seed)
+    task = Selecting(recipe, data[recipe.held_out :], data[: recipe.held_out])
+    return Run(recipe, Summarizer(recipe.model), task, folder)
 
 
 def made(n: int, seed: int) -> list[Example]:
@@ -108,7 +117,7 @@ def test_the_losses_by_hand():
 
 def test_it_learns_what_there_is_to_learn():
     recipe = dataclasses.replace(RECIPE, schedule=dataclasses.replace(RECIPE.schedule, epochs=6))
-    run = SelectorRun(recipe, made(29, 2))
+    run = run_of(recipe, made(29, 2))
     before = [float(loss) for loss in losses(run.model, collate(made(5, 3)))]
     run.train(lambda line: None)
     run.model.load_state_dict(run.best)
@@ -124,10 +133,10 @@ class KilledError(Exception):
 
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, steps):
-    monkeypatch.setattr(selector, "EVERY", 1)
-    whole = SelectorRun(RECIPE, made(11, 4))
+    monkeypatch.setattr(loop, "EVERY", 1)
+    whole = run_of(RECIPE, made(11, 4))
     whole.train(lambda line: None)
-    killed, taken = SelectorRun(RECIPE, made(11, 4), tmp_path), []
+    killed, taken = run_of(RECIPE, made(11, 4), tmp_path), []
     step = killed._step
 
     def counted(*arguments):
@@ -139,7 +148,7 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, steps
     monkeypatch.setattr(killed, "_step", counted)
     with pytest.raises(KilledError):
         killed.train(lambda line: None)
-    resumed = SelectorRun(RECIPE, made(11, 4), tmp_path)
+    resumed = run_of(RECIPE, made(11, 4), tmp_path)
     assert resumed.progress.step == steps
     resumed.train(lambda line: None)
     for name, value in whole.best.items():
@@ -147,11 +156,11 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch, steps
 
 
 def test_another_recipes_run_is_not_gone_on_with(tmp_path):
-    SelectorRun(RECIPE, made(5, 4), tmp_path).save()
+    run_of(RECIPE, made(5, 4), tmp_path).save()
     with pytest.raises(DataError, match="another recipe"):
-        SelectorRun(dataclasses.replace(RECIPE, temperature=0.2), made(5, 4), tmp_path)
+        run_of(dataclasses.replace(RECIPE, temperature=0.2), made(5, 4), tmp_path)
     # Words of the card decide no weight.
-    SelectorRun(dataclasses.replace(RECIPE, about="something else"), made(5, 4), tmp_path)
+    run_of(dataclasses.replace(RECIPE, about="something else"), made(5, 4), tmp_path)
 
 
 def test_from_a_name_to_a_model_its_figures_and_its_card(data, tmp_path, monkeypatch):
