@@ -47,3 +47,18 @@ def test_a_run_reads_long_rows_from_their_epoch_on(recipe):
     run.train(lambda report: None)
     assert {width for epoch, width in seen if epoch == 0} == {2}
     assert {width for epoch, width in seen if epoch == 1 and width > 2} == {4, 6, 8}
+
+
+def test_long_texts_count_in_what_decides_which_epoch_is_best(recipe):
+    pairs = [EncodedPair((4 + n, 5 + n), ((6 + n, 7 + n, 8 + n),)) for n in range(23)]
+    model = recipe.model.build(61, 59).eval()
+    widths: list[int] = []
+    model.register_forward_pre_hook(lambda _, inputs: widths.append(inputs[0].shape[1]))
+    how = Joined(since=5, most=2)
+    with torch.no_grad():
+        short = Translating(recipe, [], pairs).development(model)
+        assert set(widths) == {2}
+        both = Translating(dataclasses.replace(recipe, joined=how), [], pairs).development(model)
+        assert set(widths) == {2, 4}
+        assert both != short
+        assert both == Translating(dataclasses.replace(recipe, joined=how), [], pairs).development(model)
