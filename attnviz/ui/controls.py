@@ -36,19 +36,22 @@ class Choice:
 
 def model_picker() -> str:
     """The model to look into: of the catalog, of the hub, or any id or folder that is typed."""
-    default = catalog.available()[0]
+    return one_model(
+        [*catalog.available(), *(name for names in catalog.HUB.values() for name in names)],
+        "minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
+        "such as google/electra-small-discriminator, or a folder.",
+    )
+
+
+def one_model(known: Sequence[str], about: str) -> str:
+    """One of the models that are known, or any id or folder that is typed; the first is that of a first visit."""
+    default = known[0]
     restore("model", default)
-    options = offered([*catalog.available(), *(name for names in catalog.HUB.values() for name in names)])
+    options = offered(known)
     if (current := st.session_state.model) and current not in options:
         options.append(current)
     name = st.sidebar.selectbox(
-        "Model",
-        options,
-        key="model",
-        format_func=_model_label,
-        accept_new_options=any_model(),
-        help="minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
-        "such as google/electra-small-discriminator, or a folder.",
+        "Model", options, key="model", format_func=_model_label, accept_new_options=any_model(), help=about
     )
     publish("model", name or default, default)
     return name or default

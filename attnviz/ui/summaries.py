@@ -18,12 +18,11 @@ from attnviz.figures.passage import STYLE, marked_passage, written_summary
 from attnviz.figures.ways import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
 from attnviz.trace import AttentionMap
-from attnviz.ui.controls import Choice, stepper
+from attnviz.ui.controls import Choice, one_model, stepper
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Traced
 from attnviz.ui.pictures import PLOTLY, all_heads, open_head
-from attnviz.ui.settings import any_model, offered
 from attnviz.ui.state import publish, restore
 
 _markup = Markup("passage", STYLE)
@@ -74,20 +73,11 @@ class Options:
 
 def summarizer_picker() -> str:
     """The model that reads the text: of the catalog, of the hub, or any id or folder that is typed."""
-    restore("model", OWN)
-    options = offered([OWN, "minilm", *HUB])
-    if (current := st.session_state.model) and current not in options:
-        options.append(current)
-    name = st.sidebar.selectbox(
-        "Model",
-        options,
-        key="model",
-        accept_new_options=any_model(),
-        help="summarize-en and minilm are on this machine and choose from the text. Others come from the Hugging Face hub: "
+    return one_model(
+        [OWN, "minilm", *HUB],
+        "summarize-en and minilm are on this machine and choose from the text. Others come from the Hugging Face hub: "
         "BART, T5 and Pegasus write a summary of their own; or type any model's id, or a folder.",
     )
-    publish("model", name or OWN, OWN)
-    return name or OWN
 
 
 def options(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: DeltaGenerator) -> Options:
