@@ -4,19 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import save_file
-
 from attnviz.models import answerers
 from attnviz.models.answering import Decoding
 from attnviz.training.answer_evaluate import EVERY, KEPT
 from attnviz.training.answer_recipes import AnswerRecipe
 from attnviz.training.answering import threshold
-from attnviz.training.card import FACTS, commit, hardware
+from attnviz.training.card import FACTS, counted, figures, shown, table
+from attnviz.training.export import save
 from attnviz.training.loop import Run
 
 # Share of the questions held out of training that are answered at the threshold.
-ANSWERED = 0.95
+ANSWERED = 0.99
 LICENCE = "CC-BY-SA-4.0"
 SOURCES = (
     "https://arxiv.org/abs/1606.05250",
@@ -41,45 +39,28 @@ def configuration(recipe: AnswerRecipe, decoding: Decoding) -> dict[str, Any]:
     }
 
 
-def facts(recipe: AnswerRecipe, run: Run) -> dict[str, Any]:
-    """How these weights came about: counted or read off, none of it estimated."""
+def facts(run: Run) -> dict[str, Any]:
+    """How these weights came about."""
     return {
-        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
+        **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
-        "questions to train on": run.task.n_examples,
-        "epochs trained": run.progress.epoch,
         "best epoch": run.progress.best_epoch,
-        "training hours": round(run.progress.seconds / 3600, 2),
-        "hardware": hardware(),
-        "torch": torch.__version__,
-        "seed": recipe.schedule.seed,
-        "commit": commit(),
     }
 
 
 def export(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
-    """Write a model that `attnviz.models.answerers` loads: in half precision, without what is still the embedded encoder's."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a model that `attnviz.models.answerers` loads, without what is still the embedded encoder's."""
     decoding = Decoding(threshold=round(threshold(run, ANSWERED), 2))
-    config = json.dumps(configuration(recipe, decoding), indent=2, ensure_ascii=False)
-    (folder / answerers.CONFIG).write_text(config + "\n", encoding="utf-8")
     trained = {name for name, parameter in run.model.named_parameters() if parameter.requires_grad}
-    halves = {
-        name: value.detach().cpu().to(torch.float16).contiguous()
-        for name, value in run.best.items()
-        if name in trained or not name.startswith("encoder.")
-    }
-    path = folder / answerers.WEIGHTS
-    save_file(halves, str(path))
-    # safetensors lets nobody but its owner read; what is installed is for everyone.
-    path.chmod(0o644)
+    kept = {name: value for name, value in run.best.items() if name in trained or not name.startswith("encoder.")}
+    save(kept, configuration(recipe, decoding), folder)
 
 
 def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     """The card as Markdown, from config.json and metrics.json alone."""
     about, recipe = config["card"], config["recipe"]
     noted = ("parameters trained", "questions to train on", "best epoch")
-    curve = [(f"{share}%", _shown(metrics.get(f"declined where {share}% stay", "not measured"))) for share in KEPT]
+    curve = [(f"{share}%", shown(metrics.get(f"declined where {share}% stay", "not measured"))) for share in KEPT]
     parts = [
         f"# {about['name']}",
         f"It {about['task']}: {about['sources'][0]}. {_beginning(recipe)}",
@@ -90,21 +71,21 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "development questions, by article, are among them, and the other half is what is measured here: no figure below can "
         "be compared with a published one.",
         "## Training",
-        _table([("", ""), *((name, _shown(metrics[name])) for name in (*FACTS, *noted) if name in metrics)]),
+        figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; some are replaced by ones that do not answer. "
         f"{recipe['held_out']} questions held out of the training file decided which epoch was best, and the threshold below "
         f"which the passage is taken not to say: {100 * ANSWERED:.0f}% of them are answered. The hours are wall-clock, on a "
         "machine that did other work.",
         "## Measured",
         f"On all {metrics.get('questions', 0)} development questions, with SQuAD's own normalization against all accepted "
-        f"answers: EM {_shown(metrics.get('EM', 'not measured'))}, F1 {_shown(metrics.get('F1', 'not measured'))}, in percent. "
+        f"answers: EM {shown(metrics.get('EM', 'not measured'))}, F1 {shown(metrics.get('F1', 'not measured'))}, in percent. "
         "Their passages are in no training data.",
         f"Every {EVERY}th of these questions was also asked of a passage of another article. Of the best spans' margins over "
         "no answer, the threshold that so many of the true pairs exceed declines so many of the mismatched ones:",
-        _table([("true pairs that stay", "mismatched that are declined, %"), *curve]),
-        f"At the threshold it ships with, {_shown(metrics.get('threshold', 'not measured'))}, "
-        f"{_shown(metrics.get('answered that stay', 'not measured'))}% of the true pairs stay and "
-        f"{_shown(metrics.get('mismatched that are declined', 'not measured'))}% of the mismatched are declined.",
+        table([("true pairs that stay", "mismatched that are declined, %"), *curve]),
+        f"At the threshold it ships with, {shown(metrics.get('threshold', 'not measured'))}, "
+        f"{shown(metrics.get('answered that stay', 'not measured'))}% of the true pairs stay and "
+        f"{shown(metrics.get('mismatched that are declined', 'not measured'))}% of the mismatched are declined.",
         "## What it is bad at",
         "\n".join(f"- {line}" for line in recipe["weak"]),
     ]
@@ -116,12 +97,3 @@ def _beginning(recipe: dict[str, Any]) -> str:
         began = f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers"
         return f"{began}; {recipe['noted']}" if recipe["noted"] else f"{began}."
     return f"The encoder is all-MiniLM-L6-v2, of which all but the lowest {recipe['frozen']} layers were trained further."
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    head, *body = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])

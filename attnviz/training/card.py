@@ -3,28 +3,29 @@
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from attnviz.training.loop import Run
-from attnviz.training.recipes import Recipe
 
 # What training notes in metrics.json, in the order of the card; the rest of that file is measured by `attnviz evaluate`.
-FACTS = ("parameters", "sentences trained", "epochs trained", "training hours", "hardware", "torch", "seed", "commit")
+SENTENCES = "sentences trained"
+FACTS = ("parameters", SENTENCES, "epochs trained", "training hours", "hardware", "torch", "seed", "commit")
 
 
-def facts(recipe: Recipe, run: Run) -> dict[str, Any]:
-    """How these weights came about: counted or read off, none of it estimated."""
+def counted(run: Run, examples: str) -> dict[str, Any]:
+    """How these weights came about: counted or read off, none of it estimated; `examples` names what is learned from."""
     return {
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
-        "sentences trained": run.task.n_examples,
+        examples: run.task.n_examples,
         "epochs trained": run.progress.epoch,
         "training hours": round(run.progress.seconds / 3600, 2),
         "hardware": hardware(),
         "torch": torch.__version__,
-        "seed": recipe.schedule.seed,
+        "seed": run.recipe.schedule.seed,
         "commit": commit(),
     }
 
@@ -60,13 +61,13 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         f"licensed {about['licence']}. Attribution: www.manythings.org/anki and tatoeba.org. "
         "Development sentences share no English sentence with the training sentences.",
         "## Training",
-        _table({name: metrics[name] for name in FACTS if name in metrics}),
+        figures({name: metrics[name] for name in FACTS if name in metrics}),
         *_told(config["recipe"].get("told")),
         *_joined(config["recipe"].get("joined")),
         "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
         "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
         "## Measured",
-        _table(measured),
+        figures(measured),
         "AER compares forced alignments, the strongest source word of each target word, with links: in domain those of the "
         "statistical aligner eflomal on the development pairs (its intersection sure, its union possible), which are no "
         "human's; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was "
@@ -97,8 +98,28 @@ def _joined(joined: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def _table(figures: dict[str, Any]) -> str:
-    shown = {name: f"{value:.2f}" if isinstance(value, float) else str(value) for name, value in figures.items()}
+def figures(values: dict[str, Any]) -> str:
+    """A table of two columns without a heading: names and figures."""
+    return table([("", ""), *((name, shown(value)) for name, value in values.items())])
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a table in Markdown, the first as its heading.
+
+    >>> print(table([("way", "ROUGE"), ("first", "20.1")]))
+    | way | ROUGE |
+    |---|---|
+    | first | 20.1 |
+    """
     # A signature has bars of its own, which would end its cell.
-    rows = [f"| {name} | " + value.replace("|", "\\|") + " |" for name, value in shown.items()]
-    return "\n".join(["| | |", "|---|---|", *rows])
+    head, *body = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+
+def shown(value: Any) -> str:
+    """A figure with two digits; anything else as it is.
+
+    >>> shown(20.126), shown(3)
+    ('20.13', '3')
+    """
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -27,7 +27,7 @@ from attnviz.training import (
     toy,
 )
 from attnviz.training import evaluate as evaluation
-from attnviz.training.card import card, facts
+from attnviz.training.card import SENTENCES, card, counted
 from attnviz.training.data import DataError
 from attnviz.training.export import export
 from attnviz.training.recipes import recipe
@@ -60,13 +60,13 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
             chosen = dataclasses.replace(known, schedule=dataclasses.replace(known.schedule, **changes))
             done = learned(chosen, data, runs / name, report)
             writing.export(chosen, done, folder)
-            evaluation.save(writing.facts(chosen, done), folder)
+            evaluation.save(writing.facts(done), folder)
             break
     else:
         chosen = recipe(name, **changes)
         done = run.train(chosen, data, runs / name, report)
         export(chosen, done.best, runs / name, folder)
-        evaluation.save(facts(chosen, done), folder)
+        evaluation.save(counted(done, SENTENCES), folder)
     report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")
 
 

@@ -44,9 +44,17 @@ def export(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) 
     for name in (translators.SOURCE, translators.TARGET):
         shutil.copyfile(run / name, folder / name)
         sizes.append(len(json.loads((folder / name).read_text(encoding="utf-8"))["model"]["vocab"]))
-    config = json.dumps(configuration(recipe, (sizes[0], sizes[1])), indent=2, ensure_ascii=False)
-    (folder / translators.CONFIG).write_text(config + "\n", encoding="utf-8")
-    # Half precision halves the file; trained weights are far from its limits, and what is measured is what was saved.
+    save(weights, configuration(recipe, (sizes[0], sizes[1])), folder)
+
+
+def save(weights: dict[str, Tensor], config: dict[str, Any], folder: Path) -> None:
+    """Write model.safetensors, in half precision, and config.json.
+
+    Half precision halves the file; trained weights are far from its limits, and what is measured is what was saved.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(config, indent=2, ensure_ascii=False)
+    (folder / translators.CONFIG).write_text(text + "\n", encoding="utf-8")
     halves = {name: value.detach().cpu().to(torch.float16).contiguous() for name, value in weights.items()}
     path = folder / translators.WEIGHTS
     save_file(halves, str(path))

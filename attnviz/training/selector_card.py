@@ -5,11 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import save_file
-
-from attnviz.models.summary import CONFIG, WEIGHTS
-from attnviz.training.card import FACTS, commit, hardware
+from attnviz.training.card import FACTS, counted, figures, shown, table
+from attnviz.training.export import save
 from attnviz.training.loop import Run
 from attnviz.training.selector import SelectorRecipe
 from attnviz.training.selector_evaluate import KEPT, names_of_ways
@@ -33,30 +30,14 @@ def configuration(recipe: SelectorRecipe) -> dict[str, Any]:
     }
 
 
-def facts(recipe: SelectorRecipe, run: Run) -> dict[str, Any]:
-    """How these weights came about: counted or read off, none of it estimated."""
-    return {
-        "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
-        "abstracts trained": run.task.n_examples,
-        "epochs trained": run.progress.epoch,
-        "best epoch": run.progress.best_epoch,
-        "training hours": round(run.progress.seconds / 3600, 2),
-        "hardware": hardware(),
-        "torch": torch.__version__,
-        "seed": recipe.schedule.seed,
-        "commit": commit(),
-    }
+def facts(run: Run) -> dict[str, Any]:
+    """How these weights came about."""
+    return {**counted(run, "abstracts trained"), "best epoch": run.progress.best_epoch}
 
 
 def export(recipe: SelectorRecipe, run: Run, folder: Path) -> None:
-    """Write a model that `attnviz.models.summary` loads, in half precision; the encoder under it travels by itself."""
-    folder.mkdir(parents=True, exist_ok=True)
-    config = json.dumps(configuration(recipe), indent=2, ensure_ascii=False)
-    (folder / CONFIG).write_text(config + "\n", encoding="utf-8")
-    path = folder / WEIGHTS
-    save_file({name: value.detach().to(torch.float16).contiguous() for name, value in run.best.items()}, str(path))
-    # safetensors lets nobody but its owner read; what is installed is for everyone.
-    path.chmod(0o644)
+    """Write a model that `attnviz.models.summary` loads; the encoder under it travels by itself."""
+    save(run.best, configuration(recipe), folder)
 
 
 def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
@@ -72,7 +53,7 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         f"{recipe['held_out']} abstracts of the training file only decided which epoch was best; the development abstracts "
         "decided nothing.",
         "## Training",
-        _table([("", ""), *((name, _shown(value)) for name, value in noted.items())]),
+        figures(noted),
         "A sentence's target is the softmax of its mean ROUGE with the summary, divided by "
         f"{recipe['temperature']}; a word's is whether the summary has it. Received attention is brought to these "
         "by cross-entropy. The hours are wall-clock, without the encoder's reading of the abstracts, on a machine that did "
@@ -81,7 +62,7 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         f"On {metrics.get('abstracts', 0)} of the 619 development abstracts, with {metrics.get('references', 0)} summaries, "
         "against the summary that suits best: ROUGE F1 in percent (rouge-score, stemmed) of the one sentence chosen; of the "
         f"content words among {KEPT} kept words, the percentage that a summary has (random: the expected value).",
-        _table([("chosen by", *MEASURES), *_rows(metrics)]),
+        table([("chosen by", *MEASURES), *_rows(metrics)]),
         f"The best way to use attention alone was found by trying all of them on these very abstracts: for sentences "
         f"{metrics.get('Attention alone, the best of all ways: way', 'not measured')}. So its row is an upper bound.",
         "## What it is bad at",
@@ -91,13 +72,4 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
 
 
 def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [(name, *(_shown(metrics.get(f"{name}: {measure}", "")) for measure in MEASURES)) for name in names_of_ways(metrics)]
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    head, *body = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+    return [(name, *(shown(metrics.get(f"{name}: {measure}", "")) for measure in MEASURES)) for name in names_of_ways(metrics)]

@@ -1,6 +1,7 @@
 """Models and traces for the pages: found, loaded and computed once for everybody, with progress and clear errors."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from attnviz.models.drafts import Draft, Wish, draft
 from attnviz.models.inside import Opened, open_trace
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
-from attnviz.ui.jobs import Job, workers
+from attnviz.ui.jobs import Job, Result, workers
 from attnviz.ui.settings import check_offered, folders_allowed, is_listed
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
@@ -141,51 +142,39 @@ def _load(name: str) -> Job[AttentionModel]:
     return Job(work)
 
 
-@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
-def _trace(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
-    def work(progress: Progress) -> Traced:
-        card = _model.card
-        progress(f"Computing the attention of {card.n_layers} × {card.n_heads} heads", None)
+def _timed(made: Callable[..., Result], stage: str, model: AttentionModel, compute: Callable[[], Any]) -> Job[Result]:
+    """A job whose result is `made` of what it computes, the model's card, and how long it took (seconds)."""
+
+    def work(progress: Progress) -> Result:
+        progress(stage, None)
         start = time.perf_counter()
-        traced = _model.trace(prompt)
-        return Traced(traced, card, time.perf_counter() - start)
+        found = compute()
+        return made(found, model.card, time.perf_counter() - start)
 
     return Job(work)
+
+
+@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
+def _trace(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
+    stage = f"Computing the attention of {_model.card.n_layers} × {_model.card.n_heads} heads"
+    return _timed(Traced, stage, _model, lambda: _model.trace(prompt))
 
 
 @st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
 def _summarize(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
-    def work(progress: Progress) -> Traced:
-        from attnviz.models import summaries
+    from attnviz.models import summaries
 
-        progress(f"Reading with {_model.card.name}", None)
-        start = time.perf_counter()
-        traced = summaries.summarize(_model, prompt)
-        return Traced(traced, _model.card, time.perf_counter() - start)
-
-    return Job(work)
+    return _timed(Traced, f"Reading with {_model.card.name}", _model, lambda: summaries.summarize(_model, prompt))
 
 
 @st.cache_resource(max_entries=TRACES_KEPT * 4, show_spinner=False, hash_funcs={Prompt: repr, Wish: repr})
 def _translate(name: str, prompt: Prompt, wish: Wish, _model: AttentionModel) -> Job[Drafted]:
-    def work(progress: Progress) -> Drafted:
-        progress(f"Translating with {_model.card.name}", None)
-        start = time.perf_counter()
-        found = draft(_model, prompt, wish)
-        return Drafted(found, _model.card, time.perf_counter() - start)
-
-    return Job(work)
+    return _timed(Drafted, f"Translating with {_model.card.name}", _model, lambda: draft(_model, prompt, wish))
 
 
 @st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
 def _answer(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Answered]:
-    def work(progress: Progress) -> Answered:
-        progress(f"Looking for the answer with {_model.card.name}", None)
-        start = time.perf_counter()
-        found = answers(_model, prompt)
-        return Answered(found, _model.card, time.perf_counter() - start)
-
-    return Job(work)
+    return _timed(Answered, f"Looking for the answer with {_model.card.name}", _model, lambda: answers(_model, prompt))
 
 
 @st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
