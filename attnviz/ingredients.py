@@ -84,10 +84,33 @@ class Computed:
 
 
 @dataclass(frozen=True, eq=False)
+class Projected:
+    """Vectors that one head makes of the tokens' states: X W + b, as the paper writes it; W stands as PyTorch keeps it."""
+
+    states: Float[np.ndarray, "token dim"]
+    weight: Float[np.ndarray, "head_dim dim"]
+    bias: Float[np.ndarray, " head_dim"]
+
+    @property
+    def vectors(self) -> Float[np.ndarray, "token head_dim"]:
+        return self.states @ self.weight.T + self.bias
+
+
+@dataclass(frozen=True, eq=False)
+class Projections:
+    """What Q, K and V of a head were made of."""
+
+    query: Projected
+    key: Projected
+    value: Projected
+
+
+@dataclass(frozen=True, eq=False)
 class DotProduct:
     """One head of scaled dot-product attention: softmax(mask(softcap(scaling · Q Kᵀ) + bias)) V.
 
     value  None: the model keeps it to itself
+    made   what query, key and value were made of, where that is known
     sink   a learned score without a key or a value, which takes its share of every row (a last column of the map)
     """
 
@@ -99,6 +122,7 @@ class DotProduct:
     bias: Float[np.ndarray, "query key"] | None = None
     softcap: float | None = None
     sink: float | None = None
+    made: Projections | None = None
 
 
 @dataclass(frozen=True, eq=False)

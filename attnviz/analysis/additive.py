@@ -9,26 +9,32 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.ending import ending, row_weights
-from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip, unshown
+from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip
+from attnviz.analysis.projecting import Words, project
 from attnviz.analysis.rounding import MINUS, spelled
 from attnviz.analysis.rounding import units as as_units
-from attnviz.analysis.steps import Matrix, Origin, Part, Step, cell, dot
-from attnviz.ingredients import Additive
+from attnviz.analysis.steps import Matrix, Origin, Part, Step, Vector, cell, dot
+from attnviz.ingredients import Additive, Projected
 
 
 def unfold_additive(inside: Additive, link: Link) -> tuple[Step, ...]:
     """The steps of one weight of additive attention; the last is the context, the one before it the softmax."""
-    state, annotation = (each.astype(np.float64) for each in (inside.states[link.query], inside.memory[link.key]))
-    asked = inside.w.astype(np.float64) @ state + inside.b
+    asked = inside.w.astype(np.float64) @ inside.states[link.query].astype(np.float64) + inside.b
     offered = inside.memory.astype(np.float64) @ inside.u.astype(np.float64).T
     bent = np.tanh(asked + offered)
     energies = bent @ inside.v.astype(np.float64)
     keys = Few.of(row_weights(energies, None), MOST_KEYS, (link.key,))
     # The hidden units that decide this energy are shown throughout.
     units = Few.of(bent[link.key] * inside.v, MOST_DIMS)
+    states, annotations = (
+        Projected(inside.states, inside.w, inside.b),
+        Projected(inside.memory, inside.u, np.zeros(len(inside.u))),
+    )
+    asks = Words("W s", "The state asks", "W s + b", _WHY_STATE.format(link=link))
+    offers = Words("U h", "The annotation offers", "U h", _WHY_ANNOTATION.format(link=link))
     steps = [
-        _projected("W s", link.asking, ("s", state), (inside.w, inside.b), units, _WHY_STATE.format(link=link)),
-        _projected("U h", link.asked, ("h", annotation), (inside.u, None), units, _WHY_ANNOTATION.format(link=link)),
+        project(states, link.query, ("s", "Wᵀ"), strip("W s", link.asking, asked, units), units, asks),
+        project(annotations, link.key, ("h", "Uᵀ"), strip("U h", link.asked, offered[link.key], units), units, offers),
     ]
     steps.append(_sum(steps[0].result, steps[1].result, (asked, offered[link.key]), units))
     steps.append(_bent(steps[-1].result, bent[link.key], units))
@@ -42,29 +48,6 @@ _WHY_STATE = (
     "what am I looking for?"
 )
 _WHY_ANNOTATION = "h is what the encoder knows at “{link.asked}”. Another matrix, U, brings it to the same size: what is here?"
-
-
-def _projected(
-    name: str, row: str, given: tuple[str, Float[np.ndarray, " in"]], layer: tuple[np.ndarray, np.ndarray | None],
-    units: Few, told: str,
-) -> Step:  # fmt: skip
-    """W s + b, or U h: of a long vector another, of which those hidden units are shown that decide."""
-    symbol, vector = given
-    weight, bias = (None if each is None else each.astype(np.float64) for each in layer)
-    assert weight is not None
-    product = weight @ vector + (0 if bias is None else bias)
-    few = Few.of(vector, MOST_DIMS)
-    left, result = strip(symbol, row, vector, few), strip(name, row, product, units)
-    side = few.vector(left, vector)
-    origins = {}
-    for column, unit in enumerate(units.kept):
-        also = 0.0 if bias is None else float(bias[unit])
-        origins[0, column] = dot(unshown(name[0], weight[unit]), side, cell(result, 0, column), also=also)
-    formula = f"{name[0]} {symbol}" + (" + b" if bias is not None else "")
-    return Step(name, _TITLES[symbol], formula, told, (left, result), ("→",), origins)
-
-
-_TITLES = {"s": "The state asks", "h": "The annotation offers"}
 
 
 def _sum(asked: Matrix, offered: Matrix, values: tuple[np.ndarray, np.ndarray], units: Few) -> Step:
@@ -111,7 +94,7 @@ def _energies(v: np.ndarray, bent: np.ndarray, energies: np.ndarray, keys: Few, 
     result = strip("E", link.asking, energies, keys, link.keys)
     origins = {}
     for column, index in enumerate(keys.kept):
-        origins[0, column] = dot(unshown("v", v.astype(np.float64)), unshown("t", bent[index]), cell(result, 0, column))
+        origins[0, column] = dot(Vector("v", v.astype(np.float64)), Vector("t", bent[index]), cell(result, 0, column))
     told = "The same for every source token: W s once, U h for each. Every token of the source gets an energy."
     at = keys.kept.index(link.key)
     return Step("all e", "Energies", "e_j = v · tanh(W s + b + U h_j)", told, (result,), (), origins, (0, at))

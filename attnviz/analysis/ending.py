@@ -3,9 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.analysis.few import DOTS, MOST_DIMS, Few, Link, strip
-from attnviz.analysis.rounding import shown
-from attnviz.analysis.steps import NOTHING, Matrix, Origin, Part, Step, Vector, cell, dot, softmax_origin, weight_rows
+from attnviz.analysis.few import MOST_DIMS, Few, Link, grid, strip
+from attnviz.analysis.steps import NOTHING, Matrix, Origin, Part, Step, cell, dot, softmax_origin, weight_rows
 
 
 def row_weights(scores: Float[np.ndarray, " key"], visible: Bool[np.ndarray, " key"] | None) -> Float[np.ndarray, " key"]:
@@ -87,22 +86,10 @@ def _context(
     value = np.concatenate([value, np.zeros((len(weights) - len(value), value.shape[1]))]).astype(np.float64)
     context = weights @ value
     dims = Few.of(context, MOST_DIMS)
-    rows = keys.names(link.keys)
-    columns = dims.names([str(index) for index in range(dims.length)])
-    numbers = [dims.row(value[index])[0] for index in keys.kept]
-    texts = [dims.texts([shown(float(number)) for number in value[index]]) for index in keys.kept]
-    if keys.rest:
-        numbers, texts = [*numbers, np.full(len(columns), np.nan)], [*texts, (DOTS,) * len(columns)]
-    table = Matrix(name, np.array(numbers), rows, columns, tuple(texts), size=f"{keys.length:,} × {dims.length:,}")
+    table, down = grid(name, value, keys, dims, link.keys)
     result = strip("c", link.asking, context, dims)
-    origins = {}
-    for column, dim in enumerate(dims.kept):
-        places = {index: table.place(row, column) for row, index in enumerate(keys.kept)}
-        down = Vector(
-            name, value[:, dim], tuple(shown(float(number)) for number in value[:, dim]),
-            tuple(places.get(index) for index in range(keys.length)),
-        )  # fmt: skip
-        origins[0, column] = dot(keys.vector(before, weights), down, cell(result, 0, column))
+    given = keys.vector(before, weights)
+    origins = {(0, column): dot(given, down(column), cell(result, 0, column)) for column in range(len(dims.kept))}
     what = "values" if name == "V" else "annotations"
     told = f"The {what}, mixed in these shares: what “{link.asking}” takes home from those it looked at."
     return Step(f"·{name}", "Context", f"c = Σ_j α_j {name.lower()}_j", told, (before, table, result), ("×", "="), origins)

@@ -3,7 +3,7 @@
 A model's vectors have more numbers than a projector has room for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,15 +46,15 @@ class Few:
         others = [np.nan] if self.rest else []
         return np.array([[*np.asarray(values, np.float64)[list(self.kept)], *others]])
 
-    def texts(self, texts: Sequence[str]) -> tuple[str, ...]:
-        return (*(texts[index] for index in self.kept), *([DOTS] if self.rest else []))
+    def texts(self, values: Float[np.ndarray, " position"]) -> tuple[str, ...]:
+        """How they read; what a position has no number for, as a sink has no dot product, stays empty."""
+        texts = [shown(float(values[index])) if np.isfinite(values[index]) else "" for index in self.kept]
+        return (*texts, *([DOTS] if self.rest else []))
 
     def vector(self, matrix: Matrix, values: Float[np.ndarray, " position"]) -> Vector:
         """All values, of which the first row of `matrix` shows some."""
-        cells = {index: matrix.place(0, column) for column, index in enumerate(self.kept)}
-        texts = {index: matrix.shown[0][column] for column, index in enumerate(self.kept)}
-        all_texts = tuple(texts.get(index) or shown(float(value)) for index, value in enumerate(values))
-        return Vector(matrix.name, values, all_texts, tuple(cells.get(index) for index in range(len(values))))
+        cells = {index: (matrix.shown[0][column], matrix.place(0, column)) for column, index in enumerate(self.kept)}
+        return Vector(matrix.name, values, cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,25 @@ class Link:
 def strip(name: str, row: str, values: Float[np.ndarray, " dim"], few: Few, names: Sequence[str] | None = None) -> Matrix:
     """A long vector as a row of the numbers that decide."""
     columns = few.names(names or [str(index) for index in range(few.length)])
-    # What a position has no number for, as a sink has no dot product, stays empty.
-    texts = few.texts([shown(float(value)) if np.isfinite(value) else "" for value in values])
-    return Matrix(name, few.row(values), (row,), columns, (texts,), size=f"1 × {few.length:,}")
+    return Matrix(name, few.row(values), (row,), columns, (few.texts(values),), size=f"1 × {few.length:,}")
 
 
-def unshown(name: str, values: Float[np.ndarray, " dim"]) -> Vector:
-    """A vector that stands in no matrix on the page."""
-    return Vector(name, values, tuple(shown(float(value)) for value in values), (None,) * len(values))
+def grid(
+    name: str, values: Float[np.ndarray, "row column"], down: Few, across: Few, names: Sequence[str] | None = None
+) -> tuple[Matrix, Callable[[int], Vector]]:
+    """A large matrix as the numbers that decide, and the whole of each shown column; `names` are those of the rows."""
+    rows = [across.row(values[index])[0] for index in down.kept]
+    texts = [across.texts(values[index]) for index in down.kept]
+    columns = across.names([str(index) for index in range(across.length)])
+    if down.rest:
+        rows, texts = [*rows, np.full(len(columns), np.nan)], [*texts, (DOTS,) * len(columns)]
+    matrix = Matrix(
+        name, np.array(rows), down.names(names or [str(index) for index in range(down.length)]), columns, tuple(texts),
+        size=f"{down.length:,} × {across.length:,}",
+    )  # fmt: skip
+
+    def column(at: int) -> Vector:
+        cells = {index: (texts[row][at], matrix.place(row, at)) for row, index in enumerate(down.kept)}
+        return Vector(name, values[:, across.kept[at]], cells)
+
+    return matrix, column

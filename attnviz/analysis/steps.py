@@ -4,7 +4,7 @@ The steps of a worked example (`worked.py`) and of one cell of a real model (`un
 a figure draws them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -120,27 +120,28 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """The numbers of a row or a column, as they read, and where those that are shown stand (None: they are not)."""
+    """The numbers of a row or a column; of those that stand on the page, `known` has the text and the place."""
 
     name: str
     values: Float[np.ndarray, " dim"]
-    texts: tuple[str, ...]
-    cells: tuple[Place | None, ...]
+    known: dict[int, tuple[str, Place]] = field(default_factory=dict)
+
+    def text(self, index: int) -> str:
+        return self.known[index][0] if index in self.known else shown(float(self.values[index]))
+
+    def places(self, indices: Iterable[int] | None = None) -> tuple[Place, ...]:
+        """Where these numbers stand, or all; those that do not are left out."""
+        return tuple(self.known[index][1] for index in (self.known if indices is None else indices) if index in self.known)
 
 
 def row_of(matrix: Matrix, row: int) -> Vector:
-    places = tuple(matrix.place(row, column) for column in range(len(matrix.columns)))
-    return Vector(matrix.name, matrix.values[row], matrix.shown[row], places)
+    cells = {column: (text, matrix.place(row, column)) for column, text in enumerate(matrix.shown[row])}
+    return Vector(matrix.name, matrix.values[row], cells)
 
 
 def column_of(matrix: Matrix, column: int) -> Vector:
-    places = tuple(matrix.place(row, column) for row in range(len(matrix.rows)))
-    return Vector(matrix.name, matrix.values[:, column], tuple(row[column] for row in matrix.shown), places)
-
-
-def shown_places(cells: Sequence[Place | None]) -> tuple[Place, ...]:
-    """Those that stand on the page."""
-    return tuple(place for place in cells if place is not None)
+    cells = {row: (texts[column], matrix.place(row, column)) for row, texts in enumerate(matrix.shown)}
+    return Vector(matrix.name, matrix.values[:, column], cells)
 
 
 def each_cell(matrix: Matrix, origin: Callable[[int, int], Origin]) -> dict[tuple[int, int], Origin]:
@@ -167,15 +168,14 @@ def dot(left: Vector, right: Vector, result: Part, *, also: float = 0.0) -> Orig
     parts: list[Part] = []
     for index in kept:
         factors = (
-            Part(_in_brackets(left.texts[index]), left.name),
+            Part(_in_brackets(left.text(index)), left.name),
             Part("·"),
-            Part(_in_brackets(right.texts[index]), right.name),
+            Part(_in_brackets(right.text(index)), right.name),
         )
         parts += [*([Part(" + ")] if parts else []), *factors]
     parts += [Part(f" + {name}") for name in [f"({len(rest):,} more)"] * bool(rest) + ["b"] * bool(also)]
     parts += [Part(f" = {summed(counts)}")] if len(counts) > 1 else []
-    places = shown_places([*left.cells, *right.cells])
-    return Origin(places, (*parts, Part(" = "), result))
+    return Origin((*left.places(), *right.places()), (*parts, Part(" = "), result))
 
 
 def _largest(terms: Float[np.ndarray, " term"], always: int | None = None) -> tuple[list[int], list[int]]:
@@ -210,9 +210,8 @@ def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at:
     values = scores.values.astype(np.float64)
     seen = np.arange(len(values)) if visible is None else np.flatnonzero(visible)
     if at not in seen:
-        place = scores.cells[at]
-        return Origin((place,) if place else (), (Part(f"e^{{{NOTHING}}} = "), result))
-    places = shown_places([scores.cells[index] for index in seen])
+        return Origin(scores.places([at]), (Part(f"e^{{{NOTHING}}} = "), result))
+    places = scores.places(seen.tolist())
     if len(seen) == 1:
         return Origin(places, (Part("the only key that can be seen: "), result))
     shift = float(values[seen].max()) if np.abs(values[seen]).max() > LARGEST_EXPONENT else 0.0
@@ -221,7 +220,7 @@ def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at:
     kept, rest = _largest(energy, here)
     counts = largest_remainder([*energy[kept], *[energy[rest].sum()] * bool(rest)], keep=kept.index(here))
     less = f" {MINUS} {shown(shift)}" if shift > 0 else f" + {shown(-shift)}" if shift else ""
-    powers = {index: Part(f"e^{{{scores.texts[seen[index]]}{less}}}", scores.name) for index in kept}
+    powers = {index: Part(f"e^{{{scores.text(int(seen[index]))}{less}}}", scores.name) for index in kept}
     below = [part for index in kept for part in (Part(" + "), powers[index])][1:]
     below += [Part(f" + ({len(rest):,} more)")] * bool(rest)
     top = spelled(counts[kept.index(here)])

@@ -1,14 +1,17 @@
 """One weight of scaled dot-product attention in a real model, step by step: from q and k to the number in the heatmap."""
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.ending import ending, row_weights
-from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip, unshown
+from attnviz.analysis.few import MOST_DIMS, MOST_KEYS, Few, Link, strip
+from attnviz.analysis.projecting import Words, project
 from attnviz.analysis.rounding import shown, spelled
 from attnviz.analysis.rounding import units as as_units
-from attnviz.analysis.steps import Matrix, Origin, Part, Step, cell, dot
-from attnviz.ingredients import DotProduct
+from attnviz.analysis.steps import Matrix, Origin, Part, Step, Vector, cell, dot
+from attnviz.ingredients import DotProduct, Projections
 
 
 def unfold_dot_product(inside: DotProduct, link: Link) -> tuple[Step, ...]:
@@ -16,17 +19,49 @@ def unfold_dot_product(inside: DotProduct, link: Link) -> tuple[Step, ...]:
 
     The last step is the context, where the values are known; the one before it, or else the last, is the softmax.
     """
-    query = inside.query[link.query].astype(np.float64)
+    query, made = inside.query[link.query].astype(np.float64), inside.made
     scores = inside.key.astype(np.float64) @ query
     final, rows = _to_energy(inside, link, scores)
     seen = None if inside.visible is None else inside.visible[link.query]
     keys = Few.of(row_weights(final, seen), MOST_KEYS, (link.key,))
     steps: list[Step] = []
     if link.key < len(scores):
-        steps.append(_meeting(inside, link, query, float(scores[link.key])))
+        meeting = _meeting(inside, link, query, float(scores[link.key]))
+        if made:
+            few = Few.of(query * inside.key[link.key], MOST_DIMS)
+            steps.append(project(made.query, link.query, ("x", "W_Q"), meeting.matrices[0], few, _asks(made, link)))
+            steps.append(project(made.key, link.key, ("x′", "W_K"), meeting.matrices[1], few, _offers(made, link)))
+        steps.append(meeting)
     steps += _rows(inside, link, keys, [("S", "Scores", "S = q Kᵀ", _WHY["S"], scores), *rows])
     steps += ending(link, keys, steps[-1].result, final, seen, inside.value)
+    if made:
+        steps.insert(-1, _value(made, link, keys, row_weights(final, seen), steps[-1]))
     return tuple(steps)
+
+
+def _asks(made: Projections, link: Link) -> Words:
+    head_dim, dim = made.query.weight.shape
+    told = (
+        f"x is “{link.asking}” as this attention reads it: {dim:,} numbers. W_Q was learned, and {head_dim:,} of its columns "
+        "are this head's. They ask: what am I looking for?"
+    )
+    return Words("q", "The query", "q = x W_Q + b", told)
+
+
+def _offers(made: Projections, link: Link) -> Words:
+    told = f"x′ is “{link.asked}” as this attention reads it. Another matrix, W_K, says what it can be found by."
+    return Words("k", "The key", "k = x′ W_K + b", told)
+
+
+def _value(made: Projections, link: Link, keys: Few, weights: Float[np.ndarray, " key"], context: Step) -> Step:
+    """v of the token that is looked at: the row of V that the context mixes in."""
+    vectors = made.value.vectors
+    dims = Few.of(weights @ vectors, MOST_DIMS)
+    # The very cells of V: a click on one of them there finds this step.
+    row = strip(context.matrices[1].name, link.asked, vectors[link.key], dims)
+    result = replace(row, label="v", first=(keys.kept.index(link.key), 0))
+    told = f"A third matrix, W_V, makes what “{link.asked}” hands over to those who look at it."
+    return project(made.value, link.key, ("x′", "W_V"), result, dims, Words("v", "The value", "v = x′ W_V + b", told))
 
 
 _WHY = {
@@ -108,7 +143,7 @@ _SYMBOLS = {"S": "q·K", "S′": "÷√d", "T": "cap", "B": "+ bias", "Z": "sink
 
 def _score_origin(inside: DotProduct, link: Link, index: int, result: Part) -> Origin:
     query, key = inside.query[link.query].astype(np.float64), inside.key[index].astype(np.float64)
-    return dot(unshown("q", query), unshown("k", key), result)
+    return dot(Vector("q", query), Vector("k", key), result)
 
 
 def _changed(

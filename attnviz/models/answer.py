@@ -15,8 +15,10 @@ from torch import Tensor
 
 from attnviz.errors import ModelError
 from attnviz.models.answering import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked, text_of
+from attnviz.models.heads import query_key_layer
 from attnviz.models.protocol import ModelCard
 from attnviz.models.traced import TracedModel
+from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
 from attnviz.text.spans import Window
 from attnviz.text.tokens import Encoded, encode
@@ -109,37 +111,65 @@ class AnswerModel:
     def _ids(self, read: Sequence[Encoded]) -> Int[Tensor, "window token"]:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
 
+    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+        """What the attention of each layer reads, over the window of `trace`, by kind.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        if not prompt.question:
+            return self.encoder.attended(prompt)
+        pair, _, found = self._find(prompt, 1)
+        window = found.windows[found.best]
+        question, context, _ = self._read(pair, window)
+        with torch.inference_mode():
+            across = self.answerer.attended(question, context)
+        layers = zip(*(self.encoder.attended_in(side) for side in self._sides(pair, window)), strict=True)
+        return {"encoder": tuple(map(_beside, layers)), "cross": across}
+
     def _maps(self, pair: Pair, window: Window) -> tuple[AttentionMap, ...]:
         """The encoder's attention over a window, and the attention across."""
         read, n_asking = pair.cut(window), self._asking(pair)
-        if self.answerer.config.joint:
-            states, layers = self._encoded(read.inputs)
-            question, context = states[:, :n_asking], states[:, n_asking:]
-        else:
-            sides = [
-                {name: ids[part] for name, ids in read.inputs.items()} for part in (slice(n_asking), slice(n_asking, None))
-            ]
-            (question, first), (context, second) = (self._encoded(side) for side in sides)
-            layers = tuple(map(_apart, first, second))
+        question, context, layers = self._read(pair, window)
         with torch.inference_mode():
-            compared = self.answerer.compared(question, context)
-        across = [
-            QueryKeyLayer(query[0].cpu().numpy(), key[0].cpu().numpy(), scaling=query.shape[-1] ** -0.5)
-            for query, key in compared
-        ]
+            across = tuple(map(query_key_layer, self.answerer.attended(question, context)))
         return (
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),
-            AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(tuple(across))),
+            AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(across)),
         )
 
-    def _encoded(self, inputs: dict[str, list[int]]) -> tuple[States, tuple[QueryKeyLayer, ...]]:
+    def _sides(self, pair: Pair, window: Window) -> tuple[Encoded, ...]:
+        """What the encoder reads at a time: both texts, or each on its own."""
+        read, n_asking = pair.cut(window), self._asking(pair)
+        if self.answerer.config.joint:
+            return (read,)
+        return tuple(
+            replace(read, inputs={name: ids[part] for name, ids in read.inputs.items()}, tokens=read.tokens[part])
+            for part in (slice(n_asking), slice(n_asking, None))
+        )
+
+    def _read(
+        self, pair: Pair, window: Window
+    ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
+        """The states of the question and of a window of the passage, and the encoder's layers over both."""
+        states, layers = zip(*map(self._encoded, self._sides(pair, window)), strict=True)
+        whole, n_asking = torch.cat(states, dim=1), self._asking(pair)
+        return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
+
+    def _encoded(self, side: Encoded) -> tuple[States, tuple[QueryKeyLayer, ...]]:
         encoder = self.encoder
-        tensors = {name: torch.tensor([ids], device=encoder.model.device) for name, ids in inputs.items()}
+        tensors = {name: torch.tensor([ids], device=encoder.model.device) for name, ids in side.inputs.items()}
         states, stacks = encoder.reader.read({name: ids for name, ids in tensors.items() if name in encoder.accepts})
         store = stacks["encoder"].store
         if not isinstance(store, QueryKeyWeights):
             raise ModelError(f"{encoder.card.name} does not show its queries and keys: an answerer cannot stand on it.")
         return states, store.layers
+
+
+def _beside(sides: Sequence[Attended]) -> Attended:
+    """One layer over texts that were read each on its own."""
+    asking, offering = (torch.cat([getattr(side, name) for side in sides], dim=1) for name in ("asking", "offering"))
+    return Attended(sides[0].attention, asking, offering)
 
 
 def _apart(first: QueryKeyLayer, second: QueryKeyLayer) -> QueryKeyLayer:

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.models.answering import BATCH, Answers, Decoding, Logits, Pair, Search, asked
+from attnviz.models.answering import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked
 from attnviz.models.traced import TracedModel
+from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window
 from attnviz.text.tokens import encode
 from attnviz.trace import AttentionTrace, Prompt
@@ -32,21 +33,35 @@ class HubAnswerer(TracedModel):
         prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
         return self.answers(prompt).trace if prompt.question else super().trace(prompt)
 
+    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+        """As of any encoder; of a question and a passage, over the window of `trace`.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        if not prompt.question:
+            return super().attended(prompt)
+        pair, _, found = self._find(prompt, 1)
+        return {"encoder": self.attended_in(pair.cut(found.windows[found.best]))}
+
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
         """The best spans, and the trace of the window that holds the best one.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair = self._pair(asked(prompt), prompt.text)
-        decoding = Decoding(window=min(Decoding().window, self.card.max_tokens))
-        search = Search(self.card.name, decoding, pair.around)
-        found = search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
+        pair, search, found = self._find(prompt, n_best)
         read = pair.cut(found.windows[found.best])
         _, stacks = self.reader.read(self._tensors(read))
         output = search.output(found, prompt.text, pair.passage)
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
-        return Answers(trace, pair.passage, found, decoding)
+        return Answers(trace, pair.passage, found, search.decoding)
+
+    def _find(self, prompt: Prompt, n_best: int) -> tuple[Pair, Search, Found]:
+        pair = self._pair(asked(prompt), prompt.text)
+        decoding = Decoding(window=min(Decoding().window, self.card.max_tokens))
+        search = Search(self.card.name, decoding, pair.around)
+        return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
     def _pair(self, question: str, passage: str) -> Pair:
         with self.lock:

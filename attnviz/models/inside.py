@@ -1,25 +1,37 @@
 """What one head of a model was given: the vectors behind its weights, from the model's own forward pass over a text.
 
-A trace keeps what its pictures need. Values, and the states behind additive attention, are computed again when somebody asks.
+A trace keeps what its pictures need. What queries, keys and values were made of, and the states behind additive attention, are
+computed again when somebody asks.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnviz.ingredients import Additive, DotProduct, Ingredients
+from attnviz.ingredients import Additive, DotProduct, Ingredients, Projected, Projections
 from attnviz.models.drafts import Wish, draft
 from attnviz.models.protocol import AttentionModel
 from attnviz.models.translation import TranslationModel
-from attnviz.nn.attention import AdditiveAttention
+from attnviz.nn.attention import AdditiveAttention, Attended
 from attnviz.nn.decoding import START
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.trace import AttentionMap, AttentionTrace, Prompt
-from attnviz.weights import QueryKeyWeights
+from attnviz.weights import QueryKeyWeights, causal_triangle
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A model that tells what its attentions read."""
+
+    def attended(self, prompt: Prompt) -> Mapping[str, Sequence[Attended]]:
+        """By kind, lowest layer first; a kind that is missing is not told."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +50,31 @@ class Opened:
         """
         attention = self.trace.map(kind)
         attention.weights(layer, head)  # says so where there is none
-        if isinstance(self.model, TranslationModel) and isinstance(self.model.model, Seq2Seq):
-            return _recurrent(self.model, self.model.model, self.trace.prompt.text, self.pieces)
-        return _queries_and_keys(attention, layer, head)
+        if isinstance(self.model, TranslationModel):
+            return self._written(self.model, kind, layer, head)
+        found = _queries_and_keys(attention, layer, head)
+        if found is None or not (read := self._attended.get(kind)):
+            return found
+        made = _projections(read[layer], head, attention.n_heads)
+        # What a model does with its projections before it compares them, as by rotary embedding, would make this untrue.
+        true = _agree(made.query.vectors, found.query) and _agree(made.key.vectors, found.key)
+        return replace(found, made=made) if true else found
+
+    @cached_property
+    def _attended(self) -> Mapping[str, Sequence[Attended]]:
+        """What the attentions of a model read, by kind and layer, where it tells."""
+        return self.model.attended(self.trace.prompt) if isinstance(self.model, Telling) else {}
+
+    def _written(self, translator: TranslationModel, kind: str, layer: int, head: int) -> Ingredients:
+        read, _, _ = translator.read(self.trace.prompt.text)
+        inputs = torch.tensor([[START, *self.pieces[:-1]]], device=read.device)
+        with torch.inference_mode():
+            if isinstance(translator.model, Seq2Seq):
+                return _recurrent(translator.model, read, inputs)
+            found = translator.model.attended(read, inputs)[kind][layer]
+        n_queries, n_heads = inputs.shape[1], translator.card.n_heads
+        visible = causal_triangle(n_queries, n_queries) if kind == "decoder" else None
+        return _dot_product(found, head, n_heads, visible)
 
 
 def open_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Opened:
@@ -76,23 +110,44 @@ def _queries_and_keys(attention: AttentionMap, layer: int, head: int) -> DotProd
     )
 
 
-def _recurrent(translator: TranslationModel, model: Seq2Seq, text: str, pieces: Sequence[int]) -> Ingredients:
-    """The decoder, step by step over these pieces: the state that each of them was asked for with."""
-    read, _, _ = translator.read(text)
-    states = []
-    with torch.inference_mode():
-        source = model.read(read)
-        state, given = source.state, torch.tensor([[START, *pieces[:-1]]], device=read.device)
-        for embedded in model.tokens(given).unbind(dim=1):
-            states.append(state.hidden[-1][0])
-            _, state, _ = model.step(embedded, state, source)
-    queries, known = torch.stack(states), source.annotations
-    attention: Any = model.attention
+def _recurrent(model: Seq2Seq, read: Int[Tensor, "one key"], inputs: Int[Tensor, "one query"]) -> Ingredients:
+    """The decoder, step by step over what it read: the state that each of its tokens was asked for with."""
+    source, states = model.read(read), []
+    state = source.state
+    for embedded in model.tokens(inputs).unbind(dim=1):
+        states.append(state.hidden[-1])
+        _, state, _ = model.step(embedded, state, source)
+    queries, attention = torch.stack(states, dim=1), model.attention
     if isinstance(attention, AdditiveAttention):
         weights = attention.query.weight, attention.query.bias, attention.key.weight, attention.energy.weight[0]
-        return Additive(_array(queries), _array(known.value[0]), *map(_array, weights))
-    query = attention.query(queries)
-    return DotProduct(_array(query), _array(known.key[0]), _array(known.value[0]), attention.scaling)
+        return Additive(_array(queries[0]), _array(source.annotations.value[0]), *map(_array, weights))
+    return _dot_product(Attended(attention, queries, model.encoder(read)[0]), 0, 1)
+
+
+def _dot_product(found: Attended, head: int, n_heads: int, visible: Bool[np.ndarray, "query key"] | None = None) -> DotProduct:
+    attention: Any = found.attention
+    made = _projections(found, head, n_heads)
+    return DotProduct(made.query.vectors, made.key.vectors, made.value.vectors, attention.scaling, visible, made=made)
+
+
+def _projections(found: Attended, head: int, n_heads: int) -> Projections:
+    """What one head makes its vectors of: its rows of the matrices that all heads share."""
+    attention: Any = found.attention
+    width = attention.query.out_features // n_heads
+    own = slice(head * width, (head + 1) * width)
+
+    def projected(states: Tensor, layer: Any) -> Projected:
+        return Projected(_array(states[0]), _array(layer.weight[own]), _array(layer.bias[own]))
+
+    return Projections(
+        projected(found.asking, attention.query),
+        projected(found.offering, attention.key),
+        projected(found.offering, attention.value),
+    )
+
+
+def _agree(made: np.ndarray, found: np.ndarray) -> bool:
+    return made.shape == found.shape and np.allclose(made, found, atol=1e-4)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

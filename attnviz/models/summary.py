@@ -17,9 +17,11 @@ from torch import Tensor
 
 from attnviz.errors import ModelError, ModelNotFoundError
 from attnviz.models.embedded import minilm
+from attnviz.models.heads import query_key_layer
 from attnviz.models.protocol import ModelCard, Progress
 from attnviz.models.revision import of_weights
 from attnviz.models.traced import TracedModel
+from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
 from attnviz.paths import assets_folder
@@ -53,14 +55,22 @@ class SummaryModel:
         encoded, states, pretrained = read(self.encoder, prompt.text)
         numbers = sentence_numbers(encoded.tokens, sentences).to(states.device)
         with torch.inference_mode():
-            compared = self.summarizer.compared(states, numbers[None])
-        own = [
-            QueryKeyLayer(query[0].cpu().numpy(), key[0].cpu().numpy(), scaling=query.shape[-1] ** -0.5)
-            for query, key in compared
-        ]
-        store = QueryKeyWeights((*pretrained, *own))
+            own = map(query_key_layer, self.summarizer.attended(states, numbers[None]))
+            store = QueryKeyWeights((*pretrained, *own))
         attention = AttentionMap("encoder", encoded.tokens, encoded.tokens, store)
         return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], revision=self.card.revision)
+
+    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+        """What the attention of each layer reads, pretrained and trained.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        encoded, states, _ = read(self.encoder, prompt.text)
+        numbers = sentence_numbers(encoded.tokens, Sentences.of(prompt.text)).to(states.device)
+        with torch.inference_mode():
+            own = self.summarizer.attended(states, numbers[None])
+        return {"encoder": (*self.encoder.attended_in(encoded), *own)}
 
 
 def read(encoder: TracedModel, text: str) -> tuple[Encoded, Float[Tensor, "one token state"], tuple[QueryKeyLayer, ...]]:

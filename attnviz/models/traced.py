@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnviz.errors import PromptError
 from attnviz.models.protocol import ModelCard
 from attnviz.models.reading import Reader, Stacks
+from attnviz.nn.attention import Attended
 from attnviz.text.tokens import Encoded, encode
 from attnviz.trace import AttentionMap, AttentionTrace, Kind, Prompt, Token
 
@@ -38,12 +39,35 @@ class TracedModel:
             PromptError: the tokenizer finds nothing in the text that the model could read.
         """
         prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
-        texts = [prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else [])
-        source = self._encode(texts)
+        source = self._source(prompt)
         _, stacks = self.reader.read(self._tensors(source))
         # A model of one stack has it under "encoder", whether it looks ahead or not.
         kind: Kind = "decoder" if self.card.architecture == "decoder" else "encoder"
         return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
+
+    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+        """What the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        return {"encoder": found} if (found := self.attended_in(self._source(prompt))) else {}
+
+    def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
+        """What the attention of each layer reads; nothing of a model whose layers do not keep W_Q, W_K and W_V as BERT does."""
+        layers = [
+            module
+            for module in self.model.modules()
+            if all(isinstance(getattr(module, name, None), nn.Linear) for name in ("query", "key", "value"))
+        ]
+        if self.card.architecture != "encoder" or len(layers) != self.card.n_layers:
+            return ()
+        with torch.inference_mode():
+            states = self.model(**self._tensors(encoded), output_hidden_states=True).hidden_states
+        return tuple(Attended(layer, read, read) for layer, read in zip(layers, states[:-1], strict=True))
+
+    def _source(self, prompt: Prompt) -> Encoded:
+        return self._encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
 
     def _encode(self, texts: Sequence[str], *, target: bool = False) -> Encoded:
         with self.lock:

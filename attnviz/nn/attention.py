@@ -157,7 +157,7 @@ class MultiHeadAttention(nn.Module):
     """Concat(head_1, …, head_h) W_O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V): Vaswani et al. 2017, section 3.2.2.
 
     Self-attention is `attention(states)`, cross-attention `attention(states, memory)`. To decode token by token, keep a cache:
-    `cache = cache.append(attention.project(newest))`, then `attention(newest, cache)`.
+    `cache = cache.append(attention.project(newest))`, then `attention(newest, cache)`. `scaled=False` leaves out 1/√d.
 
     Raises:
         ModelError: the heads do not divide the dimension.
@@ -167,11 +167,12 @@ class MultiHeadAttention(nn.Module):
     (torch.Size([3, 5, 22]), torch.Size([3, 2, 5, 5]))
     """
 
-    def __init__(self, dim: int, n_heads: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, dim: int, n_heads: int, *, scaled: bool = True, dropout: float = 0.0) -> None:
         super().__init__()
         if n_heads < 1 or dim % n_heads:
             raise ModelError(f"{n_heads} heads cannot share {dim} dimensions: choose a number of heads that divides {dim}")
         self.n_heads = n_heads
+        self.scaling = (dim // n_heads) ** -0.5 if scaled else 1.0
         self.dropout = dropout
         # The projections of all heads stand in one matrix: rows i·d to (i+1)·d belong to head i.
         self.query = nn.Linear(dim, dim)
@@ -210,10 +211,23 @@ class MultiHeadAttention(nn.Module):
             known.value,
             # Every head sees the same keys; what they make of them is their own.
             visible=None if mask is None else mask[:, None],
+            scaling=self.scaling,
             dropout=self.dropout if self.training else 0.0,
         )
         # The heads side by side again; W_O lets them speak to each other.
         return self.output(context.transpose(1, 2).flatten(start_dim=2)), weights
+
+
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """One attention of a forward pass, and the X that it read: `asking` became queries, `offering` keys and values.
+
+    attention  a module whose `query`, `key` and `value` are linear layers, the heads side by side
+    """
+
+    attention: nn.Module
+    asking: Float[Tensor, "batch query dim"]
+    offering: Float[Tensor, "batch key memory_dim"]
 
 
 class AdditiveAttention(nn.Module):

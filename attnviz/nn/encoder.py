@@ -1,14 +1,14 @@
 """The Transformer's encoder: blocks of self-attention and feed-forward, stacked on embedded tokens. Vaswani et al. 2017."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.errors import ModelError
-from attnviz.nn.attention import MultiHeadAttention
+from attnviz.nn.attention import Attended, MultiHeadAttention
 from attnviz.nn.positional import LearnedPositions, SinusoidalPositions
 
 # before: Xiong et al. 2020, arXiv:2002.04745; after: Vaswani et al. 2017, section 3.1; off: residuals alone.
@@ -27,6 +27,8 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 class BlockConfig:
     """The size of a block: `dim` wide outside, `hidden` wide inside its feed-forward network; `dropout` is a probability.
 
+    scaled  scores are divided by √d, d the dimensions of a head
+
     Raises:
         ModelError: `norm` is none of off, before, after, or `activation` neither relu nor gelu.
 
@@ -40,6 +42,7 @@ class BlockConfig:
     norm: Norm = "after"
     dropout: float = 0.1
     activation: Activation = "relu"
+    scaled: bool = True
 
     def __post_init__(self) -> None:
         _check_choice("norm", self.norm, get_args(Norm))
@@ -92,7 +95,7 @@ class EncoderBlock(nn.Module):
     def __init__(self, config: BlockConfig) -> None:
         super().__init__()
         self.config = config
-        self.attention = MultiHeadAttention(config.dim, config.n_heads, dropout=config.dropout)
+        self.attention = MultiHeadAttention(config.dim, config.n_heads, scaled=config.scaled, dropout=config.dropout)
         self.expand = nn.Linear(config.dim, config.hidden)
         self.contract = nn.Linear(config.hidden, config.dim)
         self.dropout = nn.Dropout(config.dropout)
@@ -111,12 +114,10 @@ class EncoderBlock(nn.Module):
         states = states + self.dropout(change)
         return norm(states) if self.config.norm == "after" else states
 
-    def compared(
-        self, states: Float[Tensor, "batch token dim"]
-    ) -> tuple[Float[Tensor, "batch head token head_dim"], Float[Tensor, "batch head token head_dim"]]:
-        """The queries and keys that `forward` compares: all that decides its weights, and far smaller than they are."""
+    def attended(self, states: Float[Tensor, "batch token dim"]) -> Attended:
+        """What the attention of `forward` reads: all that decides its weights, and far smaller than they are."""
         entered = self._enter(self.attention_norm, states)
-        return self.attention.queries(entered), self.attention.project(entered).key
+        return Attended(self.attention, entered, entered)
 
     def forward(
         self, states: Float[Tensor, "batch token dim"], *, visible: Bool[Tensor, "batch token"] | None = None
@@ -159,9 +160,20 @@ class Encoder(nn.Module):
         self, tokens: Int[Tensor, "batch token"], *, visible: Bool[Tensor, "batch token"] | None = None
     ) -> tuple[Float[Tensor, "batch token dim"], tuple[Float[Tensor, "batch head token token"], ...]]:
         """The states of the last layer, and the weights of every layer, lowest first."""
-        states = self.dropout(self.positions(self.tokens(tokens) * self.config.block.dim**0.5))
-        weights = []
+        states, weights = self.embed(tokens), []
         for block in self.blocks:
             states, layer_weights = block(states, visible=visible)
             weights.append(layer_weights)
         return self.norm(states), tuple(weights)
+
+    def embed(self, tokens: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token dim"]:
+        """What the first block reads: √d · E[token] + position."""
+        return self.dropout(self.positions(self.tokens(tokens) * self.config.block.dim**0.5))
+
+    def attended(self, tokens: Int[Tensor, "batch token"]) -> tuple[Float[Tensor, "batch token dim"], tuple[Attended, ...]]:
+        """The states of the last layer, and what the attention of every layer reads, of texts without padding."""
+        states, found = self.embed(tokens), []
+        for block in cast("list[EncoderBlock]", list(self.blocks)):
+            found.append(block.attended(states))
+            states, _ = block(states)
+        return self.norm(states), tuple(found)

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnviz.nn.attention import MultiHeadAttention
+from attnviz.nn.attention import Attended, MultiHeadAttention
 from attnviz.nn.encoder import BlockConfig, EncoderBlock, activated
 
 
@@ -174,14 +174,13 @@ class Answerer(nn.Module):
         start, end = self.output(self.norm(context)).unbind(dim=-1)
         return start, end, tuple(weights)
 
-    def compared(
+    def attended(
         self, question: Float[Tensor, "batch question dim"], context: Float[Tensor, "batch context dim"]
-    ) -> tuple[tuple[Float[Tensor, "batch head context head_dim"], Float[Tensor, "batch head question head_dim"]], ...]:
-        """The queries and keys of every layer, of texts without padding: what a trace keeps in place of the weights."""
+    ) -> tuple[Attended, ...]:
+        """What the attention of every layer reads, of texts without padding: a trace keeps this in place of the weights."""
         found = []
         for block in cast("list[CrossBlock]", list(self.blocks)):
-            entered = block.attention_norm(context)
-            found.append((block.attention.queries(entered), block.attention.project(question).key))
+            found.append(Attended(block.attention, block.attention_norm(context), question))
             context, _ = block(context, question)
         return tuple(found)
 

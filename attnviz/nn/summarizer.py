@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig, EncoderBlock
 from attnviz.nn.positional import LearnedPositions
 
@@ -85,13 +86,13 @@ class Summarizer(nn.Module):
             weights.append(layer_weights)
         return self.output(states), tuple(weights)
 
-    def compared(
+    def attended(
         self, source: Int[Tensor, "batch token"] | Float[Tensor, "batch token state"], sentences: Int[Tensor, "batch token"]
-    ) -> tuple[tuple[Float[Tensor, "batch head token head_dim"], Float[Tensor, "batch head token head_dim"]], ...]:
-        """The queries and keys of every layer, of texts without padding: what a trace keeps in place of the weights."""
+    ) -> tuple[Attended, ...]:
+        """What the attention of every layer reads, of texts without padding: a trace keeps this in place of the weights."""
         states, found = self.embed(source, sentences), []
         for block in cast("list[EncoderBlock]", list(self.blocks)):
-            found.append(block.compared(states))
+            found.append(block.attended(states))
             states, _ = block(states)
         return tuple(found)
 

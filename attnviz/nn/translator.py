@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.errors import ModelError
-from attnviz.nn.attention import KeyValues, MultiHeadAttention
+from attnviz.nn.attention import Attended, KeyValues, MultiHeadAttention
 from attnviz.nn.encoder import BlockConfig, Encoder, EncoderConfig, activated
 from attnviz.nn.positional import SinusoidalPositions
 
@@ -74,8 +74,8 @@ class DecoderBlock(nn.Module):
     def __init__(self, config: BlockConfig) -> None:
         super().__init__()
         self.config = config
-        self.attention = MultiHeadAttention(config.dim, config.n_heads, dropout=config.dropout)
-        self.cross = MultiHeadAttention(config.dim, config.n_heads, dropout=config.dropout)
+        self.attention = MultiHeadAttention(config.dim, config.n_heads, scaled=config.scaled, dropout=config.dropout)
+        self.cross = MultiHeadAttention(config.dim, config.n_heads, scaled=config.scaled, dropout=config.dropout)
         self.expand = nn.Linear(config.dim, config.hidden)
         self.contract = nn.Linear(config.hidden, config.dim)
         self.dropout = nn.Dropout(config.dropout)
@@ -108,14 +108,27 @@ class DecoderBlock(nn.Module):
 
         `known` stands in for the keys and values of the states themselves, and may begin before them.
         """
-        read = self._enter(self.attention_norm, states)
-        # Position t must not see its own target, which is the input at t + 1: causal.
-        attended, own = self.attention(read, known, causal=True)
-        states = self._leave(self.attention_norm, states, attended)
+        states, own = self._look_back(states, known)
         attended, across = self.cross(self._enter(self.cross_norm, states), source, visible=visible)
         states = self._leave(self.cross_norm, states, attended)
         hidden = activated(self.expand(self._enter(self.feed_forward_norm, states)), self.config.activation)
         return self._leave(self.feed_forward_norm, states, self.contract(hidden)), own, across
+
+    def _look_back(
+        self, states: Float[Tensor, "batch query dim"], known: KeyValues | None = None
+    ) -> tuple[Float[Tensor, "batch query dim"], Float[Tensor, "batch head query past"]]:
+        """The states after self-attention, and its weights."""
+        # Position t must not see its own target, which is the input at t + 1: causal.
+        attended, own = self.attention(self._enter(self.attention_norm, states), known, causal=True)
+        return self._leave(self.attention_norm, states, attended), own
+
+    def attended(
+        self, states: Float[Tensor, "batch query dim"], source: Float[Tensor, "batch key dim"]
+    ) -> tuple[Attended, Attended]:
+        """What the two attentions of `forward` read: that over what is written, and that over the source."""
+        read = self._enter(self.attention_norm, states)
+        asking = self._enter(self.cross_norm, self._look_back(states)[0])
+        return Attended(self.attention, read, read), Attended(self.cross, asking, source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,3 +231,13 @@ class Translator(nn.Module):
             decoder.append(own)
             cross.append(across)
         return self.scores(states), Attentions(encoder, tuple(decoder), tuple(cross))
+
+    def attended(self, source: Int[Tensor, "batch key"], inputs: Int[Tensor, "batch query"]) -> dict[str, tuple[Attended, ...]]:
+        """What the attentions of `forward` read, lowest layer first, by their names in `Attentions`; without padding."""
+        memory, encoder = self.encoder.attended(source)
+        states, pairs = self.embed(inputs), []
+        for block in self.blocks:
+            pairs.append(block.attended(states, memory))
+            states, _, _ = block(states, memory)
+        own, across = zip(*pairs, strict=True)
+        return {"encoder": encoder, "decoder": own, "cross": across}

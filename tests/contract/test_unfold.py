@@ -1,5 +1,7 @@
 """Explain this cell: the last number on Compute is the heatmap's, for every kind of model."""
 
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +13,26 @@ from attnviz.analysis.rounding import shown
 from attnviz.analysis.view import View, head_matrix
 from attnviz.ingredients import Additive, DotProduct
 from attnviz.models.inside import Opened, open_trace
+from attnviz.models.traced import TracedModel
 from attnviz.trace import Prompt
 from attnviz.ui.unfolded import Unfolded, unfolded
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
 
-TEXTS = {
-    "minilm": "The animal didn't cross the street because it was too tired.",
-    "bahdanau-en-fr": "He has never been to France with his old friends.",
+ANIMAL = Prompt("The animal didn't cross the street because it was too tired.")
+FRANCE = Prompt("He has never been to France with his old friends.")
+LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
+PROMPTS = {
+    "minilm": ANIMAL,
+    "summarize-en": ANIMAL,
+    "bahdanau-en-fr": FRANCE,
+    "bilstm-en-fr": FRANCE,
+    "dot-lstm-en-fr": FRANCE,
+    "transformer-en-fr": FRANCE,
+    "answer-en": LOVELACE,
+    "answer-en-dual": LOVELACE,
 }
+loaded = cache(attnviz.load)
 SHORT = "the cat sat on the mat because it was tired"
 
 
@@ -49,10 +62,11 @@ def check_ends_at_the_heatmap(opened: Opened, kind: str, cells: int) -> None:
             assert step.origins[step.start].text.endswith(shown(float(weights[query, key])))
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_ten_cells_of_the_models_that_travel_with_attnviz(name: str) -> None:
-    opened = open_trace(attnviz.load(name), Prompt(TEXTS[name]))
-    check_ends_at_the_heatmap(opened, opened.trace.kinds[-1], 10)
+@pytest.mark.parametrize("name", PROMPTS)
+def test_ten_cells_of_every_map_of_the_models_that_travel_with_attnviz(name: str) -> None:
+    opened = open_trace(loaded(name), PROMPTS[name])
+    for kind in opened.trace.kinds:
+        check_ends_at_the_heatmap(opened, kind, 10)
 
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if family.seam], ids=str)
@@ -70,7 +84,7 @@ def test_a_model_that_shows_its_weights_alone_has_no_steps(tmp_path: Path) -> No
 
 
 def test_the_context_is_what_the_model_passes_on() -> None:
-    opened = open_trace(attnviz.load("bahdanau-en-fr"), Prompt(TEXTS["bahdanau-en-fr"]))
+    opened = open_trace(loaded("bahdanau-en-fr"), FRANCE)
     inside = opened.head("cross", 0, 0)
     assert isinstance(inside, Additive)
     found = explained(opened, "cross", 0, 0, 3, 2)
@@ -81,16 +95,65 @@ def test_the_context_is_what_the_model_passes_on() -> None:
 
 
 def test_values_are_those_the_encoder_mixes() -> None:
-    opened = open_trace(attnviz.load("minilm"), Prompt(TEXTS["minilm"]))
+    opened = open_trace(loaded("minilm"), ANIMAL)
     inside = opened.head("encoder", 3, 1)
     assert isinstance(inside, DotProduct)
     assert inside.value is not None
     assert inside.value.shape == (16, 32)
     found = explained(opened, "encoder", 3, 1, 10, 2)
-    assert [step.symbol for step in found.steps] == ["q·k", "q·K", "÷√d", "softmax", "·V"]
+    assert [step.symbol for step in found.steps] == ["q", "k", "q·k", "q·K", "÷√d", "softmax", "v", "·V"]
 
 
-@pytest.mark.parametrize("kind", ["additive", "dot", "scaled"])
+def check_made(opened: Opened, kind: str) -> None:
+    """X W + b, by NumPy and over all dimensions, is what the head compares and mixes; the steps show the same numbers."""
+    attention = opened.trace.map(kind)
+    inside = opened.head(kind, attention.n_layers - 1, attention.n_heads - 1)
+    assert isinstance(inside, DotProduct)
+    assert inside.made
+    for made, vectors in ((inside.made.query, inside.query), (inside.made.key, inside.key), (inside.made.value, inside.value)):
+        np.testing.assert_allclose(np.einsum("ti,oi->to", made.states, made.weight) + made.bias, vectors, atol=1e-4)
+    steps = explained(opened, kind, attention.n_layers - 1, attention.n_heads - 1, 4, 2).steps
+    for symbol, vectors, at in (("q", inside.query, 4), ("k", inside.key, 2), ("v", inside.value, 2)):
+        assert vectors is not None
+        step = next(step for step in steps if step.symbol == symbol)
+        for column, dim in enumerate(step.result.columns[:-1]):
+            assert step.result.values[0, column] == pytest.approx(float(vectors[at, int(dim)]), abs=1e-5)
+            assert step.origins[0, column].text.endswith(f" = {shown(float(vectors[at, int(dim)]))}")
+
+
+@pytest.mark.parametrize(("name", "kind"), [
+    ("minilm", "encoder"), ("summarize-en", "encoder"), ("answer-en", "encoder"), ("answer-en", "cross"),
+    ("answer-en-dual", "encoder"), ("answer-en-dual", "cross"), ("dot-lstm-en-fr", "cross"), ("bilstm-en-fr", "cross"),
+    ("transformer-en-fr", "encoder"), ("transformer-en-fr", "decoder"), ("transformer-en-fr", "cross"),
+])  # fmt: skip
+def test_the_path_begins_at_what_the_head_reads(name: str, kind: str) -> None:
+    check_made(open_trace(loaded(name), PROMPTS[name]), kind)
+
+
+def test_a_path_that_does_not_lead_to_what_was_compared_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    next(family for family in FAMILIES if family.name == "bert").save(tmp_path)
+    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    check_made(opened, "encoder")
+    read = opened.model.attended(opened.trace.prompt)["encoder"]
+    turned = tuple(replace(layer, asking=layer.asking.flip(1)) for layer in read)
+    monkeypatch.setattr(TracedModel, "attended", lambda *_: {"encoder": turned})
+    inside = Opened(opened.trace, opened.model).head("encoder", 0, 0)
+    assert isinstance(inside, DotProduct)
+    assert inside.made is None
+
+
+def test_a_written_token_explains_nothing_with_those_after_it() -> None:
+    opened = open_trace(loaded("transformer-en-fr"), FRANCE)
+    inside = opened.head("decoder", 0, 0)
+    assert isinstance(inside, DotProduct)
+    assert inside.visible is not None
+    np.testing.assert_array_equal(inside.visible, np.tri(len(inside.query), dtype=bool))
+    found = explained(opened, "decoder", 0, 0, 1, 4)
+    assert found.weight == 0
+    assert found.steps[found.last].origins[found.steps[found.last].start].text == "e^{−∞} = 0.00"
+
+
+@pytest.mark.parametrize("kind", ["additive", "dot", "scaled", "transformer"])
 def test_a_translation_that_a_search_has_found_is_the_one_that_is_explained(tmp_path: Path, kind: str) -> None:
     model = attnviz.load(str(tiny_translator(tmp_path, kind)))
     pieces = ("▁La", "▁voiture", "</s>") if kind == "additive" else ()
@@ -107,10 +170,10 @@ def test_a_forced_target_is_explained_as_it_is_drawn(tmp_path: Path) -> None:
 
 
 def test_between_whole_words_the_last_number_is_that_of_the_merged_heatmap() -> None:
-    opened = open_trace(attnviz.load("minilm"), Prompt("Unbelievably, tokenization disentangles subwords."))
+    opened = open_trace(loaded("minilm"), Prompt("Unbelievably, tokenization disentangles subwords."))
     attention = opened.trace.encoder
     whole = head_matrix(attention, layer=1, head=3, view=View(words=True))
-    cells = [(row, column) for row in range(len(whole.queries)) for column in range(len(whole.keys))]
+    cells = np.random.default_rng(17).integers((len(whole.queries), len(whole.keys)), size=(20, 2)).tolist()
     merged = 0
     for row, column in cells:
         query, key = whole.rows[row], whole.columns[column]

@@ -108,13 +108,14 @@ def test_separately_the_passage_learns_of_the_question_through_cross_attention_a
     assert torch.equal(call(model, asked[:1])[0], call(model, asked[1:2])[0])
 
 
-def test_queries_and_keys_make_the_weights(model):
+def test_what_its_attentions_read_makes_its_weights(model):
     question, context = torch.randn(1, 5, 22), torch.randn(1, 7, 22)
     with torch.no_grad():
         _, _, weights = model.read(question, context)
-        compared = model.compared(question, context)
-    for layer, (query, key) in zip(weights, compared, strict=True):
-        torch.testing.assert_close((query @ key.transpose(-1, -2) * 11**-0.5).softmax(dim=-1), layer)
+        attended = model.attended(question, context)
+    for wanted, layer in zip(weights, attended, strict=True):
+        _, found = layer.attention(layer.asking, layer.offering)
+        torch.testing.assert_close(found, wanted)
 
 
 def test_only_the_lowest_layers_are_kept():

@@ -73,11 +73,11 @@ def test_it_reads_tokens_too(real):
     assert len(weights) == 2
 
 
-def test_its_queries_and_keys_make_its_weights(states, same):
+def test_what_its_attentions_read_makes_its_weights(states, same):
     model = make()
     _, weights = model(states, NUMBERS)
-    for (query, key), wanted in zip(model.compared(states, NUMBERS), weights, strict=True):
-        same((query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5).softmax(-1), wanted)
+    for layer, wanted in zip(model.attended(states, NUMBERS), weights, strict=True):
+        same(layer.attention(layer.asking, layer.offering)[1], wanted)
 
 
 def test_sentences_are_counted_from_both_ends(states):
