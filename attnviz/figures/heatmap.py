@@ -139,7 +139,8 @@ def _colour_bar(look: Look) -> dict:
     return {
         "title": {"text": "weight", "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
         "tickfont": {"size": LABEL_SIZE, "color": theme.faint},
-        "nticks": 6 if look.bar > 150 else 3,
+        "nticks": 3,
+        "tickangle": 0,
         "orientation": "h",
         "thickness": 8,
         "outlinewidth": 0,
