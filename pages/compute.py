@@ -20,7 +20,7 @@ from attnviz.ui.tables import settings, starting_numbers, tables_editor, tokens_
 from attnviz.ui.unfolded import begun, forget_writing, link_picker, unfolded
 
 ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
-SOURCES = {"worked": "Worked example", "model": "A model's head"}
+SOURCES = {"worked": "An example", "model": "A model"}
 
 
 def work_example() -> None:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from attnviz.analysis.rounding import shown
 from attnviz.analysis.steps import Matrix, Vector
 
-MOST_DIMS, MOST_KEYS = 6, 8
+MOST_DIMS, MOST_KEYS = 6, 6
 DOTS = "…"
 
 

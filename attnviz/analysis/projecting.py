@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.analysis.few import MOST_DIMS, Few, grid, strip
+from attnviz.analysis.few import Few, grid, strip
 from attnviz.analysis.steps import Matrix, Step, cell, dot
 from attnviz.ingredients import Projected
+
+# So many of a token's numbers are written out, each beside its row of the matrix.
+MOST_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Words:
 def project(made: Projected, at: int, names: tuple[str, str], result: Matrix, units: Few, words: Words) -> Step:
     """x W + b for the token at position `at`: `names` are those of x and W, `units` the numbers that `result` shows."""
     states, weight = made.states[at].astype(np.float64), made.weight.astype(np.float64)
-    few = Few.of(np.abs(states * weight[list(units.kept)]).sum(axis=0), MOST_DIMS)
+    few = Few.of(np.abs(states * weight[list(units.kept)]).sum(axis=0), MOST_ROWS)
     left = strip(names[0], result.rows[0], states, few)
     table, down = grid(names[1], weight.T, few, units)
     across = few.vector(left, states)

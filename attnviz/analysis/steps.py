@@ -160,9 +160,12 @@ def cell(matrix: Matrix, row: int, column: int) -> Part:
 
 
 def dot(left: Vector, right: Vector, result: Part, *, also: float = 0.0) -> Origin:
-    """Σ a_k b_k: the factors, then the products, which add up to the result as it is shown; `also` is added, as a bias."""
+    """Σ a_k b_k: the factors, then the products, which add up to the result as it is shown; `also` is added, as a bias.
+
+    Where only some of the factors stand on the page, it is these that are written out.
+    """
     products = np.asarray(left.values, np.float64) * np.asarray(right.values, np.float64)
-    kept, rest = _largest(products)
+    kept, rest = _largest(products, sorted(left.known.keys() & right.known.keys()))
     extra = [float(products[rest].sum())] * bool(rest) + [also] * bool(also)
     counts = largest_remainder([*products[kept], *extra], total=float(result.text.replace(MINUS, "-")))
     parts: list[Part] = []
@@ -178,15 +181,15 @@ def dot(left: Vector, right: Vector, result: Part, *, also: float = 0.0) -> Orig
     return Origin((*left.places(), *right.places()), (*parts, Part(" = "), result))
 
 
-def _largest(terms: Float[np.ndarray, " term"], always: int | None = None) -> tuple[list[int], list[int]]:
-    """The terms that are written out, in their order, and those that are not."""
+def _largest(terms: Float[np.ndarray, " term"], among: Sequence[int], always: int | None = None) -> tuple[list[int], list[int]]:
+    """The terms that are written out, in their order, and those that are not; all are `among`, if there are such."""
     order = [int(index) for index in np.argsort(-np.abs(terms), kind="stable")]
     if len(order) <= MOST_TERMS:
         return sorted(order), []
-    if always is not None:
-        order.remove(always)
-        order.insert(0, always)
-    return sorted(order[: MOST_TERMS - 1]), order[MOST_TERMS - 1 :]
+    first = [] if always is None else [always]
+    order = list(dict.fromkeys([*first, *(index for index in order if index in among), *order]))
+    most = min(MOST_TERMS - 1, len(among) or MOST_TERMS)
+    return sorted(order[:most]), order[most:]
 
 
 def _in_brackets(text: str) -> str:
@@ -217,7 +220,8 @@ def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at:
     shift = float(values[seen].max()) if np.abs(values[seen]).max() > LARGEST_EXPONENT else 0.0
     energy = np.exp(values[seen] - shift)
     here = int(np.flatnonzero(seen == at)[0])
-    kept, rest = _largest(energy, here)
+    known = [index for index, key in enumerate(seen.tolist()) if key in scores.known]
+    kept, rest = _largest(energy, known, here)
     counts = largest_remainder([*energy[kept], *[energy[rest].sum()] * bool(rest)], keep=kept.index(here))
     less = f" {MINUS} {shown(shift)}" if shift > 0 else f" + {shown(-shift)}" if shift else ""
     powers = {index: Part(f"e^{{{scores.text(int(seen[index]))}{less}}}", scores.name) for index in kept}

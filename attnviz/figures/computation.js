@@ -2,6 +2,7 @@
 // out. Everything is set as text, never as HTML. The step and the cell that are looked at are told to Python, for the address.
 
 const QUIET = 500;
+const NARROW = 640;
 const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F full screen";
 
 export default function (component) {
@@ -22,7 +23,12 @@ export default function (component) {
   // Before anything is clicked, the arrow keys belong to the picture.
   const anywhere = (event) => event.target === document.body && press(root, walk, event);
   document.addEventListener("keydown", anywhere);
-  return () => document.removeEventListener("keydown", anywhere);
+  const resized = new ResizeObserver(() => fit(root, walk));
+  resized.observe(root);
+  return () => {
+    resized.disconnect();
+    document.removeEventListener("keydown", anywhere);
+  };
 }
 
 function begin(data, before) {
@@ -48,15 +54,18 @@ function make(tag, options = {}, ...children) {
 }
 
 // "W_Q" and "e^{0.5}" with their subscripts and superscripts.
-function typeset(text) {
+function typeset(text, marks = /([_^])(?:\{([^}]*)\}|(\S))/g) {
   const pieces = [];
   let end = 0;
-  for (const found of text.matchAll(/([_^])(?:\{([^}]*)\}|(\S))/g)) {
+  for (const found of text.matchAll(marks)) {
     pieces.push(text.slice(end, found.index), make(found[1] === "_" ? "sub" : "sup", {}, found[2] ?? found[3]));
     end = found.index + found[0].length;
   }
   return [...pieces, text.slice(end)];
 }
+
+// A sentence may hold tokens as they were typed: of it, only the names of matrices and sizes are set as such.
+const MATRICES = /(?<=\bW|√d)(_)(?:\{([^}]*)\}|([A-Zk]))/g;
 
 function go(root, walk, step) {
   if (!(step in walk.data.steps) || step === walk.step) return;
@@ -109,9 +118,6 @@ function reveal(root, walk) {
 function draw(root, walk) {
   const step = walk.data.steps[walk.step];
   const focused = root.getRootNode().activeElement?.dataset?.keep;
-  const columns = isStack(step) ? 0 : step.matrices.reduce((sum, matrix) => sum + matrix.columns.length + 1.5, 0);
-  const size = columns > 23 ? "small" : columns > 17 ? "medium" : "large";
-  root.className = `compute ${size}`;
   root.dataset.step = walk.step;
   root.tabIndex = 0;
   root.setAttribute("role", "group");
@@ -120,12 +126,25 @@ function draw(root, walk) {
     wayThrough(root, walk),
     make("div", { className: "title" }, make("b", {}, step.title), make("span", { className: "formula" }, ...typeset(step.formula))),
     // The sentence may have the number in it that somebody is to guess.
-    make("p", { className: "told" }, asks(walk) ? "Guess first: the scores are on the left." : step.sentence),
+    make("p", { className: "told" }, ...(asks(walk) ? ["Guess first: the scores are on the left."] : typeset(step.sentence, MATRICES))),
     equation(root, walk, step),
     ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(root, walk, step)]),
     make("p", { className: "hint" }, HINT),
   );
+  fit(root, walk);
   if (focused) root.querySelector(`[data-keep="${focused}"]:not(:disabled)`)?.focus({ preventScroll: true });
+}
+
+// The largest digits with which a step stands in one line; on a phone its matrices stand one below the other.
+function fit(root, walk) {
+  const sizes = ["large", "medium", "small"].slice(isMixed(walk.data.steps[walk.step]) ? 1 : 0);
+  const matrices = [...root.querySelectorAll(".matrix")];
+  const [first, last] = [matrices[0], matrices.at(-1)];
+  const isWhole = () => matrices.every((each) => each.scrollWidth <= each.clientWidth + 1);
+  const isLine = () => first === last || root.querySelector(".stack") || last.offsetLeft >= first.offsetLeft + first.offsetWidth;
+  const largest = (fits) => sizes.find((size) => ((root.className = `compute ${size}`), fits()));
+  const isNarrow = root.clientWidth < NARROW;
+  root.className = `compute ${largest(() => isWhole() && (isNarrow || isLine())) ?? largest(isWhole) ?? "small"}`;
 }
 
 function wayThrough(root, walk) {
@@ -137,7 +156,6 @@ function wayThrough(root, walk) {
     button.dataset.keep = `step${index}`;
     way.append(button);
   });
-  way.append(make("span", { className: "stretch" }));
   const move = (name, by, label) => {
     const disabled = !(walk.step + by in walk.data.steps);
     const button = make("button", { className: "move", disabled, onclick: () => go(root, walk, walk.step + by) }, name);
@@ -145,7 +163,7 @@ function wayThrough(root, walk) {
     button.dataset.keep = label;
     return button;
   };
-  way.append(move("← Back", -1, "Back"), move("Next →", 1, "Next"));
+  way.append(make("span", { className: "moves" }, move("← Back", -1, "Back"), move("Next →", 1, "Next")));
   return way;
 }
 
@@ -157,10 +175,39 @@ function tone(walk, step, index) {
 // Rows one under the other: their columns meet, and there is room for large digits.
 const isStack = (step) => step.matrices.length > 1 && step.matrices.every((matrix) => matrix.rows.length === 1) && step.matrices[0].columns.length > 3;
 
+// One row times a matrix: the row stands upright beside the rows that it weighs, and what they add up to below them.
+const isMixed = (step) => step.matrices.length === 3 && step.signs[0] === "×" && step.matrices[0].rows.length === 1 && step.matrices[1].rows.length > 1;
+
+function mixed(root, walk, step, lit) {
+  const [given, matrix, sum] = step.matrices;
+  const paint = (row, tone) => (row.style.setProperty("--tone", tone), row);
+  const name = (each, index, options = {}) =>
+    make("th", { className: "name", tone: tone(walk, step, index), ...options }, make("i", {}, ...typeset(each.label)), make("span", {}, each.shape));
+  const cell = (each, index, row, column) => paint(square(root, walk, each, [row, column], each.cells[row][column], index === 2, lit), tone(walk, step, index));
+  const column = (text) => make("th", { className: /^\d/.test(text) ? "column" : "column word", title: text, dir: "auto" }, text);
+  const rows = matrix.rows.map((text, row) => {
+    const line = make("tr", {}, make("th", { className: "row", title: text, dir: "auto" }, text), cell(given, 0, 0, row));
+    if (!row) line.append(make("th", { className: "sign", rowSpan: matrix.rows.length }, step.signs[0]));
+    line.append(...matrix.columns.map((_, at) => cell(matrix, 1, row, at)));
+    return line;
+  });
+  return make("table", { className: "mixed" },
+    make("tr", {}, make("th"), name(given, 0), make("th"), name(matrix, 1, { colSpan: matrix.columns.length })),
+    make("tr", {}, make("th"), column(given.rows[0]), make("th"), ...matrix.columns.map(column)),
+    ...rows,
+    make("tr", { className: "gap" }),
+    make("tr", {}, make("th"), name(sum, 2), make("th", { className: "sign" }, step.signs[1]), ...sum.columns.map((_, at) => cell(sum, 2, 0, at))),
+  );
+}
+
 function equation(root, walk, step) {
   const place = make("div", { className: isStack(step) ? "equation stack" : "equation" });
   const chosen = result(walk).cells[walk.cell[0]]?.[walk.cell[1]]?.id;
   const lit = new Set(asks(walk) ? [] : walk.data.origins[chosen]?.from);
+  if (isMixed(step)) {
+    place.append(make("div", { className: "matrix" }, mixed(root, walk, step, lit)));
+    return place;
+  }
   step.matrices.forEach((matrix, index) => {
     if (index || isStack(step)) place.append(make("div", { className: "sign" }, index ? isStack(step) ? step.signs[index - 1].replace("→", "↓") : step.signs[index - 1] : ""));
     place.append(table(root, walk, matrix, index === step.matrices.length - 1, tone(walk, step, index), lit));

@@ -41,6 +41,8 @@ _PAPERS = {
 class ToyConfig:
     """Which task, and which model: `n_layers` and `n_heads` are those of a Transformer; all states are `dim` wide.
 
+    scaled  a Transformer's scores are divided by √d; of an LSTM, the kind says whether they are
+
     Raises:
         ModelError: there is no such task or kind, or the sizes are none that a toy has.
 
@@ -53,6 +55,7 @@ class ToyConfig:
     n_layers: int = 1
     n_heads: int = 1
     dim: int = 64
+    scaled: bool = True
 
     def __post_init__(self) -> None:
         if self.task not in TOYS:
@@ -62,6 +65,8 @@ class ToyConfig:
         sizes = self.n_layers, self.n_heads, self.dim
         if not all(isinstance(size, int) and 1 <= size <= most for size, most in zip(sizes, (4, 8, 256), strict=True)):
             raise ModelError(f"a toy model has at most 4 layers, 8 heads and 256 dimensions, not {sizes}")
+        if type(self.scaled) is not bool:
+            raise ModelError(f"a toy model is scaled or not, and {self.scaled!r} says neither")
 
     @property
     def name(self) -> str:
@@ -77,7 +82,7 @@ def build(config: ToyConfig) -> Seq2Seq | Translator:
     task = TOYS[config.task]
     sizes = len(MARKS) + len(task.inputs), len(MARKS) + len(task.outputs)
     if config.kind == "transformer":
-        block = BlockConfig(config.dim, config.n_heads, 2 * config.dim, norm="before", dropout=0.0)
+        block = BlockConfig(config.dim, config.n_heads, 2 * config.dim, norm="before", dropout=0.0, scaled=config.scaled)
         return Translator(TranslatorConfig(*sizes, config.n_layers, block, MAX_TOKENS))
     recurrent = RecurrentConfig(config.dim, config.dim, dropout=0.0)
     return Seq2Seq(Seq2SeqConfig(*sizes, config.kind, recurrent))

@@ -92,6 +92,27 @@ def read(text: str, n_tokens: int) -> Numbers | None:
     return dict(zip(TABLES, tables, strict=True))
 
 
+def written_mask(visible: Bool[np.ndarray, "token token"]) -> str:
+    """A mask as it stands in an address: rows parted by ";", 1 where a token may look.
+
+    >>> written_mask(np.tri(2, dtype=bool))
+    '10;11'
+    """
+    return ";".join("".join(str(int(seen)) for seen in row) for row in visible)
+
+
+def read_mask(text: str, n_tokens: int) -> Bool[np.ndarray, "token token"]:
+    """The mask of an address for so many tokens; what it does not say may be looked at.
+
+    >>> read_mask("10;11;?", 3).tolist()
+    [[True, False, True], [True, True, True], [True, True, True]]
+    """
+    visible = np.ones((n_tokens, n_tokens), dtype=bool)
+    for row, line in zip(visible, text.split(";"), strict=False):
+        row[: len(line)] = [mark != "0" for mark in line[:n_tokens]]
+    return visible
+
+
 def mask_of(kind: Mask, n_tokens: int, *, padded: int = 0) -> Bool[np.ndarray, "token token"]:
     """What each query may see, unless somebody says so cell by cell; `padded` tokens at the end are filling.
 

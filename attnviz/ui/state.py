@@ -36,7 +36,7 @@ _OF_A_VISIT = (
     "way",
     "word",
     "reference",
-    *("source", "lesson", "tokens", "numbers", "heads", "mask", "padded", "divide", "seed", "dim", "at", "toy"),
+    *("source", "lesson", "tokens", "numbers", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at", "toy"),
     "all",
     *(
         f"{name}{slot}"

@@ -9,10 +9,12 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.analysis.heads import strongest_link
 from attnviz.analysis.rouge import rouge
 from attnviz.analysis.selection import Amount, Kept, Passage, choose
+from attnviz.analysis.sentences import head_name
 from attnviz.analysis.summaries import Written
-from attnviz.analysis.view import View
+from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.ways import Way, shares_of_heads
 from attnviz.figures.passage import STYLE, marked_passage, written_summary
 from attnviz.figures.ways import Row, heads_agreement, ways_table
@@ -24,6 +26,7 @@ from attnviz.ui.markup import Markup
 from attnviz.ui.models import Traced
 from attnviz.ui.pictures import PLOTLY, all_heads, open_head
 from attnviz.ui.state import publish, restore
+from attnviz.ui.unfolded import explain_button
 
 _markup = Markup("passage", STYLE)
 MOST_SENTENCES = 6
@@ -159,6 +162,20 @@ def show_heads(attention: AttentionMap, found: Passage, kept: Kept, chosen: Opti
     alt = "For every head the share of its attention to words that goes to the kept ones"
     st.plotly_chart(figure, theme=None, key="heads", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
     all_heads(attention, Choice(chosen.layer, chosen.head, View(words=chosen.words), False), choose_head)
+    # A model that writes has searched for its summary; Compute reads a text, and would look at another.
+    if chosen.head is not None and attention.kind == "encoder":
+        _explain(attention, chosen.layer, chosen.head)
+
+
+def _explain(attention: AttentionMap, layer: int, head: int) -> None:
+    """The way into Compute for the strongest link of the chosen head."""
+    matrix = head_matrix(attention, layer=layer, head=head, view=View())
+    if (link := strongest_link(matrix)) is None:
+        return
+    place = {"model": st.session_state.model, "layer": layer, "head": head, "pair": "", "target": ""}
+    place |= {"query": matrix.rows[link.query], "key": matrix.columns[link.key]}
+    asking, asked = matrix.queries[link.query].text, matrix.keys[link.key].text
+    explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {asking} → {asked}")
 
 
 def show_ways(found: Passage, ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:

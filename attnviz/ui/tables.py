@@ -10,7 +10,19 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.errors import TraceError
 from attnviz.ingredients import LARGEST, MASKS, MOST_TOKENS, Mask, Tables
-from attnviz.ui.lessons import TABLES, Lesson, Numbers, lessons, mask_of, random_numbers, read, resized, written
+from attnviz.ui.lessons import (
+    TABLES,
+    Lesson,
+    Numbers,
+    lessons,
+    mask_of,
+    random_numbers,
+    read,
+    read_mask,
+    resized,
+    written,
+    written_mask,
+)
 from attnviz.ui.state import asked, publish, restore
 
 _NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
@@ -114,6 +126,9 @@ def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
     numbers = st.session_state.numbers
     if len(numbers["x"]) != n_tokens:
         _replace(resized(st.session_state.get("edited", numbers), n_tokens, int(st.session_state.get("seed", lesson.seed))))
+    if f"x-{st.session_state.edition}-{n_tokens}" not in st.session_state:
+        # The tables were not there, as on another page: what was typed into them last comes back.
+        st.session_state.numbers = st.session_state.edited
     return st.session_state.numbers
 
 
@@ -139,6 +154,8 @@ def tables_editor(
         if chosen.mask == "own":
             with columns[2]:
                 visible = _edit_mask(tokens[:n_tokens])
+        else:
+            publish("own", "", "")
     st.session_state.edited = edited
     publish("numbers", written(edited), written(lesson.numbers()))
     try:
@@ -163,13 +180,19 @@ def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
 
 def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
     st.caption("**Mask**: a tick is what a token may look at")
-    frame = pd.DataFrame(np.ones((len(tokens), len(tokens)), dtype=bool), columns=[str(index) for index in range(len(tokens))])
+    key = f"own-{len(tokens)}"
+    if key not in st.session_state:
+        st.session_state.own_begun = read_mask(st.session_state.get("own", asked("own", "")), len(tokens))
+    frame = pd.DataFrame(st.session_state.own_begun, columns=[str(index) for index in range(len(tokens))])
     config = {str(index): st.column_config.CheckboxColumn(token) for index, token in enumerate(tokens)}
     found = st.data_editor(
-        frame.assign(token=list(tokens)), key=f"own-{len(tokens)}", hide_index=True, disabled=["token"], column_config=config,
+        frame.assign(token=list(tokens)), key=key, hide_index=True, disabled=["token"], column_config=config,
         column_order=["token", *frame.columns],
     )  # fmt: skip
-    return found[list(frame.columns)].to_numpy(dtype=bool)
+    visible = found[list(frame.columns)].to_numpy(dtype=bool)
+    st.session_state.own = written_mask(visible)
+    publish("own", st.session_state.own, written_mask(np.ones_like(visible)))
+    return visible
 
 
 def _whole(value: object, default: int) -> int:

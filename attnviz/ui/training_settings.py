@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.models.toys import Kind
+from attnviz.models.toys import Kind, ToyConfig
 from attnviz.text.toys import TOYS
 from attnviz.training.presets import MOST_STEPS, PRESETS, Preset, sensible
 from attnviz.training.toy import ToyRecipe
@@ -79,7 +79,7 @@ def _values(recipe: ToyRecipe) -> dict[str, str]:
         "kind": "dot" if model.kind == "scaled" else model.kind,
         "layers": str(model.n_layers),
         "n_heads": str(model.n_heads),
-        "divided": "off" if model.kind == "dot" else "on",
+        "divided": "off" if compared(model) == "dot" else "on",
         "forcing": f"{recipe.teacher_forcing:g}",
         "padding": "masked" if recipe.masked else "read",
         "steps": str(recipe.steps),
@@ -111,9 +111,9 @@ def _settings(values: dict[str, str]) -> ToyRecipe:
         left, right = sidebar.columns(2)
         _pick(values, "layers", ["1", "2"], left.segmented_control, "Layers", then=usual)
         _pick(values, "n_heads", ["1", "4"], right.segmented_control, "Heads", then=usual)
-    else:
-        if values["kind"] == "dot":
-            _pick(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d")
+    if values["kind"] != "additive":
+        _pick(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d")
+    if values["kind"] != "transformer":
         _pick(values, "forcing", ["1", "0.5", "0"], sidebar.segmented_control, "Teacher forcing")
     _pick(values, "padding", ["masked", "read"], sidebar.segmented_control, "Padding")
     left, right = sidebar.columns(2)
@@ -129,8 +129,15 @@ def _sensible(values: dict[str, str]) -> ToyRecipe:
     kind: Kind = "transformer" if values["kind"] == "transformer" else "additive"
     if values["kind"] == "dot":
         kind = "scaled" if values["divided"] == "on" else "dot"
-    stack = (int(values["layers"]), int(values["n_heads"])) if kind == "transformer" else (1, 1)
-    return sensible(values["task"], kind, *stack)
+    if kind != "transformer":
+        return sensible(values["task"], kind)
+    recipe = sensible(values["task"], kind, int(values["layers"]), int(values["n_heads"]))
+    return replace(recipe, model=replace(recipe.model, scaled=values["divided"] == "on"))
+
+
+def compared(model: ToyConfig) -> str:
+    """How a model compares queries with keys: "additive", "dot" or "scaled"."""
+    return model.kind if model.kind != "transformer" else "scaled" if model.scaled else "dot"
 
 
 def _pick(
@@ -168,6 +175,6 @@ def look_for(recipe: ToyRecipe, preset: Preset | None) -> list[str]:
     if preset is not None:
         return [preset.notice]
     model = recipe.model
-    unusual = {"layers": model.kind == "transformer", "n_heads": model.n_heads > 1, "divided": model.kind == "dot",
+    unusual = {"layers": model.kind == "transformer", "n_heads": model.n_heads > 1, "divided": compared(model) == "dot",
                "forcing": recipe.teacher_forcing < 1, "padding": not recipe.masked}  # fmt: skip
     return [_TOLD[name] for name, said in unusual.items() if said]

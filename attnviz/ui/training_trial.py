@@ -21,7 +21,7 @@ from attnviz.ui.models import Drafted
 from attnviz.ui.state import forget_drafts
 from attnviz.ui.taking import Kept
 from attnviz.ui.training import open_run
-from attnviz.ui.training_settings import show_recipe
+from attnviz.ui.training_settings import compared, show_recipe
 
 _LSTM = (
     "One LSTM reads the source in both directions, another writes. Before each token the writer's state is compared with every "
@@ -33,12 +33,8 @@ _HOW = {
     "transformer": "No recurrence: every token looks at all others, and what is written looks at the source "
     "(Vaswani et al. 2017). Row t is drawn as the token that step t writes.",
 }
-_FORMULAS = {
-    "additive": r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j), \qquad \alpha_i = \mathrm{softmax}(e_i)",
-    "dot": r"e_{ij} = q_i \cdot k_j, \qquad \alpha_i = \mathrm{softmax}(e_i)",
-    "scaled": r"e_{ij} = q_i \cdot k_j / \sqrt{d}, \qquad \alpha_i = \mathrm{softmax}(e_i)",
-    "transformer": r"e_{ij} = q_i \cdot k_j / \sqrt{d}, \qquad \alpha_i = \mathrm{softmax}(e_i)",
-}
+_FORMULA = r"e_{ij} = %s, \qquad \alpha_i = \mathrm{softmax}(e_i)"
+_SCORES = {"additive": r"v^\top \tanh(W s_{i-1} + U h_j)", "dot": r"q_i \cdot k_j", "scaled": r"q_i \cdot k_j / \sqrt{d}"}
 _MEASURED = """
 Nobody tells the attention where to look: the loss only asks for the right token. **Held-out sequences** are 128 examples whose
 text is never trained on; one is right when every token of it is. The **alignment error rate** compares the strongest link of
@@ -139,7 +135,7 @@ def explained(recipe: ToyRecipe) -> None:
     """Folded: how such a model computes and is measured, and how far to believe it."""
     with st.expander("How it is computed"):
         st.markdown(_HOW[recipe.model.kind])
-        st.latex(_FORMULAS[recipe.model.kind])
+        st.latex(_FORMULA % _SCORES[compared(recipe.model)])
         st.markdown(_MEASURED)
     with st.expander("How far to believe it"):
         st.markdown(_BELIEVE)

@@ -29,7 +29,14 @@ class Unfolded:
 COMPUTE = "pages/compute.py"
 
 
-def explain_button(attention: AttentionMap, place: dict[str, str | int], *, slot: str = "", begins: Sequence[str] = ()) -> None:
+def explain_button(
+    attention: AttentionMap,
+    place: dict[str, str | int],
+    *,
+    label: str = "Explain this cell",
+    slot: str = "",
+    begins: Sequence[str] = (),
+) -> None:
     """The way from a heatmap into Compute: `place` has the model, the layer, the head, the query and the key.
 
     `slot` tells several pictures of a page apart; `begins` names the pieces of a translation that a search has found.
@@ -37,9 +44,7 @@ def explain_button(attention: AttentionMap, place: dict[str, str | int], *, slot
     state = st.session_state
     address = {"source": "model", "text": state.get("text"), "pair": state.get("pair"), "target": state.get("target")}
     address |= {"attention": attention.kind, **place, "begins": " ".join(begins)}
-    if st.button(
-        "Explain this cell", key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step."
-    ):
+    if st.button(label, key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step."):
         st.switch_page(COMPUTE, query_params={name: str(value) for name, value in address.items() if value not in (None, "")})
 
 

@@ -108,6 +108,20 @@ def test_typed_numbers_and_words_are_in_the_address(app: AppTest, drawn: list) -
     assert again["cells"][:2] == shown["cells"]
 
 
+def test_a_mask_of_ones_own_is_in_the_address(app: AppTest, drawn: list) -> None:
+    opened(app, mask="own", own="101;1")
+    weights, masked = texts(drawn, "softmax"), step(drawn, "mask")["matrices"][-1]["cells"]
+    assert [[cell["text"] == "−∞" for cell in row] for row in masked] == [[False, True, False], [False] * 3, [False] * 3]
+    assert weights[0][1] == "0.00"
+    assert app.query_params["own"] == "101;111;111"
+    # Another word: what was ticked stays as it was, and the new one may be looked at.
+    app.text_input(key="tokens").set_value("cat mat it sat").run()
+    assert app.query_params["own"] == "1011;1111;1111;1111"
+    app.selectbox(key="mask").set_value("none").run()
+    assert not app.exception
+    assert "own" not in app.query_params
+
+
 def test_random_numbers_are_new_numbers(app: AppTest, drawn: list) -> None:
     opened(app)
     before = texts(drawn, "X")

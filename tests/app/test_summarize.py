@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -77,6 +78,17 @@ def test_every_control_changes_what_is_kept(app: AppTest) -> None:
     app.selectbox(key="way").set_value("rollout").run()
     assert not app.exception
     assert app.query_params["way"] == "rollout"
+    assert not [button for button in app.button if button.label.startswith("Explain")]
+    app.toggle(key="all_heads").set_value(False).run()
+    # The strongest link between two words of the chosen head is the way into Compute.
+    attention = attnviz.load("minilm").trace(TEXT).encoder
+    weights = attention.weights(5, 0).copy()
+    for side in (0, 1):
+        np.moveaxis(weights, side, 0)[[token.special for token in attention.keys]] = 0
+    np.fill_diagonal(weights, 0)
+    query, key = np.unravel_index(weights.argmax(), weights.shape)
+    label = f"Explain L5·H0: {attention.queries[query].text} → {attention.keys[key].text}"
+    assert label in [button.label for button in app.button]
 
 
 def test_a_model_that_writes_shows_what_it_wrote(app: AppTest, folder: str) -> None:

@@ -62,6 +62,17 @@ def test_a_chip_is_its_recipe_and_its_address_opens_it_again(app, preset):
     assert again.session_state.run.recipe == preset.recipe
 
 
+def test_a_transformers_scores_may_stay_undivided_and_it_says_what_to_look_for(app):
+    app.query_params.update({"kind": "transformer", "divided": "off"})
+    app.run()
+    assert not app.exception
+    assert app.session_state.run.recipe.model == ToyConfig("reverse", "transformer", scaled=False)
+    assert app.session_state.run.training.model.blocks[0].cross.scaling == 1
+    assert any("Not divided by √d" in caption.value for caption in app.caption)
+    app.segmented_control(key="toy_divided").set_value("on").run()
+    assert app.session_state.run.recipe.model.scaled
+
+
 def test_an_address_that_makes_no_sense_opens_something_that_does(app):
     for name, value in {
         "task": "x",

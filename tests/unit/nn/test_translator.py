@@ -12,8 +12,8 @@ SOURCE, TARGET, DIM, HEADS, LAYERS, HIDDEN = 17, 19, 22, 2, 3, 13
 NORMS = ["off", "before", "after"]
 
 
-def build(norm: str = "before") -> Translator:
-    block = BlockConfig(dim=DIM, n_heads=HEADS, hidden=HIDDEN, norm=norm)
+def build(norm: str = "before", *, scaled: bool = True) -> Translator:
+    block = BlockConfig(dim=DIM, n_heads=HEADS, hidden=HIDDEN, norm=norm, scaled=scaled)
     return Translator(TranslatorConfig(SOURCE, TARGET, LAYERS, block, max_tokens=41)).eval()
 
 
@@ -108,6 +108,23 @@ def test_a_position_sees_nothing_later(source, inputs, same):
     before, after = model(source, inputs)[0], model(source, other)[0]
     same(before[:, :6], after[:, :6])
     assert not torch.allclose(before[:, 6], after[:, 6])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_what_its_attentions_read_makes_its_weights(scaled, inputs, same):
+    source = torch.randint(1, SOURCE, (3, 7))
+    model = build(scaled=scaled)
+    _, weights = model(source, inputs)
+    for kind, layers in model.attended(source, inputs).items():
+        for found, wanted in zip(layers, getattr(weights, kind), strict=True):
+            # By hand, head by head: X W + b, the scores, their scale, and the mask where a token must not look ahead.
+            query, key = found.attention.query(found.asking), found.attention.key(found.offering)
+            for head, columns in enumerate(torch.arange(DIM).chunk(HEADS)):
+                scores = query[..., columns] @ key[..., columns].transpose(1, 2)
+                scores = scores / (DIM // HEADS) ** 0.5 if scaled else scores
+                if kind == "decoder":
+                    scores = scores.masked_fill(torch.ones(11, 11).triu(1).bool(), -torch.inf)
+                same(scores.softmax(-1), wanted[:, head])
 
 
 def test_a_block_without_norms_has_no_parameters_for_them():
