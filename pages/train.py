@@ -27,4 +27,4 @@ if not run.active:
         shown = try_out(run, frame, head)
         files(run, frame)
     explained(recipe)
-keep(shown)
+keep(shown, opens="Opens these settings, which train the same model again")

@@ -92,11 +92,11 @@ def _unknown(trace: AttentionTrace) -> str:
     return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
 
 
-def keep(shown: Sequence[Kept] = ()) -> None:
-    """All that can be taken along, and the link that opens exactly this picture again."""
+def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
+    """All that can be taken along, and the link that opens exactly this picture again, or what `opens` says."""
     take_along(shown)
     with st.popover("Copy link", icon=":material/link:"):
-        st.caption("Opens this very picture, in any browser that reaches this app.")
+        st.caption(f"{opens}, in any browser that reaches this app.")
         # A parameter may stand there several times: each of the models side by side does.
         query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
         st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)

@@ -39,7 +39,7 @@ def prompt_box(
     remember("text", text, first.text)
     if pairs:
         remember("pair", pair, first.pair)
-    _long_notice("text", text)
+    long_notice("text", text)
     prompt = _checked(lambda: Prompt(text, pair=(pairs and pair) or None), text, pair)
     return prompt, example if prompt else None
 
@@ -67,7 +67,7 @@ def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example 
     _pills(shown, example, choose)
     remember("question", question, shown[0].question)
     remember("passage", passage, shown[0].text)
-    _long_notice("passage", passage)
+    long_notice("passage", passage)
     if not passage.strip() or not question.strip():
         missing = "passage to look in yet: paste one" if not passage.strip() else "question yet: type one about the passage"
         st.error(f"There is no {missing}.", icon=":material/edit:")
@@ -85,7 +85,8 @@ def _checked(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
         return None
 
 
-def _long_notice(name: str, text: str) -> None:
+def long_notice(name: str, text: str) -> None:
+    """Says that a text is not part of the link."""
     if len(text) > LINK_CHARACTERS:
         st.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
 

@@ -36,7 +36,8 @@ _OF_A_VISIT = (
     "way",
     "word",
     "reference",
-    *("source", "lesson", "tokens", "numbers", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at", "toy"),
+    *("source", "lesson", "tokens", "numbers", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at"),
+    *("toy", "toy_head", "toy_inputs"),
     "all",
     *(
         f"{name}{slot}"

@@ -25,7 +25,8 @@ from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Traced
 from attnviz.ui.pictures import PLOTLY, all_heads, open_head
-from attnviz.ui.state import publish, restore
+from attnviz.ui.prompt import long_notice
+from attnviz.ui.state import LINK_CHARACTERS, publish, restore
 from attnviz.ui.unfolded import explain_button
 
 _markup = Markup("passage", STYLE)
@@ -196,9 +197,10 @@ def reference_box() -> str:
         key="reference",
         height="content",
         placeholder="Write what you would keep: every way is then measured against it (ROUGE)",
-    ).strip()
-    publish("reference", text[:2000], "")
-    return text
+    )
+    publish("reference", text if len(text) <= LINK_CHARACTERS else "", "")
+    long_notice("summary", text)
+    return text.strip()
 
 
 def headline(traced: Traced, found: Passage, kept: Kept, way: Way) -> None:

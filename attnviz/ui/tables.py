@@ -26,6 +26,7 @@ from attnviz.ui.lessons import (
 from attnviz.ui.state import asked, publish, restore
 
 _NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
+_MOST_SEED = 9_999
 _MASKS = {"none": "None", "causal": "Causal", "padding": "Padding", "own": "Your own"}
 
 
@@ -99,7 +100,8 @@ def settings(lesson: Lesson, numbers: Numbers) -> Settings:
 
 def _seed(sidebar: DeltaGenerator, lesson: Lesson, dim: int) -> int:
     """Random numbers instead of those that stand there."""
-    st.session_state.setdefault("seed", lesson.seed)
+    seed = _whole(st.session_state.get("seed", st.query_params.get("seed")), lesson.seed)
+    st.session_state.seed = min(max(seed, 1), _MOST_SEED)
     st.session_state.setdefault("dim", dim)
 
     def draw() -> None:
@@ -107,12 +109,13 @@ def _seed(sidebar: DeltaGenerator, lesson: Lesson, dim: int) -> int:
         _replace(random_numbers(min(n_tokens, MOST_TOKENS), int(st.session_state.dim), int(st.session_state.seed)))
 
     def again() -> None:
-        st.session_state.seed = int(st.session_state.seed) % 9_999 + 1
+        st.session_state.seed = int(st.session_state.seed) % _MOST_SEED + 1
         draw()
 
     left, right = sidebar.columns(2)
     left.selectbox("Dimensions", range(1, 9), key="dim", on_change=draw)
-    seed = right.number_input("Seed", 1, 9_999, key="seed", on_change=draw)
+    seed = right.number_input("Seed", 1, _MOST_SEED, key="seed", on_change=draw)
+    publish("seed", str(seed), str(lesson.seed))
     sidebar.button("Random numbers", icon=":material/casino:", on_click=again, width="stretch")
     return int(seed)
 

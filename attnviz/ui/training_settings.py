@@ -10,11 +10,12 @@ from attnviz.models.toys import Kind, ToyConfig
 from attnviz.text.toys import TOYS
 from attnviz.training.presets import MOST_STEPS, PRESETS, Preset, sensible
 from attnviz.training.toy import ToyRecipe
-from attnviz.ui.state import publish
+from attnviz.ui.state import publish, restore
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
 # Seconds that a step takes at least.
 _PACES = {"Full": 0.0, "Slow": 0.15, "Slower": 0.6}
+_BEST = "The one that aligns best"
 _LEAST_STEPS, _MOST_SEED = 20, 9_999
 # What to look for when a setting is changed.
 _TOLD = {
@@ -58,12 +59,15 @@ def head_picker(recipe: ToyRecipe) -> tuple[int, int] | None:
     model = recipe.model
     heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
     if model.kind != "transformer" or len(heads) == 1:
+        publish("toy_head", _BEST, _BEST)
         return None
-    names = {f"L{layer}·H{head}": (layer, head) for layer, head in heads}
+    names = {_BEST: None} | {f"L{layer}·H{head}": (layer, head) for layer, head in heads}
     if st.session_state.get("toy_head") not in names:
         st.session_state.pop("toy_head", None)
-    chosen = st.sidebar.selectbox("Head", ["The one that aligns best", *names], key="toy_head")
-    return names.get(chosen)
+    restore("toy_head", _BEST, names)
+    chosen = st.sidebar.selectbox("Head", list(names), key="toy_head")
+    publish("toy_head", chosen, _BEST)
+    return names[chosen]
 
 
 def show_recipe(recipe: ToyRecipe) -> None:

@@ -18,7 +18,7 @@ from attnviz.ui.alignments import chosen_cell, show_matrix, show_pair
 from attnviz.ui.compare import Drawing
 from attnviz.ui.layout import answer, story
 from attnviz.ui.models import Drafted
-from attnviz.ui.state import forget_drafts
+from attnviz.ui.state import asked, forget_drafts, publish
 from attnviz.ui.taking import Kept
 from attnviz.ui.training import open_run
 from attnviz.ui.training_settings import compared, show_recipe
@@ -88,12 +88,13 @@ def _box(task: Toy) -> str:
     """What was typed and run last, for this task."""
     typed = st.session_state.setdefault("toy_inputs", {})
     key = f"toy_input_{task.name}"
-    st.session_state.setdefault(key, typed.get(task.name, task.example))
+    st.session_state.setdefault(key, typed.get(task.name, asked(key, task.example)))
     with st.form("toy_trial", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input("Your own input", key=key, help=f"Type {task.reads}.")
         if st.form_submit_button("Run", type="primary"):
             forget_drafts()
     typed[task.name] = st.session_state[key]
+    publish(key, typed[task.name], task.example)
     return typed[task.name]
 
 

@@ -1,9 +1,11 @@
 """One weight of a real model, unfolded: which it is, its steps, and whether they end at the number in the heatmap."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from attnviz.analysis.additive import unfold_additive
 from attnviz.analysis.few import Link
@@ -58,7 +60,9 @@ def forget_writing() -> None:
     forget_cell()
     st.session_state.pop("at", None)
     for name in ("begins", "target", "at", "question"):
-        st.query_params.pop(name, None)
+        # The parameter of the box with the target, where it is on the page, follows the box.
+        with suppress(StreamlitAPIException):
+            st.query_params.pop(name, None)
     st.session_state.target = ""
 
 

@@ -1,0 +1,194 @@
+"""The address is the state: whatever a person does on a page, its address opens the same trace and the same view elsewhere."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+import streamlit as st
+
+from attnviz.analysis.answers import SIDES
+from attnviz.analysis.view import BETWEEN
+from attnviz.figures.computation import PREDICTS
+from attnviz.ingredients import MASKS
+from attnviz.text.toys import TOYS
+from attnviz.ui import models
+from attnviz.ui.lessons import random_numbers, written_mask
+from attnviz.ui.pictures import VIEWS
+from attnviz.ui.state import LINK_CHARACTERS
+from attnviz.ui.summaries import WAYS
+from tests.visits import Visit, differences
+
+# Of each page; more than fifty of all.
+STATES = 9
+TEXTS = (
+    "I like this & that=one; <script>alert('x')</script> 100 % #1 + 1",
+    "J'ai vu 🦊 et 👩‍👩‍👧 hier: “çà et là”.",
+    "",
+    "القط على السجادة، and the dog לא.",
+    "He has never been to France with his old friends. " * 7,
+    "~z~ looks like a packed one",
+    "First line. Second line; is it a line?   Third.",
+)
+# What a widget offers, where its labels are not its values, or where not all can be had without a network.
+OFFERED: dict[str, tuple[Any, ...]] = {
+    "between": BETWEEN, "side": SIDES, "way": tuple(WAYS), "mask": MASKS, "predict": PREDICTS,
+    "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
+}  # fmt: skip
+MODELS = {
+    "encode": ("minilm", "transformer-en-fr"),
+    "translate": ("bahdanau-en-fr", "transformer-en-fr"),
+    "answer": ("answer-en", "answer-en-dual"),
+    "summarize": ("summarize-en", "minilm"),
+}
+# What a person uses, by the parameter that holds it or comes with it, where that is called something else.
+PARAMETERS = {
+    "typed": "text", "typed_pair": "pair", "typed_question": "question", "typed_passage": "passage", "example": "layer",
+    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "mask": "padded", "model": "target",
+    "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
+}  # fmt: skip
+# Every parameter that the address of a page may have: each has to be there in one of the states.
+HELD = {
+    "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view",
+    "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
+    "penalty query1 key1 begins1 candidate1 all1",
+    "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1",
+    "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
+    "reference all",
+    "compute": "lesson tokens heads head divide mask padded seed numbers own predict at",
+    "compute a head": "source model text pair attention target layer head query key words predict at",
+    "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
+}
+# Where a person begins.
+BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute a head": {"source": "model"}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fresh() -> Iterator[None]:
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+class Person:
+    """Somebody who uses what was not used yet, in random order and in random ways."""
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+        self.draw = random.Random(page)
+        self.used: Counter[str] = Counter()
+        self.held: set[str] = set()
+
+    def pick(self, names: Iterable[str]) -> str:
+        """What is not in the address yet, else what was used least."""
+        order = {name: (PARAMETERS.get(name, name.removeprefix("toy_")) in self.held, self.used[name]) for name in names}
+        name = min(sorted(order), key=lambda each: (order[each], self.draw.random()))
+        self.used[name] += 1
+        return name
+
+    def use(self, visit: Visit) -> None:
+        """Changes two widgets of the page, and clicks in a picture."""
+        used = {"with_pair", "source"}
+        for _ in range(2):
+            used.add(key := self.pick(visit.widgets.keys() - used))
+            widget = visit.widgets[key]
+            widget.set_value(self.wish(widget))
+            if widget.type == "text_area":
+                next(button for button in visit.app.button if button.label == "Run").click()
+        # Another text lets go of what was clicked in the picture of the last.
+        if not any(key.startswith(("typed", "example", "chip", "models")) for key in used):
+            self.click(visit)
+        visit.run()
+        self.held |= visit.address.keys()
+
+    def wish(self, widget: Any) -> Any:
+        """Something that a person may choose or type."""
+        draw, key = self.draw, str(widget.key)
+        if widget.type == "toggle":
+            return not widget.value
+        if widget.type == "multiselect":
+            return draw.sample(MODELS[self.page], draw.randint(1, 2))
+        if widget.type in ("number_input", "slider"):
+            values = [round(widget.min + step * widget.step, 2) for step in range(12)]
+            return type(widget.value)(draw.choice([each for each in values if each <= widget.max and each != widget.value]))
+        if widget.type in ("text_area", "text_input"):
+            return TEXTS[(self.used[key] + len(key)) % len(TEXTS)] or TEXTS[0 if key == "typed_pair" else 2]
+        if key == "model":
+            return draw.choice([each for each in MODELS.get(self.page, MODELS["encode"]) if each != widget.value])
+        if key in ("query", "key"):
+            return draw.randrange(len(widget.options))
+        if key in OFFERED:
+            return OFFERED[key][self.used[key] % len(OFFERED[key])]
+        return draw.choice([each for each in widget.options if each != widget.value])
+
+    def click(self, visit: Visit) -> None:
+        """Does to the session what a click in a picture of the page does."""
+        draw, state = self.draw, visit.app.session_state
+        traces = [each.trace for each in visit.found if each]
+        clicks = {"encode": {"cell", "view", "pair"}, "translate": {"cell1", "all1", "begins1", "candidate1"},
+                  "answer": {"cell1", "all1", "asked1"}, "summarize": {"all"}, "compute": {"at", "numbers", "own"},
+                  "compute a head": {"at", "pair"}, "train": set[str]()}[self.page]  # fmt: skip
+        there = {name for name in clicks if name in state or not name.startswith("all")}
+        if not there or (self.page in ("encode", "translate", "answer") and not traces):
+            return
+        name = self.pick(there)
+        if name.startswith("cell"):
+            attention, slot = traces[0].maps[-1], name.removeprefix("cell")
+            for name, tokens in ((f"query{slot}", attention.queries), (f"key{slot}", attention.keys)):
+                visit.app.query_params.pop(name, None)
+                state[name] = draw.randrange(len(tokens))
+        elif name == "pair":
+            state["pair"] = state["typed_pair"] = draw.choice([text for text in TEXTS if text])
+        elif name.startswith("all"):
+            state[name] = not state[name]
+        elif name == "view":
+            state[name] = draw.choice((*VIEWS, "BertViz"))
+        elif name == "at":
+            state[name] = f"{draw.randrange(5)},0,0"
+        elif name in ("asked1", "candidate1"):
+            state[name] = str(draw.randint(1, 2))
+        elif name == "begins1" and (pieces := visit.found[0].draft.pieces):
+            step = draw.randrange(len(pieces))
+            state[name] = " ".join((*pieces[:step], visit.found[0].draft.steps[step].alternatives[-1][0]))
+        elif name in ("numbers", "own"):
+            n_tokens, dim = state["numbers"]["x"].shape
+            state["numbers"] = state["edited"] = random_numbers(n_tokens, dim, draw.randrange(99))
+            state["edition"] += 1
+            ticked = random_numbers(n_tokens, n_tokens, draw.randrange(99))["x"] > 0
+            state["mask"], state["own"] = "own", written_mask(ticked)
+
+
+def forget_traces() -> None:
+    """Another machine computes for itself."""
+    for kept in (models._trace, models._summarize, models._translate, models._answer, models._open):
+        kept.clear()
+
+
+@pytest.mark.parametrize("page", list(HELD))
+def test_an_address_opens_the_same_trace_and_the_same_view(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = page.split()[0]
+    visit, person = Visit(monkeypatch, file, BEGUN.get(page)), Person(page)
+    for _ in range(STATES):
+        person.use(visit)
+        forget_traces()
+        other = Visit(monkeypatch, file, visit.address)
+        assert other.hashes == visit.hashes
+        assert not differences(visit, other)
+        assert other.address == visit.address
+        assert visit.link.items() >= visit.address.items()
+    assert person.held >= set(HELD[page].split())
+
+
+def test_a_text_as_long_as_an_address_holds_travels_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    visit = Visit(monkeypatch, "encode")
+    words = " ".join(TEXTS).split()
+    text = " ".join(random.Random(7).choice(words) for _ in range(LINK_CHARACTERS))[:LINK_CHARACTERS]
+    visit.app.text_area(key="typed").set_value(text)
+    visit.app.button[0].click()
+    visit.run()
+    assert len(visit.address["text"]) < LINK_CHARACTERS
+    other = Visit(monkeypatch, "encode", visit.address)
+    assert other.app.session_state["text"] == text
+    assert other.hashes == visit.hashes
+    assert not differences(visit, other)

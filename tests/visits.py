@@ -1,0 +1,126 @@
+"""Visits of the app without a browser: what a page shows, what its address says, and things that a person may do there."""
+
+import hashlib
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block, Button, DownloadButton, Node, Widget
+
+from attnviz.files import to_bytes
+from attnviz.training.toy import to_file
+from attnviz.ui import models
+
+PAGES = Path(__file__).parents[1] / "pages"
+
+
+class Visit:
+    """One session of a page, as of one browser, and the traces that the page asked for in its last run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, page: str, address: dict[str, Any] | None = None) -> None:
+        self.app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
+        self.app.query_params = dict(address or {})
+        self.found: list[Any] = []
+        self._patched = monkeypatch
+        self.run()
+
+    def run(self) -> None:
+        """Runs the page with what was done on it, and its address as a browser would have it by then."""
+        self.found.clear()
+        compute = models._result
+
+        def kept(*arguments: Any) -> Any:
+            self.found.append(compute(*arguments))
+            return self.found[-1]
+
+        with self._patched.context() as patched:
+            patched.setattr(models, "_result", kept)
+            self.app.query_params = self.address
+            self.app.run()
+        assert not self.app.exception, self.app.exception
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Everything on the page and in its sidebar."""
+        return list(self.app._tree)[1:]
+
+    @property
+    def widgets(self) -> dict[str, Widget]:
+        """What a person can use now, by its name."""
+        found = [node for node in self.nodes if isinstance(node, Widget) and not isinstance(node, Button | DownloadButton)]
+        return {node.key: node for node in found if node.key and not node.disabled}
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """The query parameters: those that the page has set, and those that a browser sets for bound widgets."""
+        address = dict(self.app.query_params)
+        for widget in self.nodes:
+            if name := getattr(widget.proto, "query_param_key", "") if isinstance(widget, Widget) else "":
+                written = _written(widget)
+                address.pop(name, None)
+                address |= {name: written} if written is not None else {}
+        return address
+
+    @property
+    def hashes(self) -> list[str]:
+        """The content of every trace, and of a model that can be trained, exactly."""
+        files = [to_bytes(each.trace, exact=True) for each in self.found if each]
+        if "run" in self.app.session_state:
+            run = self.app.session_state.run
+            files.append(to_file(run.recipe, run.frames[0]))
+        return [hashlib.sha256(file).hexdigest() for file in files]
+
+    @property
+    def view(self) -> list[tuple[Any, ...]]:
+        """Everything that is drawn: widgets with their values, words, pictures byte for byte; not how long a model took."""
+        return [_shown(node) for node in self.nodes if node.type not in ("empty", "code")]
+
+    @property
+    def link(self) -> dict[str, Any]:
+        """The query parameters of the link that the page offers to copy; a page that only says what is wrong offers none."""
+        if not self.app.code:
+            return self.address
+        found = parse_qs(self.app.code[-1].value.partition("?")[2], keep_blank_values=True, strict_parsing=True)
+        return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+
+
+def differences(one: Visit, other: Visit) -> list[str]:
+    """Where two views differ, briefly: pictures are long."""
+    views = itertools.zip_longest(one.view, other.view)
+    return [f"{str(first)[-300:]} != {str(second)[-300:]}" for first, second in views if first != second][:3]
+
+
+def _written(widget: Widget) -> str | None:
+    """What Streamlit's frontend writes into the address for a widget; None: nothing, as it has its default."""
+    value, proto = widget.value, widget.proto
+    if widget.type == "button_group":
+        default = [proto.options[index].content for index in proto.default]
+        return None if list(widget.formatted_values) == default else widget.formatted_values[0]
+    default = proto.default[0] if widget.type == "slider" else proto.default
+    if value == default:
+        return None
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shown(node: Node) -> tuple[Any, ...]:
+    if isinstance(node, Block):
+        proto = getattr(node, "proto", None)
+        return node.type, node.key, getattr(node, "label", ""), getattr(proto, "expanded", None)
+    if isinstance(node, Button):
+        return node.type, node.label, node.disabled
+    if isinstance(node, Widget):
+        options = tuple(getattr(node, "options", ()))
+        return node.type, node.key, getattr(node, "label", ""), str(node.value), node.disabled, options
+    if node.type in ("html", "caption", "markdown"):
+        text = node.proto.body if node.type == "html" else node.value
+        return node.type, re.sub(r"[\d,]+ ms", "… ms", text)
+    proto = type(node.proto)()
+    proto.CopyFrom(node.proto)
+    for name in ("id", "form_id"):
+        if name in proto.DESCRIPTOR.fields_by_name:
+            proto.ClearField(name)
+    return node.type, proto.SerializeToString(deterministic=True)
