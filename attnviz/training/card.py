@@ -93,7 +93,7 @@ def _joined(joined: dict[str, Any] | None) -> list[str]:
     if not joined:
         return []
     return [
-        f"From epoch {joined['since'] + 1} on, {joined['share']:.0%} of its texts were two to {joined['most']} sentences in "
+        f"From epoch {joined['since'] + 1} on, {joined['share']:.0%} of its texts were 2 to {joined['most']} sentences in "
         "a row, so that it met longer ones than its data have."
     ]
 
