@@ -91,7 +91,7 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         customdata=_hover_names(matrix) if clickable else None,
         colorbar=_colour_bar(look),
     )
-    traces = [cells] if matrix.visible.all() else [masked, cells]
+    traces: list[go.Heatmap | go.Scatter] = [cells] if matrix.visible.all() else [masked, cells]
     if clickable:
         traces.append(_click_targets(matrix))
     # All at once: a figure that is changed afterwards takes three times as long.
