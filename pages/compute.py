@@ -53,7 +53,10 @@ def explain_head() -> None:
     prompt, example = prompt_box("encode", forget=forget_writing)
     if not prompt:
         return
-    found = opened(model, forced_target(prompt), begun())
+    whole = forced_target(prompt)
+    if whole.question:
+        st.text(f"Question: {whole.question}")
+    found = opened(model, whole, begun())
     if not found:
         return
     attention = map_picker(found)

@@ -126,7 +126,7 @@ function draw(root, walk) {
     wayThrough(root, walk),
     make("div", { className: "title" }, make("b", {}, step.title), make("span", { className: "formula" }, ...typeset(step.formula))),
     // The sentence may have the number in it that somebody is to guess.
-    make("p", { className: "told" }, ...(asks(walk) ? ["Guess first: the scores are on the left."] : typeset(step.sentence, MATRICES))),
+    make("p", { className: "told" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
     equation(root, walk, step),
     ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(root, walk, step)]),
     make("p", { className: "hint" }, HINT),

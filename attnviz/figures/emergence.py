@@ -117,7 +117,8 @@ def _matrix(held: Held, fills: list[list[str]], cell: int, *, label: str, writte
             parts.append(
                 f'<text x="{left + n_columns * cell + 6}" y="{y:.1f}" class="{kind}">{_shown(held.written[row])}</text>'
             )
-    return f'<svg width="{width}" height="{height}" role="img" aria-label="{html.escape(label)}">{"".join(parts)}</svg>'
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg {size} role="img" aria-label="{html.escape(label)}">{"".join(parts)}</svg>'
 
 
 _MARKS = {" ": "␣", "</s>": "⏎", "<pad>": "∅", "<unk>": "∅", "<s>": "∅"}

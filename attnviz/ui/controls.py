@@ -105,13 +105,14 @@ def map_picker(traced: Traced | Opened) -> AttentionMap:
     kind = st.sidebar.segmented_control(
         "Attention", kinds, key="attention", default=kinds[-1], required=True, bind="query-params"
     )
-    st.sidebar.text_input(
-        "Target text",
-        key="target",
-        bind="query-params",
-        placeholder=traced.trace.output,
-        help="The text whose tokens the decoder reads. Empty: what the model writes by itself.",
-    )
+    if traced.trace.prompt.question is None:
+        st.sidebar.text_input(
+            "Target text",
+            key="target",
+            bind="query-params",
+            placeholder=traced.trace.output,
+            help="The text whose tokens the decoder reads. Empty: what the model writes by itself.",
+        )
     return traced.trace.map(kind)
 
 

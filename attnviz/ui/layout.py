@@ -31,7 +31,7 @@ def header(title: str, promise: str) -> None:
     _check_settings()
     _tell_memory()
     arrive(title)
-    colours = f"--on-accent: {theme().background}; --faint: {theme().faint};"
+    colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
     st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')

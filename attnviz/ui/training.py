@@ -71,7 +71,7 @@ def begin(run: LiveRun) -> None:
 
 def buttons(run: LiveRun) -> None:
     """What can be done with a run as it stands."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if run.active:
             st.button("Pause", key="pause", icon=":material/pause:", type="primary", on_click=run.pause)
             st.button("Stop", key="stop", icon=":material/stop:", on_click=run.stop)

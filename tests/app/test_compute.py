@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.trace import Prompt
 from attnviz.ui import steps as mounted
 from attnviz.ui.lessons import TABLES, lessons, random_numbers, written
 from tests.tiny import FAMILIES
@@ -164,6 +165,16 @@ def test_any_cell_of_a_translation_is_explained_by_its_address(app: AppTest, dra
     app.selectbox(key="key").set_value(0).run()
     assert not app.exception
     assert app.query_params["key"] == "0"
+
+
+def test_a_cell_of_an_answer_shows_its_question_and_asks_for_no_target(app: AppTest, drawn: list) -> None:
+    question = "Which *car*?"
+    opened(app, source="model", model="answer-en", text=TEXT, question=question, attention="cross", query="1", key="2")
+    assert [text.value for text in app.text] == [f"Question: {question}"]
+    assert "Target text" not in [box.label for box in app.sidebar.text_input]
+    weight = float(attnviz.load("answer-en").trace(Prompt(TEXT, question=question)).cross.weights(0, 0)[1, 2])
+    assert f"{weight:.2f}" in texts(drawn, "softmax")[0]
+    assert [each["symbol"] for each in drawn[-1]["steps"]][:2] == ["q", "k"]
 
 
 def test_a_model_that_keeps_its_scores_to_itself_says_so(app: AppTest, tmp_path: Path) -> None:
