@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
+from attnviz.text.link import unpack
 from attnviz.ui.state import LINK_CHARACTERS
+from tests.visits import Visit
 
 ROOT = Path(__file__).parents[2]
 LINKS = re.findall(r"\((http://localhost:8501/[^)\s]*)\)", (ROOT / "docs/classroom.md").read_text(encoding="utf-8"))
@@ -23,20 +24,19 @@ def _fresh() -> Iterator[None]:
 
 
 def test_there_are_some_of_every_kind() -> None:
-    assert {urlsplit(link).path for link in LINKS} >= {"/encode", "/translate", "/compute", "/summarize"}
+    pages = {path.stem for path in (ROOT / "pages").glob("*.py")} - {"home"}
+    assert {urlsplit(link).path.strip("/") for link in LINKS} == pages
     assert max(map(len, LINKS)) < LINK_CHARACTERS
 
 
 @pytest.mark.parametrize("link", dict.fromkeys(LINKS), ids=lambda link: link[22:70])
-def test_a_link_opens_its_picture(link: str) -> None:
+def test_a_link_opens_its_picture(link: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = urlsplit(link)
-    app = AppTest.from_file(str(ROOT / "pages" / f"{parts.path.strip('/')}.py"), default_timeout=120)
-    given = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-    app.query_params.update(given)
-    app.run()
-    assert not app.exception
-    assert not app.error
-    for name, value in given.items():
-        # A cell is of a picture, not of a control; a page that cannot show it does not say it again.
-        held = app.query_params[name] if name in ("query", "key") else app.session_state[name]
-        assert str(held[0] if isinstance(held, list | tuple) else held) == value, name
+    found = parse_qs(parts.query, strict_parsing=bool(parts.query))
+    given = {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+    visit = Visit(monkeypatch, parts.path.strip("/"), given)
+    assert not visit.app.error
+    assert any(node.type in ("bidi_component", "plotly_chart") for node in visit.nodes)
+    # What a page cannot show, it does not say again; nor what it would show without being asked.
+    held = {name: unpack(value) if isinstance(value, str) else value for name, value in visit.address.items()}
+    assert held.items() >= given.items()

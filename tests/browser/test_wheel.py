@@ -1,5 +1,7 @@
-"""What `pip install .` brings: the command opens the same app, with the same theme, from any folder."""
+"""What `pip install .` brings: every command, and every page of the same app, from any folder and without a network."""
 
+import gzip
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +11,45 @@ from pathlib import Path
 import pytest
 
 from tests.browser.harness import ROOT, serving
+from tests.browser.test_encode import PICTURE
 
+PAGES = ["", *sorted(path.stem for path in (ROOT / "pages").glob("*.py") if path.stem != "home")]
+# Python runs a module of this name before all else: whatever asks for another machine is told no, and written down.
+BLOCKED = """
+import os, socket
+def guarded(reach):
+    def call(*arguments, **options):
+        address = next(each for each in arguments if not isinstance(each, socket.socket))
+        host = address[0] if isinstance(address, tuple) else address
+        if host not in (None, "", "localhost", "127.0.0.1", "::1", "0.0.0.0") and not str(host).startswith("/"):
+            with open(os.environ["REACHED"], "a") as file:
+                print(host, file=file)
+            raise OSError(f"there is no network to reach {host}")
+        return reach(*arguments, **options)
+    return call
+socket.socket.connect = guarded(socket.socket.connect)
+socket.socket.connect_ex = guarded(socket.socket.connect_ex)
+socket.getaddrinfo = guarded(socket.getaddrinfo)
+"""
+# All in one process: most of the time goes into importing torch.
+EVERY_COMMAND = """
+import attnviz
+from attnviz.cli import main
+assert "installed" in attnviz.__file__, attnviz.__file__
+commands = [
+    ["models"], ["models", "minilm", "--json"], ["trace", "minilm", "The cat sat.", "-o", "cat.attn"], ["show", "cat.attn"],
+    *(["show", "cat.attn", "-o", f"cat.{format}"] for format in ("svg", "png", "html", "csv", "npz", "json")),
+    ["trace", "bahdanau-en-fr", "I am tired.", "-o", "tired.attn"], ["trace", "summarize-en", "One. Two.", "-o", "two.attn"],
+    ["trace", "answer-en", "The cat sat.", "--question", "Who sat?", "-o", "who.attn"],
+    ["train", "toy-reverse", "--steps", "20"], ["trace", "runs/toy-reverse.safetensors", "abc", "-o", "toy.attn"],
+    ["evaluate", "dot-lstm-en-fr", "--data", "data"],
+]
+for command in commands:
+    assert main(command) == 0, command
+# These learn from data that do not travel.
+assert main(["train", "dot-lstm-en-fr", "--data", "data"]) == 1
+assert main(["link", "transformer-en-fr", "--data", "data"]) == 1
+"""
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -51,15 +91,45 @@ def test_the_installed_package_finds_its_own_app(installed, tmp_path):
     assert found.stdout.split() == [str(installed / "attnviz/_app"), str(installed / "attnviz/_app/assets")]
 
 
-def test_the_command_serves_the_app_from_any_folder(installed, tmp_path, page):
+@pytest.fixture
+def alone(installed: Path, tmp_path: Path) -> dict[str, str]:
+    """An environment in which nothing but this machine can be reached; what tried to is in the file that REACHED names."""
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "sitecustomize.py").write_text(BLOCKED, encoding="utf-8")
+    (tmp_path / "reached").touch()
+    paths = os.pathsep.join((str(tmp_path / "blocked"), str(installed)))
+    return {"PYTHONPATH": paths, "REACHED": str(tmp_path / "reached"), "HF_HUB_OFFLINE": "", "HF_HOME": str(tmp_path / "hub")}
+
+
+def test_every_command_runs_alone(alone, tmp_path):
+    (tmp_path / "data").mkdir()
+    pair, linked = "It is red.\tC'est rouge.", "It is red .\tC' est rouge .\t1-1 2-2 3-3 4-4"
+    rows = {"dev": f"{pair}\n", "dev.links": f"{linked}\t{pair}\n"}
+    for name, row in rows.items():
+        with gzip.open(tmp_path / "data" / f"tatoeba-en-fr.{name}.tsv.gz", "wt", encoding="utf-8") as file:
+            file.write(row)
+    environment = {**os.environ, **alone}
+    command = [sys.executable, "-c", EVERY_COMMAND]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert (tmp_path / "reached").read_text() == ""
+    assert json.loads((tmp_path / "cat.json").read_text(encoding="utf-8"))["model"] == "minilm"
+    assert "toy.attn" in {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_command_serves_every_page_alone_and_from_any_folder(alone, installed, tmp_path, page):
     command = [str(installed / "bin" / "attnviz")]
-    with serving(command, folder=tmp_path, log=tmp_path / "log.txt", PYTHONPATH=str(installed)) as address:
+    with serving(command, folder=tmp_path, log=tmp_path / "log.txt", **alone) as address:
         page.emulate_media(color_scheme="dark")
-        page.goto(address)
-        page.get_by_role("heading", level=1).first.wait_for()
+        for path in PAGES:
+            page.goto(f"{address}/{path}")
+            page.locator(".st-key-hero").wait_for(timeout=PICTURE)
+            page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+            assert page.get_by_role("heading", level=1).inner_text().lower() == (path or "attnviz")
+            assert page.get_by_test_id("stException").count() == page.get_by_test_id("stAlertContentError").count() == 0
         # The dark background of .streamlit/config.toml, not Streamlit's own.
         background = page.get_by_test_id("stApp").evaluate("element => getComputedStyle(element).backgroundColor")
         assert background == "rgb(18, 18, 26)"
-        assert page.get_by_test_id("stException").count() == 0
         # The page would complain that its server is gone.
         page.goto("about:blank")
+    assert (tmp_path / "reached").read_text() == ""
