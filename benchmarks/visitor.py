@@ -1,11 +1,12 @@
 """A visit of the app without a browser: what a browser sends and gets, over Streamlit's own WebSocket, and nothing drawn."""
 
 import os
+import resource
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,17 +34,34 @@ class App:
         return int(line.split()[1]) / 1024
 
 
+@dataclass(frozen=True)
+class Machine:
+    """A small one: the memory that its processes may have, and its cores."""
+
+    megabytes: int
+    cores: int
+
+    def enter(self) -> None:
+        """Makes this process, and those that it starts, live on such a machine."""
+        # Not of the address space: PyTorch reserves far more of it than it ever fills.
+        resource.setrlimit(resource.RLIMIT_DATA, (self.megabytes * 2**20,) * 2)
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: self.cores])
+
+
 @contextmanager
-def serving(port: int, **environment: str) -> Iterator[App]:
-    """The app of this checkout, offline; it is stopped at the end."""
-    command = [sys.executable, "-m", "attnviz.cli", "--port", str(port)]
+def serving(
+    port: int, *, command: Sequence[str] = (), folder: Path = ROOT, machine: Machine | None = None, **environment: str
+) -> Iterator[App]:
+    """The app, offline, of this checkout unless `command` serves another; it is stopped at the end."""
+    command = [*(command or (sys.executable, "-m", "attnviz.cli")), "--port", str(port)]
     with Path(os.devnull).open("w") as nowhere:
         server = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=folder,
             stdout=nowhere,
             stderr=nowhere,
             env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
+            preexec_fn=machine.enter if machine else None,
         )
     app = App(f"localhost:{port}", server.pid)
     try:
@@ -77,10 +95,10 @@ class Visit:
             f"ws://{app.host}/_stcore/stream", subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE_SECONDS
         )
 
-    def open(self, page: str, **query: str) -> float:
+    def open(self, page: str, **query: str | Sequence[str]) -> float:
         """Opens a page with that address; seconds until its last element has come."""
         asked = BackMsg()
-        asked.rerun_script.query_string = urlencode(query)
+        asked.rerun_script.query_string = urlencode(query, doseq=True)
         asked.rerun_script.page_name = page
         started = time.perf_counter()
         self.socket.send(asked.SerializeToString())

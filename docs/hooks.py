@@ -10,8 +10,10 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "assets" / "models"
 LIST = "models/index.md"
-# What a metrics.json may have of it, in the order of the list's columns.
-FIGURES = ("parameters", "BLEU", "chrF", "F1", "EM")
+# What a metrics.json may have, in the order in which the list has it, and what it is called there.
+FIGURES = {
+    "parameters": "parameters", "BLEU": "BLEU", "chrF": "chrF", "EM": "EM", "F1": "F1", "Trained selector: ROUGE-1": "ROUGE-1",
+}  # fmt: skip
 
 
 def cards() -> list[Path]:
@@ -46,9 +48,10 @@ def table() -> str:
     rows = ["| model | what it does | measured |", "|---|---|---|"]
     for card in cards():
         name = card.parent.name
-        told = card.read_text(encoding="utf-8").split("\n\n")[1].replace("\n", " ").partition(": http")[0].rstrip(".")
+        first = card.read_text(encoding="utf-8").split("\n\n")[1].replace("\n", " ")
+        told = first.partition(": http")[0].partition(". ")[0].rstrip(".")
         measured = json.loads((card.parent / "metrics.json").read_text(encoding="utf-8"))
-        figures = ", ".join(f"{key} {_told(measured[key])}" for key in FIGURES if key in measured)
+        figures = ", ".join(f"{name} {_told(measured[key])}" for key, name in FIGURES.items() if key in measured)
         rows.append(f"| [{name}]({name}.md) | {told} | {figures} |")
     return "\n".join(rows)
 

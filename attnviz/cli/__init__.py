@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
 def _training(commands: Any) -> None:
     """`attnviz train`, `attnviz link` and `attnviz evaluate`, which need the training data, save for toys."""
     train = commands.add_parser("train", help="train a model by its recipe; a killed run goes on where it stopped")
-    train.add_argument("name", help="the model, such as bahdanau-en-fr, or a toy, such as toy-reverse")
+    train.add_argument("name", help="the model, such as bahdanau-en-fr or answer-en, or a toy, such as toy-reverse")
     train.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of the training data; a toy needs none")
     train.add_argument(
         "--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="where checkpoints are kept (default: runs)"
@@ -69,9 +69,9 @@ def _training(commands: Any) -> None:
     train.add_argument("--steps", type=int, help="of a toy: batches that it learns from (default: the recipe's)")
     train.add_argument("--seed", type=int, help="of a toy: decides its first weights and all examples (default: 1)")
     train.set_defaults(command=train_model, wrong=train.error)
-    evaluate = commands.add_parser("evaluate", help="measure a model: BLEU, chrF, and the error rate of its alignments")
+    evaluate = commands.add_parser("evaluate", help="measure a model: BLEU and its alignments, EM and F1, or ROUGE")
     evaluate.add_argument("name", help="the model, such as bahdanau-en-fr")
-    evaluate.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the development data")
+    evaluate.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the data to measure it on")
     evaluate.add_argument("--save", action="store_true", help="write the figures into the model's metrics.json")
     evaluate.set_defaults(command=evaluate_model)
     link = commands.add_parser("link", help="link the words of a model's training pairs, with the aligner eflomal")

@@ -33,9 +33,11 @@ socket.getaddrinfo = guarded(socket.getaddrinfo)
 """
 # All in one process: most of the time goes into importing torch.
 EVERY_COMMAND = """
+import socket
 import attnviz
 from attnviz.cli import main
 assert "installed" in attnviz.__file__, attnviz.__file__
+assert socket.getaddrinfo.__module__ == "sitecustomize"
 commands = [
     ["models"], ["models", "minilm", "--json"], ["trace", "minilm", "The cat sat.", "-o", "cat.attn"], ["show", "cat.attn"],
     *(["show", "cat.attn", "-o", f"cat.{format}"] for format in ("svg", "png", "html", "csv", "npz", "json")),
