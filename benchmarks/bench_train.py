@@ -28,8 +28,10 @@ from tests.browser.harness import ROOT, serving
 
 LOADED = 120_000
 LONG = "task=dates&steps=5000"
-ROUNDS = 20
+ROUNDS, WARM_UP = 20, 3
 MOST_MB = 100
+# A pool of the server starts a thread when two things come at once, and keeps it: a run that stayed would add one each time.
+MOST_THREADS = 2
 
 
 @dataclass(frozen=True)
@@ -119,16 +121,21 @@ def others(browser: Browser, address: str) -> bool:
 
 def leave(browser: Browser, address: str) -> bool:
     server = process(address)
-    warm = browser.new_page()
-    open_train(warm, address, LONG)
-    press(warm, "Start")
-    warm.wait_for_timeout(2000)
-    press(warm, "Stop")
-    warm.close()
-    time.sleep(PATIENCE_SECONDS)
+    begin_and_leave(browser, address, WARM_UP)
     before = state(server)
+    begin_and_leave(browser, address, ROUNDS)
+    after = state(server)
+    print(
+        f"{f'threads before and after {ROUNDS} runs':44}{before[0]:>8} {after[0]:>8}   at most {MOST_THREADS} more", flush=True
+    )
+    print(f"{'memory before and after, MB':44}{before[1]:>8.0f} {after[1]:>8.0f}   at most {MOST_MB} more", flush=True)
+    return after[0] - before[0] <= MOST_THREADS and after[1] - before[1] <= MOST_MB
+
+
+def begin_and_leave(browser: Browser, address: str, rounds: int) -> None:
+    """Runs that are begun and stopped, paused, or whose tab is closed; back when the server has noticed all of it."""
     ends: list[Callable[[Page], None]] = [lambda page: press(page, "Stop"), lambda page: press(page, "Pause"), Page.close]
-    for number in range(ROUNDS):
+    for number in range(rounds):
         page = browser.new_page()
         open_train(page, address, LONG)
         press(page, "Start")
@@ -138,10 +145,6 @@ def leave(browser: Browser, address: str) -> bool:
             page.wait_for_timeout(500)
             page.close()
     time.sleep(2 * PATIENCE_SECONDS)
-    after = state(server)
-    print(f"{f'threads before and after {ROUNDS} runs':44}{before[0]:>8} {after[0]:>8}", flush=True)
-    print(f"{'memory before and after, MB':44}{before[1]:>8.0f} {after[1]:>8.0f}   at most {MOST_MB} more", flush=True)
-    return after[0] <= before[0] and after[1] - before[1] <= MOST_MB
 
 
 def process(address: str) -> int:

@@ -34,8 +34,8 @@ def unfold_dot_product(inside: DotProduct, link: Link) -> tuple[Step, ...]:
         steps.append(meeting)
     steps += _rows(inside, link, keys, [("S", "Scores", "S = q Kᵀ", _WHY["S"], scores), *rows])
     steps += ending(link, keys, steps[-1].result, final, seen, inside.value)
-    if made:
-        steps.insert(-1, _value(made, link, keys, row_weights(final, seen), steps[-1]))
+    if made and inside.value is not None:
+        steps.insert(-1, _value(made, link, keys, row_weights(final, seen) @ inside.value, inside.value[link.key]))
     return tuple(steps)
 
 
@@ -53,13 +53,13 @@ def _offers(made: Projections, link: Link) -> Words:
     return Words("k", "The key", "k = x′ W_K + b", told)
 
 
-def _value(made: Projections, link: Link, keys: Few, weights: Float[np.ndarray, " key"], context: Step) -> Step:
+def _value(
+    made: Projections, link: Link, keys: Few, context: Float[np.ndarray, " dim"], value: Float[np.ndarray, " dim"]
+) -> Step:
     """v of the token that is looked at: the row of V that the context mixes in."""
-    vectors = made.value.vectors
-    dims = Few.of(weights @ vectors, MOST_DIMS)
-    # The very cells of V: a click on one of them there finds this step.
-    row = strip(context.matrices[1].name, link.asked, vectors[link.key], dims)
-    result = replace(row, label="v", first=(keys.kept.index(link.key), 0))
+    dims = Few.of(context, MOST_DIMS)
+    # The very cells of V in the context's step: a click on one of them there finds this one.
+    result = replace(strip("V", link.asked, value, dims), label="v", first=(keys.kept.index(link.key), 0))
     told = f"A third matrix, W_V, makes what “{link.asked}” hands over to those who look at it."
     return project(made.value, link.key, ("x′", "W_V"), result, dims, Words("v", "The value", "v = x′ W_V + b", told))
 
