@@ -280,6 +280,9 @@ def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: Att
     page.wait_for_url("**/encode?*", timeout=PICTURE)
     expect(page.locator(".story")).to_contain_text("L1·H8", timeout=PICTURE)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Home").click()
+    # Encode has an example of that name too: it must be gone before one is clicked.
+    expect(page.locator("h1")).to_have_text("attnviz", timeout=PICTURE)
+    settle(page)
     page.get_by_text("Garden path").click()
     expect(page.locator(".story")).to_contain_text("L3·H1 sends fell to horse", timeout=PICTURE)
     assert page.locator("textarea").first.input_value() == "The horse raced past the barn fell."
