@@ -106,10 +106,10 @@ def figures(values: dict[str, Any]) -> str:
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Rows as a table in Markdown, the first as its heading.
 
-    >>> print(table([("way", "ROUGE"), ("first", "20.1")]))
+    >>> print(table([("way", "ROUGE"), ("first|last", "20.1")]).replace(chr(92), "/"))
     | way | ROUGE |
     |---|---|
-    | first | 20.1 |
+    | first/|last | 20.1 |
     """
     # A signature has bars of its own, which would end its cell.
     head, *body = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
