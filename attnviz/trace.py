@@ -12,7 +12,7 @@ from jaxtyping import Bool
 
 from attnviz.errors import PromptError, TraceError
 from attnviz.methods import TraceMethods
-from attnviz.weights import DenseWeights, LayerWeights, QueryKeyWeights, Weights, WeightStore
+from attnviz.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -129,6 +129,16 @@ class AttentionMap:
         self._check_index("layer", layer, self.n_layers)
         self._check_index("head", head, self.n_heads)
         return self.store.head(layer, head)
+
+    def weights_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
+        """The attention of one head, and the entropy of each query's row in nats; None where only the weights tell it.
+
+        Raises:
+            TraceError: there is no such layer or head.
+        """
+        self._check_index("layer", layer, self.n_layers)
+        self._check_index("head", head, self.n_heads)
+        return self.store.head_and_entropy(layer, head)
 
     def layer_weights(self, layer: int) -> LayerWeights:
         """The attention of all heads of a layer.

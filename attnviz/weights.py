@@ -12,8 +12,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from attnviz.errors import TraceError
+from attnviz.softmax import MASKED_SCORE, softmax_in_place
 
 Weights = Float[np.ndarray, "query key"]
+Entropy = Float[np.ndarray, " query"]
 LayerWeights = Float[np.ndarray, "head query key"]
 # float32 softmax rows are exact to about 1e-6; eager models that cast it to half precision and back are not.
 ROW_SUM_TOLERANCE = 1e-4
@@ -37,6 +39,10 @@ class WeightStore(Protocol):
     @property
     def nbytes(self) -> int: ...
     def head(self, layer: int, head: int) -> Weights: ...
+    def head_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
+        """The weights of a head, and the entropy of each query's row in nats where their softmax tells it by the way."""
+        ...
+
     def layer(self, layer: int) -> LayerWeights: ...
     def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
         """Which keys a query may look at; None: all, or not known."""
@@ -48,25 +54,6 @@ def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
     view = np.asarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
-
-
-def masked_softmax(
-    scores: Float[np.ndarray, "*batch query key"], visible: Bool[np.ndarray, "*#batch query key"] | None, *, reuse: bool = False
-) -> Float[np.ndarray, "*batch query key"]:
-    """Softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is.
-
-    `reuse`: the scores may be overwritten. A long text has millions of them, and each array of theirs takes its time.
-    """
-    weights = scores if reuse else scores.copy()
-    if visible is not None:
-        np.copyto(weights, -np.inf, where=~visible)
-    highest = weights.max(axis=-1, keepdims=True)
-    # A row with nothing to see has -inf as its maximum; 0 instead keeps exp(-inf - 0) = 0 free of NaN.
-    weights -= np.where(np.isfinite(highest), highest, 0)
-    np.exp(weights, out=weights)
-    total = weights.sum(axis=-1, keepdims=True)
-    weights /= np.where(total > 0, total, 1)
-    return weights
 
 
 @lru_cache(maxsize=4)
@@ -129,6 +116,9 @@ class DenseWeights:
     def head(self, layer: int, head: int) -> Weights:
         return self.layers[layer][head]
 
+    def head_and_entropy(self, layer: int, head: int) -> tuple[Weights, None]:
+        return self.head(layer, head), None
+
     def layer(self, layer: int) -> LayerWeights:
         return self.layers[layer]
 
@@ -185,9 +175,9 @@ class QueryKeyLayer:
         """Number of queries, number of keys; the column of a sink is not counted."""
         return self.query.shape[1], self.key.shape[1]
 
-    def weights(self, heads: slice) -> LayerWeights:
-        """The attention weights of some query heads, computed in float32."""
-        (n_queries, n_keys), visible = self.shape, self.visible_keys()
+    def weights(self, heads: slice, entropy: Float[np.ndarray, "head query"] | None = None) -> LayerWeights:
+        """The attention weights of some query heads, computed in float32; `entropy` is given that of their rows, in nats."""
+        n_queries, n_keys = self.shape
         weights = np.zeros((len(self.query[heads]), n_queries, n_keys + (self.sink is not None)), dtype=np.float32)
         step = max(1, SLAB_CELLS // n_keys)
         for start in range(0, n_queries, step):
@@ -198,7 +188,8 @@ class QueryKeyLayer:
             self._score(heads, rows, slab[..., :n_keys])
             if self.sink is not None:
                 slab[..., n_keys] = self.sink[heads, None]
-            masked_softmax(slab, None if visible is None else visible[rows, :past], reuse=True)
+            self._mask(rows, slab[..., :n_keys])
+            softmax_in_place(slab, None if entropy is None else entropy[:, rows])
         return weights
 
     def _score(self, heads: slice, rows: slice, scores: LayerWeights) -> None:
@@ -213,6 +204,16 @@ class QueryKeyLayer:
             scores *= np.float32(self.softcap)
         if self.bias is not None:
             scores += (self.bias if self.bias.shape[0] == 1 else self.bias[heads])[:, rows, :n_keys]
+
+    def _mask(self, rows: slice, scores: LayerWeights) -> None:
+        """Writes `MASKED_SCORE` where some queries may not look at the first keys, as many as `scores` has columns."""
+        if self.visible is not None:
+            np.copyto(scores, MASKED_SCORE, where=~self.visible[rows, : scores.shape[2]])
+        if self.causal:
+            # All of these queries see the keys that are no later than the first of them.
+            n_queries, n_keys = self.shape
+            later = slice(max(rows.start + 1 + n_keys - n_queries, 0), scores.shape[2])
+            np.copyto(scores[..., later], MASKED_SCORE, where=~causal_triangle(n_queries, n_keys)[rows, later])
 
     def visible_keys(self) -> Bool[np.ndarray, "query key"] | None:
         """The mask with the causal triangle in it; a sink can always be seen. None: all can be seen."""
@@ -266,6 +267,11 @@ class QueryKeyWeights:
 
     def head(self, layer: int, head: int) -> Weights:
         return frozen(self.layers[layer].weights(slice(head, head + 1))[0])
+
+    def head_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy]:
+        entropy = np.empty((1, self.shape[0]), dtype=np.float32)
+        weights = self.layers[layer].weights(slice(head, head + 1), entropy)
+        return frozen(weights[0]), frozen(entropy[0])
 
     def layer(self, layer: int) -> LayerWeights:
         return frozen(self.layers[layer].weights(slice(None)))

@@ -1,5 +1,6 @@
 """What one head does, in numbers: where its attention goes, how spread it is, its strongest link."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -131,19 +132,36 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
     rows, columns = _own_cells(matrix)
     if not len(rows):
         return None
-    positions, far = np.arange(len(matrix.keys), dtype=np.float32), []
     own = np.zeros(len(matrix.queries), dtype=np.float32)
     own[rows] = columns
-    for some, weights in _slabs(matrix, rows):
-        steps = np.abs(positions[: weights.shape[1]] - own[some, None])
-        total = weights.sum(axis=1)
-        far.append(np.einsum("qk,qk->q", weights, steps) / np.where(total > 0, total, 1))
-    return float(np.concatenate(far).mean())
+    return float(np.concatenate([_distances(weights, own[some]) for some, weights in _slabs(matrix, rows, 2**19)]).mean())
 
 
-def mean_entropy(matrix: HeadMatrix) -> float:
-    """The entropy of a head in bits: the mean over the queries that are not special tokens."""
-    return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, _spoken(matrix))]).mean())
+def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, " query"]) -> Float[np.ndarray, " query"]:
+    """Σ w·|query - key| / Σ w of each row, whose query is the key in column `own`."""
+    positions = np.arange(weights.shape[1], dtype=np.float32)
+    first, last = int(own.min()), int(own.max())
+    among = slice(first, last + 1)
+    total = weights[:, among].sum(axis=1)
+    far = np.einsum("qk,qk->q", weights[:, among], np.abs(positions[among] - own[:, None]))
+    # A key before or behind all of these queries is as far as it is from the nearest of them, and that one from the query.
+    for where, nearest in ((slice(first), first), (slice(last + 1, None), last)):
+        beyond = np.abs(positions[where] - nearest)
+        mass = weights[:, where] @ np.ones_like(beyond)
+        total += mass
+        far += weights[:, where] @ beyond + mass * np.abs(own - nearest)
+    return far / np.where(total > 0, total, 1)
+
+
+def mean_entropy(matrix: HeadMatrix, known: Float[np.ndarray, " query"] | None = None) -> float:
+    """The entropy of a head in bits: the mean over the queries that are not special tokens.
+
+    `known`: that of each row in nats, where its softmax has told it.
+    """
+    rows = _spoken(matrix)
+    if known is not None:
+        return float(known[rows].mean()) / math.log(2)
+    return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, rows)]).mean())
 
 
 def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
@@ -173,10 +191,10 @@ def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarra
 
 
 def _slabs(
-    matrix: HeadMatrix, rows: Int[np.ndarray, " n"]
+    matrix: HeadMatrix, rows: Int[np.ndarray, " n"], cells: int = SLAB_CELLS
 ) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some seen"]]]:
     """Some of the rows at a time, and their weights; without the keys that are later than all of them in a causal head."""
-    step = max(1, SLAB_CELLS // len(matrix.keys))
+    step = max(1, cells // len(matrix.keys))
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
         # Neighbouring rows need no copy.

@@ -72,7 +72,10 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
 
 
 class Lens:
-    """A view prepared for one map, to look at many of its heads: which rows and columns merge, and which are kept."""
+    """A view prepared for one map, to look at many of its heads: which rows and columns merge, and which are kept.
+
+    whole  whether every token is shown, as itself
+    """
 
     def __init__(self, attention: AttentionMap, view: View) -> None:
         self.view = view
@@ -80,8 +83,8 @@ class Lens:
         self._columns = _Axis.of(attention.keys, view, "keys")
         if not self._rows.tokens or not self._columns.tokens:
             raise TraceError("Nothing is left to show: every token is hidden. Show special tokens, or all sentences.")
-        whole = len(self._rows.tokens) == len(attention.queries) and len(self._columns.tokens) == len(attention.keys)
-        self._causal = attention.causal and whole
+        self.whole = len(self._rows.tokens) == len(attention.queries) and len(self._columns.tokens) == len(attention.keys)
+        self._causal = attention.causal and self.whole
         shift, columns = _shift(attention), {position: index for index, position in enumerate(self._columns.first)}
         self.own = tuple(None if shift is None else columns.get(position + shift) for position in self._rows.first)
 

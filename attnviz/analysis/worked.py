@@ -20,7 +20,7 @@ from attnviz.analysis.steps import (
     weight_rows,
 )
 from attnviz.ingredients import Computed, Tables
-from attnviz.weights import masked_softmax
+from attnviz.softmax import masked_softmax
 
 _ASKS = {
     "Q": "Every row of X is multiplied by the same W_Q: a token's query is what it looks for.",

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from attnviz.errors import TraceError
-from attnviz.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore, frozen, masked_softmax
+from attnviz.softmax import masked_softmax
+from attnviz.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore, frozen
 
 HEADS, KEY_HEADS, QUERIES, KEYS, DIM, LAYERS = 6, 3, 5, 7, 11, 2
 RANDOM = np.random.default_rng(13)
@@ -87,6 +88,10 @@ def test_weights_are_the_softmax_of_the_scores(changes: dict[str, Any]) -> None:
     np.testing.assert_array_equal(store.layer(1), one.weights(slice(None)))
     for head in range(HEADS):
         np.testing.assert_allclose(store.head(1, head), want[head], atol=1e-6)
+        weights, entropy = store.head_and_entropy(1, head)
+        np.testing.assert_array_equal(weights, store.head(1, head))
+        nats = [-sum(p * np.log(p) for p in row if p > 0) for row in want[head]]
+        np.testing.assert_allclose(entropy, nats, atol=2e-6)
     visible = store.visible(1)
     assert not store.layer(1)[:, ~visible].any() if visible is not None else (store.layer(1) > 0).all()
 
@@ -96,6 +101,9 @@ def test_large_scores_do_not_overflow() -> None:
     weights = one.weights(slice(None))
     assert np.isfinite(weights).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
+    _, entropy = QueryKeyWeights((layer(scaling=1e3, causal=True),)).head_and_entropy(0, 0)
+    assert np.isfinite(entropy).all()
+    assert (entropy >= 0).all()
 
 
 def test_masked_softmax_takes_any_batch() -> None:
@@ -103,6 +111,16 @@ def test_masked_softmax_takes_any_batch() -> None:
     np.testing.assert_allclose(masked_softmax(scores, None), softmax64(scores), atol=1e-6)
     visible = RANDOM.random((5, 7)) > 0.9
     np.testing.assert_allclose(masked_softmax(scores, visible), softmax64(np.where(visible, scores, -np.inf)), atol=1e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_head_of_many_slabs_is_that_of_its_parts(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
+    one = layer(causal=causal, visible=SPOTTED)
+    store = QueryKeyWeights((one,))
+    whole = store.head_and_entropy(0, 4)
+    monkeypatch.setattr("attnviz.weights.SLAB_CELLS", 2 * KEYS)
+    for found, want in zip(store.head_and_entropy(0, 4), whole, strict=True):
+        np.testing.assert_allclose(found, want, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["query", "key", "bias", "sink"])

@@ -26,7 +26,10 @@ class Explorer {
     root.replaceChildren(this.bar.element, this.stage, this.strip.element, this.links.element, this.live, this.note.element);
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(root);
-    this.onMedia = () => this.applyTheme();
+    this.onMedia = () => {
+      this.applyTheme();
+      this.draw();
+    };
     this.media = matchMedia("(prefers-color-scheme: dark)");
     this.media.addEventListener("change", this.onMedia);
   }
@@ -73,7 +76,6 @@ class Explorer {
       this.root.style.setProperty(`--${part}`, this.palette[part]);
     }
     this.root.style.colorScheme = name;
-    if (this.overview) this.draw();
   }
 
   get views() {
@@ -116,14 +118,16 @@ class Explorer {
     if (store !== this.store || state.layer !== layer || state.head !== head) return;
     if (state.query === null) [state.query, state.key] = found.strongest(1)[0] ?? [0, 0];
     if (!ready) this.draw();
-    this.links.draw();
+    // The table of a long text takes some frames' time: the picture comes first.
+    requestAnimationFrame(() => setTimeout(() => this.links.draw()));
   }
 
   draw() {
     if (!this.overview || !this.palette) return;
-    for (const view of [this.grid, this.matrix, this.arcs, this.strip, this.text]) {
+    for (const view of [this.grid, this.matrix, this.arcs, this.text]) {
       if (!view.element.hidden) view.draw();
     }
+    this.drawStrip();
     this.root.dataset.view = this.state.view;
     this.root.dataset.head = this.current() ? headName(this.state.layer, this.state.head) : "";
   }
@@ -183,11 +187,15 @@ class Explorer {
   // The matrix is pointed at: the line of text below follows.
   pointAt(cell) {
     this.pointedCell = cell;
+    requestAnimationFrame(() => this.drawStrip());
+  }
+
+  drawStrip() {
     if (this.strip.element.hidden) return;
     clearTimeout(this.resting);
-    // The line of a long text takes a frame's time: it waits until the pointer rests.
+    // The line of a long text takes a frame's time: it waits until the picture stands and the pointer rests.
     if (this.overview.keys.length > LONG_LINE) this.resting = setTimeout(() => this.strip.draw(), 80);
-    else requestAnimationFrame(() => this.strip.draw());
+    else this.strip.draw();
   }
 
   tellCell(head, query, key) {

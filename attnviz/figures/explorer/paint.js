@@ -28,9 +28,18 @@ class Palette {
     return `#${this.mix(share).map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
   }
 
-  // The pixels of so many steps from 0 to a share of the scale.
+  // The pixels of so many steps from 0 to a share of the scale: `mix` of each, without its arrays, for a head has thousands.
   pixels(steps, share = 1) {
-    return Uint32Array.from({ length: steps + 1 }, (_, step) => pixelOf(...this.mix((share * step) / Math.max(steps, 1))));
+    const { scaleBytes } = this;
+    const pixels = new Uint32Array(steps + 1);
+    for (let step = 0; step <= steps; step++) {
+      const at = 255 * clamp((share * step) / Math.max(steps, 1), 0, 1);
+      const low = Math.min(Math.floor(at), 254);
+      const part = at - low;
+      const channel = (place) => Math.round(scaleBytes[place] * (1 - part) + scaleBytes[place + 3] * part);
+      pixels[step] = pixelOf(channel(3 * low), channel(3 * low + 1), channel(3 * low + 2));
+    }
+    return pixels;
   }
 
   // Black or white, whichever is better read on a colour (WCAG 2.2, relative luminance).

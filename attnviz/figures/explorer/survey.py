@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from attnviz.analysis.heads import mean_distance, mean_entropy, near_diagonal, strongest_link
 from attnviz.analysis.view import HeadMatrix, Lens, View
-from attnviz.figures.explorer.packages import LEVEL, head_chunk, pack, pooled_mask, thumb_of
+from attnviz.figures.explorer.packages import head_chunk, pack, pooled_mask, squeeze, thumb_of
 from attnviz.figures.tokens import direction, shown_text
 from attnviz.trace import AttentionMap, Token
 
@@ -57,7 +56,7 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
     with ThreadPoolExecutor(os.cpu_count()) as workers:
         layers = list(workers.map(survey, range(attention.n_layers)))
     thumbs = np.stack([each.thumbs for each in layers])
-    chunks = {"thumbs": zlib.compress(thumbs.tobytes(), LEVEL)}
+    chunks = {"thumbs": squeeze(thumbs.tobytes())}
     for each in layers:
         chunks |= each.chunks
     header = {
@@ -107,11 +106,12 @@ def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _
     visible = attention.visible(layer)
     thumbs, notes, chunks, pooled = [], [], {}, None
     for head in range(attention.n_heads):
-        matrix = lens.matrix(attention.weights(layer, head), visible)
+        weights, entropy = attention.weights_and_entropy(layer, head)
+        matrix = lens.matrix(weights, visible)
         pooled = pooled_mask(matrix) if pooled is None else pooled
         thumb, highest = thumb_of(matrix, pooled)
         thumbs.append(thumb)
-        notes.append(_note(matrix) | {"highest": highest})
+        notes.append(_note(matrix, entropy if lens.whole else None) | {"highest": highest})
         if keep:
             chunks[chunk_name(layer, head)] = head_chunk(matrix)
     if keep:
@@ -120,12 +120,15 @@ def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _
     return _Layer(np.stack(thumbs), notes, chunks)
 
 
-def _note(matrix: HeadMatrix) -> dict[str, object]:
-    """The numbers of a head: entropy in bits, its strongest link between words; and not between two texts, how far it looks."""
+def _note(matrix: HeadMatrix, entropy: np.ndarray | None) -> dict[str, object]:
+    """The numbers of a head: entropy in bits, its strongest link between words; and not between two texts, how far it looks.
+
+    `entropy`: of each row in nats, where it is known.
+    """
     link = strongest_link(matrix)
     distance = mean_distance(matrix)
     return {
-        "entropy": round(mean_entropy(matrix), 3),
+        "entropy": round(mean_entropy(matrix, entropy), 3),
         "link": [link.query, link.key, round(link.weight, 4)] if link else None,
         "diagonal": None if distance is None else round(near_diagonal(matrix), 4),
         "distance": None if distance is None else round(distance, 3),

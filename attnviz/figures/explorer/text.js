@@ -21,9 +21,15 @@ class TextView {
     this.lines.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // One line where queries and keys are the same tokens, else one of each.
+  // Another map: its tokens are made when they are first seen, for a long text has thousands.
   open() {
+    this.overview = null;
+  }
+
+  // One line where queries and keys are the same tokens, else one of each.
+  build() {
     const { overview } = this.explorer;
+    Object.assign(this, { overview, pointed: null });
     this.single = overview.queries.length === overview.keys.length && overview.own.every((column, row) => column === row);
     this.queries = this.single || this.strip ? [] : this.line("queries");
     this.keys = this.line("keys");
@@ -65,6 +71,7 @@ class TextView {
   draw() {
     const head = this.explorer.current();
     if (!head || !this.element.isConnected || this.element.hidden || this.explorer.state.query === null) return;
+    if (this.overview !== this.explorer.overview) this.build();
     const { palette, state, overview } = this.explorer;
     const { axis, index } = this.shown();
     const mark = `${headName(head.layer, head.head)} ${axis} ${index} ${palette.name} ${state.fullScale} ${state.query}`;

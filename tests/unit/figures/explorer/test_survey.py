@@ -11,7 +11,7 @@ from attnviz.errors import TraceError
 from attnviz.figures.explorer import heads_package, overview
 from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack
 from attnviz.trace import Token
-from tests.factories import make_map, numbered, sentence, special
+from tests.factories import dot_product_map, make_map, numbered, sentence, special
 
 
 def thumbs_of(header: dict, chunks: dict[str, bytes]) -> np.ndarray:
@@ -38,6 +38,16 @@ def test_every_head_has_its_picture_its_numbers_and_its_weights(view):
         assert measured == pytest.approx((mean_entropy(matrix), near_diagonal(matrix), distance, highest), abs=6e-4)
     for layer in range(2):
         assert chunks[f"{layer}:mean"] == head_chunk(head_matrix(attention, layer=layer, head=None, view=view))
+
+
+@pytest.mark.parametrize("view", [View(), View(hide_special=True)], ids=str)
+@pytest.mark.parametrize("options", [{"causal": True}, {"sink": np.full(6, -2.0)}], ids=str)
+def test_the_entropy_that_a_softmax_tells_is_that_of_the_weights_shown(options, view):
+    attention = dot_product_map((special("[CLS]"), *numbered(6)), **options)
+    header, _ = unpack(overview(attention, view=view).data)
+    for layer, head in np.ndindex(2, 6):
+        matrix = head_matrix(attention, layer=layer, head=head, view=view)
+        assert header["notes"][6 * layer + head]["entropy"] == pytest.approx(mean_entropy(matrix), abs=6e-4)
 
 
 def test_between_two_texts_there_is_no_distance():
