@@ -3,11 +3,12 @@
 import streamlit as st
 
 from attnviz.paths import app_folder, assets_folder
+from attnviz.ui.jobs import COURTESY, DRAWING_SECONDS
 
 st.set_page_config(page_title="attnviz", page_icon=str(assets_folder() / "icon.svg"), layout="wide")
 st.logo(assets_folder() / "logo.svg", size="large", icon_image=assets_folder() / "icon.svg")
 pages = app_folder() / "pages"
-st.navigation(
+page = st.navigation(
     [
         st.Page(pages / "home.py", title="Home", icon=":material/home:", default=True),
         st.Page(pages / "encode.py", title="Encode", icon=":material/grid_on:"),
@@ -17,4 +18,6 @@ st.navigation(
         st.Page(pages / "compute.py", title="Compute", icon=":material/calculate:"),
         st.Page(pages / "train.py", title="Train", icon=":material/model_training:"),
     ]
-).run()
+)
+with COURTESY.at_work(DRAWING_SECONDS):
+    page.run()

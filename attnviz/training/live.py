@@ -20,9 +20,9 @@ LOOK_SECONDS = 0.25
 # A page asks several times a second; one that has not for so long is closed, or shows something else. Where the machine is
 # very busy an open page was silent for seven seconds.
 PATIENCE_SECONDS = 12.0
-# Work of others goes first: between two steps a run waits for it, but not for ever.
-MOST_COURTESY_SECONDS = 0.1
-_TICK = 0.005
+# Work of others goes first, but not for ever: who has waited so long trains for as long.
+MOST_COURTESY_SECONDS = 1.0
+_TICK = 0.05
 Kept = TypeVar("Kept")
 
 
@@ -91,17 +91,19 @@ class History(Generic[Kept]):
 class LiveRun:
     """One training that somebody watches; one that has taken steps before, such as out of a file, is finished.
 
-    `busy` says whether others want the processor more; `slowly` is how many seconds a step takes at least.
+    `give_way` waits while others want the processor more, so many seconds at most, and says whether they are done; `slowly` is
+    how many seconds a step takes at least.
     """
 
-    def __init__(self, training: Training, line: Line, busy: Callable[[], bool] = lambda: False) -> None:
-        self.training, self.line, self.busy = training, line, busy
+    def __init__(self, training: Training, line: Line, give_way: Callable[[float], bool] = lambda _: True) -> None:
+        self.training, self.line, self.give_way = training, line, give_way
         self.history: History[Frame] = History()
         self.history.add(training.look())
         self.state: State = "finished" if training.taken else "ready"
         self.failure: Exception | None = None
         self.slowly = 0.0
         self.seconds = 0.0
+        self._courteous_from = 0.0
         self._go = False
         self._seen = time.monotonic()
         self._thread: threading.Thread | None = None
@@ -187,17 +189,22 @@ class LiveRun:
         looked = 0.0
         while self._goes_on() and not self.training.ended:
             begun = time.monotonic()
+            self._let_pass()
             self.training.step()
             if time.monotonic() - looked > LOOK_SECONDS or self.training.ended:
                 self.history.add(self.training.look())
                 looked = time.monotonic()
-            self._rest(begun + self.slowly)
+            while self._go and (rest := begun + self.slowly - time.monotonic()) > 0:
+                time.sleep(min(rest, _TICK))
             self.seconds += time.monotonic() - begun
         if self.history.frames[-1].step < self.step:
             self.history.add(self.training.look())
 
-    def _rest(self, until: float) -> None:
-        """Between two steps: others first, and the pace that was asked for."""
-        patience = time.monotonic() + MOST_COURTESY_SECONDS
-        while self._go and (time.monotonic() < until or (self.busy() and time.monotonic() < patience)):
-            time.sleep(_TICK)
+    def _let_pass(self) -> None:
+        """Before a step: others first, for half of the time at most."""
+        if (begun := time.monotonic()) < self._courteous_from:
+            return
+        while self._go and not self.give_way(_TICK):
+            if time.monotonic() - begun >= MOST_COURTESY_SECONDS:
+                self._courteous_from = time.monotonic() + MOST_COURTESY_SECONDS
+                return

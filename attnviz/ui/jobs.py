@@ -1,8 +1,11 @@
 """Work that takes long runs in a thread of its own, so that the page can show how far it is, and people can share it."""
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -16,13 +19,47 @@ Result = TypeVar("Result")
 PATIENCE_SECONDS = 0.4
 REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
-# The jobs that run now, of everybody.
-_AT_WORK: set[object] = set()
+# A page that is complete is still to be drawn, at home by the same cores.
+DRAWING_SECONDS = 0.2
 
 
-def working() -> bool:
-    """Whether anybody's job is running: what can wait should."""
-    return bool(_AT_WORK)
+class Courtesy:
+    """Who is at work, so that what can wait gives way: a training, or a picture that is drawn again and again."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._working: set[int] = set()
+        self._drawn = 0.0
+
+    @contextmanager
+    def at_work(self, drawing: float = 0.0) -> Iterator[None]:
+        """While this thread is at work, and then a browser draws what it made (seconds), others give way."""
+        me = threading.get_ident()
+        with self._changed:
+            self._working.add(me)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working.discard(me)
+                self._drawn = max(self._drawn, time.monotonic() + drawing)
+                self._changed.notify_all()
+
+    def give_way(self, seconds: float) -> bool:
+        """Waits while anybody is at work, so long at most; whether all are done. Who is at work waits for nobody."""
+        begun = time.monotonic()
+        with self._changed:
+            if threading.get_ident() in self._working:
+                return True
+            while self._working or time.monotonic() < self._drawn:
+                if (left := begun + seconds - time.monotonic()) <= 0:
+                    return False
+                self._changed.wait(left if self._working else min(left, max(self._drawn - time.monotonic(), 0)))
+        return True
+
+
+# Of everybody whom this server serves.
+COURTESY = Courtesy()
 
 
 def workers() -> int:
@@ -45,11 +82,8 @@ class Job(Generic[Result]):
 
     def _run(self, work: Callable[[Progress], Result]) -> Result:
         self._report("Getting ready", None)
-        _AT_WORK.add(self)
-        try:
+        with COURTESY.at_work():
             return work(self._report)
-        finally:
-            _AT_WORK.discard(self)
 
     def _report(self, stage: str, fraction: float | None) -> None:
         self._stage, self._fraction = stage, fraction

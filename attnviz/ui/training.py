@@ -12,9 +12,9 @@ from attnviz.figures.emergence import STYLE, Curve, Held, curves, examples
 from attnviz.models import device, toys
 from attnviz.models.protocol import Progress
 from attnviz.text.toys import MARKS
-from attnviz.training.live import Line, LiveRun
+from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy import DRAWN, Frame, ToyRecipe, Training
-from attnviz.ui import jobs
+from attnviz.ui.jobs import COURTESY, Job, workers
 from attnviz.ui.layout import theme
 
 REDRAW_SECONDS = 0.3
@@ -44,11 +44,11 @@ def _renewed(recipe: ToyRecipe) -> LiveRun:
     line = _line()
 
     def work(progress: Progress) -> LiveRun:
-        device.share_cores(jobs.workers())
+        device.share_cores(workers())
         progress("Making examples", None)
-        return LiveRun(Training(recipe), line, jobs.working)
+        return LiveRun(Training(recipe), line, COURTESY.give_way)
 
-    st.session_state.run = jobs.Job(work).result(place)
+    st.session_state.run = Job(work).result(place)
     return st.session_state.run
 
 
@@ -57,13 +57,13 @@ def open_run(training: Training) -> None:
     if (run := st.session_state.pop("run", None)) is not None:
         run.stop()
     st.session_state.pop("frame", None)
-    st.session_state.run = LiveRun(training, _line(), jobs.working)
+    st.session_state.run = LiveRun(training, _line(), COURTESY.give_way)
 
 
 def begin(run: LiveRun) -> None:
     """Train, continue, or where a run has ended train afresh; for a callback."""
     if run.state in ("stopped", "finished", "failed"):
-        run = LiveRun(Training(run.recipe), run.line, run.busy)
+        run = LiveRun(Training(run.recipe), run.line, run.give_way)
         st.session_state.run = run
     st.session_state.pop("frame", None)
     run.begin()
@@ -96,6 +96,8 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
         run: LiveRun = st.session_state.run
         run.watched()
         live = run.active
+        if live:
+            COURTESY.give_way(MOST_COURTESY_SECONDS)
         left, right = st.columns([5, 7], vertical_alignment="center")
         with left:
             buttons(run)

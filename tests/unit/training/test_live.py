@@ -103,13 +103,34 @@ def test_after_twenty_runs_no_thread_is_left(line, monkeypatch):
     assert threading.active_count() == before
 
 
-def test_others_go_first_but_not_for_ever(line, monkeypatch):
-    monkeypatch.setattr(live, "MOST_COURTESY_SECONDS", 0.05)
-    run = LiveRun(Training(ENDLESS), line, busy=lambda: True)
+def test_no_step_is_taken_until_others_are_done(line, monkeypatch):
+    monkeypatch.setattr(live, "MOST_COURTESY_SECONDS", 1000.0)
+    done = threading.Event()
+    run = LiveRun(Training(ENDLESS), line, done.wait)
     run.begin()
-    until(lambda: run.step >= 4, run)
+    until(lambda: run.state == "training", run)
+    time.sleep(0.2)
+    assert run.step == 0
+    done.set()
+    until(lambda: run.step > 1, run)
+    done.clear()
     run.stop()
-    assert run.seconds >= run.step * 0.05
+    assert threads() == 0
+
+
+def test_half_of_the_time_is_a_runs_own_however_busy_others_are(line, monkeypatch):
+    monkeypatch.setattr(live, "MOST_COURTESY_SECONDS", 0.5)
+    training = Training(ENDLESS)
+    steps = []
+    taken = training.step
+    monkeypatch.setattr(training, "step", lambda: steps.append(time.monotonic()) or taken())
+    run = LiveRun(training, line, threading.Event().wait)
+    run.begin()
+    until(lambda: len(steps) > 3 and steps[-1] - steps[0] > 1.0, run)
+    run.stop()
+    waits = np.diff(steps)
+    assert (waits >= 0.5).sum() == 1
+    assert steps[int(waits.argmax())] - steps[0] >= 0.4
 
 
 def test_a_slow_pace_holds_every_step_back(line):
