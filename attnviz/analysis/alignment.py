@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from attnviz.analysis.balance import balanced
+from attnviz.analysis.balance import alike, balanced
 from attnviz.analysis.heads import Link, is_word
 from attnviz.analysis.sentences import Part, Sentence
 from attnviz.analysis.view import HeadMatrix
@@ -52,14 +52,18 @@ def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
 
 
 def balanced_links(matrix: HeadMatrix) -> tuple[Link, ...]:
-    """As `strongest_links`, once every source word has its share (`attnviz.analysis.balance`); weights are the model's."""
+    """The strongest links between words, and between punctuation, once every source word has its share.
+
+    `attnviz.analysis.balance` says how; the weights of the links are the model's.
+    """
     rows = [index for index, token in enumerate(matrix.queries) if not token.special]
     columns = [index for index, token in enumerate(matrix.keys) if not token.special]
     if not rows or not columns:
         return ()
-    best = balanced(matrix.weights[np.ix_(rows, columns)]).argmax(axis=1)
-    found = ((row, columns[place]) for row, place in zip(rows, best, strict=True))
-    return tuple(Link(row, column, float(matrix.weights[row, column])) for row, column in found if matrix.weights[row].any())
+    allowed = alike([matrix.queries[row].text for row in rows], [matrix.keys[column].text for column in columns])
+    shares = balanced(matrix.weights[np.ix_(rows, columns)], allowed)
+    found = ((row, columns[int(share.argmax())]) for row, share in zip(rows, shares, strict=True) if share.any())
+    return tuple(Link(row, column, float(matrix.weights[row, column])) for row, column in found)
 
 
 def links_from(matrix: HeadMatrix, threshold: float) -> tuple[Link, ...]:

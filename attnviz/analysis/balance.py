@@ -1,26 +1,44 @@
-"""An alignment in which every source word is used: attention rescaled until no key takes more than its share."""
+"""An alignment in which every source word is used, and words are linked with words: what attention alone need not do."""
+
+from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 ROUNDS = 20
 # A key that no query looks at has no share that could grow: every weight begins at least this large.
 LEAST = 1e-3
 
 
-def balanced(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, "query key"]:
+def alike(queries: Sequence[str], keys: Sequence[str]) -> Bool[np.ndarray, "query key"]:
+    """Where a word, with a letter or a digit in it, meets a word, or punctuation punctuation.
+
+    A decoder lets its small words rest on the full stop, which costs its translation nothing; no aligner would link them.
+
+    >>> alike(["chat", "."], ["the", "cat", "!"])
+    array([[ True,  True, False],
+           [False, False,  True]])
+    """
+    asks, asked = (np.array([any(map(str.isalnum, text)) for text in side], dtype=bool) for side in (queries, keys))
+    return asks[:, None] == asked
+
+
+def balanced(
+    weights: Float[np.ndarray, "query key"], allowed: Bool[np.ndarray, "query key"] | None = None
+) -> Float[np.ndarray, "query key"]:
     """The weights with rows that sum to 1 and columns that sum alike: Sinkhorn & Knopp 1967, as in optimal transport.
 
     Nothing stops the rows of an attention from all looking at one popular key, and translation alone gives no reason to look at
     every word. An alignment has one: each source word is translated somewhere. Which cells grow, the weights decide.
-    Rows of zeros (masked queries) stay so.
+    Rows of zeros (masked queries) stay so. A cell that is not `allowed` becomes 0, and so does a row of no others.
 
     >>> popular = np.array([[0.6, 0.4], [0.9, 0.1]])
     >>> popular.argmax(axis=1), balanced(popular).argmax(axis=1)
     (array([0, 0]), array([1, 0]))
     """
-    seen = weights.sum(axis=1, keepdims=True) > 0
-    found = np.where(seen, weights + LEAST, 0).astype(np.float64)
+    allowed = np.ones_like(weights, dtype=bool) if allowed is None else allowed
+    seen = (weights.sum(axis=1, keepdims=True) > 0) & allowed.any(axis=1, keepdims=True)
+    found = np.where(seen & allowed, weights + LEAST, 0).astype(np.float64)
     share = seen.sum() / found.shape[1]
     for _ in range(ROUNDS):
         found *= share / np.maximum(found.sum(axis=0, keepdims=True), 1e-12)

@@ -71,8 +71,8 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "AER compares forced alignments, the strongest source word of each target word, with links: in domain those of the "
         "statistical aligner eflomal on the development pairs (its intersection sure, its union possible), which are no "
         "human's; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was "
-        "trained on. Balanced: the same attention, rescaled until every source word is used (Sinkhorn & Knopp 1967); nothing "
-        "is trained for it.",
+        "trained on. Balanced: the same attention between words, and between punctuation, rescaled until every source word is "
+        "used (Sinkhorn & Knopp 1967); nothing is trained for it.",
         "## What it is bad at",
         "\n".join(f"- {line}" for line in config["recipe"]["weak"]),
     ]

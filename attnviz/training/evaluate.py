@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnviz.analysis.balance import balanced
+from attnviz.analysis.balance import alike, balanced
 from attnviz.models.translation import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
@@ -79,7 +79,7 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
 
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
     that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced`, with every source word used
-    (`attnviz.analysis.balance`), is measured of an LSTM, and of the head that was told.
+    and words linked with words (`attnviz.analysis.balance`), is measured of an LSTM, and of the head that was told.
     """
     found: dict[str, list[frozenset[tuple[int, int]]]] = {}
     whole = {"", "L{}·H{} shifted".format(*model.card.told)} if model.card.told else {""}
@@ -99,7 +99,8 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
                 mine = by_words(weights[row, shift : shift + len(target.ids), : len(source.ids)], rows, columns)
                 found.setdefault(name, []).append(hard_links(mine))
                 if name in whole:
-                    found.setdefault(f"{name} balanced".strip(), []).append(hard_links(balanced(mine)))
+                    shares = balanced(mine, alike(pair.words[1], pair.words[0]))
+                    found.setdefault(f"{name} balanced".strip(), []).append(hard_links(shares))
     gold = [pairs[index] for index in order]
     return {name: alignment_error_rate(links, gold) for name, links in found.items()}
 

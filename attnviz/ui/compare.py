@@ -144,8 +144,9 @@ def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Dr
         default=HARD[0],
         required=True,
         bind="query-params",
-        help="Decided links over the soft weights: each target word's strongest; balanced, the same once every source word has "
-        "got its share of attention, which is nearer to what people would link; or all from a weight on.",
+        help="Decided links over the soft weights: each target word's strongest; balanced, the same among words alone, and "
+        "among punctuation, once every source word has got its share of attention: nearer to what people would link; or all "
+        "from a weight on.",
     )
     threshold = 0.0
     if hard == "Threshold":

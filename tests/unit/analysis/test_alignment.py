@@ -152,3 +152,12 @@ def test_balanced_links_give_every_source_word_its_share():
         Link(0, 0, float(popular.weights[0, 0])),
         Link(1, 1, float(popular.weights[1, 1])),
     )
+
+
+def test_balanced_links_join_words_with_words():
+    """ "le" rests on the full stop and the exclamation mark on "cat"; a dash has no punctuation to be linked with."""
+    resting = matrix([[0.1, 0.2, 0.7], [0.1, 0.8, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]], "le chat !", "the cat .")
+    assert [(link.query, link.key) for link in strongest_links(resting)] == [(0, 2), (1, 1), (2, 1)]
+    assert [(link.query, link.key) for link in balanced_links(resting)] == [(0, 0), (1, 1), (2, 2)]
+    alone = matrix([[0.25, 0.75], [0.5, 0.5], [0.5, 0.5]], "chat —", "the cat")
+    assert [link.query for link in balanced_links(alone)] == [0]
