@@ -1,5 +1,6 @@
 """What the explorer shows of a map before a head is opened: a small picture and the numbers of every head."""
 
+import functools
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from attnviz.analysis.heads import mean_distance, mean_entropy, near_diagonal, strongest_link
 from attnviz.analysis.view import HeadMatrix, Lens, View
@@ -52,8 +54,9 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
     def survey(layer: int) -> "_Layer":
         return _survey(attention, lens, layer, keep=whole)
 
-    # NumPy and zlib let go of the interpreter, so that layers are surveyed side by side.
-    with ThreadPoolExecutor(os.cpu_count()) as workers:
+    # NumPy and zlib let go of the interpreter, so that layers are surveyed side by side; a product that were shared among
+    # threads besides would have them wait for each other.
+    with _products().limit(limits=1), ThreadPoolExecutor(os.cpu_count()) as workers:
         layers = list(workers.map(survey, range(attention.n_layers)))
     thumbs = np.stack([each.thumbs for each in layers])
     chunks = {"thumbs": squeeze(thumbs.tobytes())}
@@ -73,6 +76,12 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
     }
     name = hashlib.blake2b(pack(header, chunks), digest_size=12).hexdigest()
     return Overview(lens, attention, pack(header | {"name": name}, chunks), name, whole)
+
+
+@functools.cache
+def _products() -> ThreadpoolController:
+    """The threads that NumPy multiplies matrices with."""
+    return ThreadpoolController().select(internal_api="openblas")
 
 
 def heads_package(shown: Overview, heads: Mapping[tuple[int, int | None], HeadMatrix | None], **settings: object) -> bytes:
