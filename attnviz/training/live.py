@@ -192,6 +192,7 @@ class LiveRun:
             self._let_pass()
             self.training.step()
             if time.monotonic() - looked > LOOK_SECONDS or self.training.ended:
+                self._let_pass()
                 self.history.add(self.training.look())
                 looked = time.monotonic()
             while self._go and (rest := begun + self.slowly - time.monotonic()) > 0:
@@ -201,7 +202,7 @@ class LiveRun:
             self.history.add(self.training.look())
 
     def _let_pass(self) -> None:
-        """Before a step: others first, for half of the time at most."""
+        """Between two steps: others first, for half of the time at most."""
         if (begun := time.monotonic()) < self._courteous_from:
             return
         while self._go and not self.give_way(_TICK):

@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 0.4
 REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
 # A page that is complete is still to be drawn, at home by the same cores.
-DRAWING_SECONDS = 0.2
+DRAWING_SECONDS = 0.4
 
 
 class Courtesy:
