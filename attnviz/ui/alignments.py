@@ -45,10 +45,13 @@ def chosen_cell(matrix: HeadMatrix, slot: int, word: str) -> tuple[int, int]:
 def show_matrix(matrix: HeadMatrix, drawing: Drawing, slot: int, *, alt: str, n_models: int = 1) -> None:
     """The alignment as a matrix: target down, source across. A click on a cell selects it."""
 
+    rows, columns = matrix.rows, matrix.columns
+
     def select() -> None:
-        points = st.session_state[f"matrix{slot}"].selection.points
-        if points:
-            _select(matrix, slot, int(points[0]["y"]), int(points[0]["x"]))
+        # Streamlit keeps this for every figure that a visit has seen: it may not hold the matrix.
+        if points := st.session_state[f"matrix{slot}"].selection.points:
+            query, key = rows[int(points[0]["y"])], columns[int(points[0]["x"])]
+            st.session_state.update({f"query{slot}": query, f"key{slot}": key})
 
     look = Look(
         theme(), drawing.full_scale, chosen_cell(matrix, slot, drawing.word), _HEIGHTS[n_models], 220 if n_models < 3 else 110

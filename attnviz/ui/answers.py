@@ -217,10 +217,13 @@ def show_meeting(found: Meeting, answer: tuple[int, int], slot: int, look: Looki
     row = 0 if found.asking or not inside else inside[0]
     cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
 
+    rows, columns = matrix.rows, matrix.columns
+
     def select() -> None:
+        # Streamlit keeps this for every figure that a visit has seen: it may not hold the matrix.
         if points := st.session_state[f"meeting{slot}"].selection.points:
-            query, key = int(points[0]["y"]), int(points[0]["x"])
-            st.session_state.update({f"query{slot}": matrix.rows[query], f"key{slot}": matrix.columns[key]})
+            query, key = rows[int(points[0]["y"])], columns[int(points[0]["x"])]
+            st.session_state.update({f"query{slot}": query, f"key{slot}": key})
 
     figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160))
     alt = f"Attention between question and passage: {matrix.queries[cell[0]].text} → {matrix.keys[cell[1]].text}"

@@ -18,6 +18,7 @@ from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.jobs import Job, Result, workers
 from attnviz.ui.settings import check_offered, folders_allowed, is_listed
+from attnviz.ui.shelf import Shelf
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
 # threads wait for each other. PyTorch keeps its own threads.
@@ -25,7 +26,8 @@ ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 
 # Four stand side by side on Translate.
 MODELS_KEPT = 5
-TRACES_KEPT = 24
+# A class has one or a few each, which are small: half a megabyte for a sentence. Of long texts, two by large models still fit.
+TRACES_KEPT, TRACES_BYTES = 192, 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -66,30 +68,31 @@ class Answered:
 
 def trace(name: str, prompt: Prompt) -> Traced | None:
     """The trace of a prompt; None after the page has said why there is none."""
-    return _result(name, _trace, (name, prompt))
+    return _result(name, _trace, (prompt,))
 
 
 def translate(name: str, prompt: Prompt, wish: Wish) -> Drafted | None:
     """The translation of a prompt; None after the page has said why there is none."""
-    return _result(name, _translate, (name, prompt, wish))
+    return _result(name, _translate, (prompt, wish))
 
 
 def summarize(name: str, prompt: Prompt) -> Traced | None:
     """The trace of a text that is to be summarized; None after the page has said why there is none."""
-    return _result(name, _summarize, (name, prompt))
+    return _result(name, _summarize, (prompt,))
 
 
 def answer(name: str, prompt: Prompt) -> Answered | None:
     """What a model makes of a question; None after the page has said why there is nothing."""
-    return _result(name, _answer, (name, prompt))
+    return _result(name, _answer, (prompt,))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> Opened | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
-    return _result(name, _open, (name, prompt, begins))
+    return _result(name, _open, (prompt, begins))
 
 
-def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
+def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
+    """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
     place = st.empty()
     try:
         check_offered(name)
@@ -100,12 +103,26 @@ def _result(name: str, compute: Any, arguments: tuple[Any, ...]) -> Any:
         place.error(str(error), icon=":material/error:")
         return None
     _make_room()
+    kept, key = traces_kept(), (compute, name, *asked)
+
+    def work(progress: Progress) -> Any:
+        found = compute(model, progress, *asked)
+        # Weighed here, for whoever asked may have gone.
+        kept.weigh(key, found.trace.nbytes)
+        return found
+
     try:
-        return compute(*arguments, model).result(place)
+        return kept.get(key, lambda: Job(work)).result(place)
     except (AttnvizError, MemoryError) as error:
-        compute.clear(*arguments)
+        kept.forget(key)
         place.error(str(error) or "This needs more memory than there is: try a shorter text or a smaller model.")
         return None
+
+
+@st.cache_resource(show_spinner=False)
+def traces_kept() -> Shelf[Job[Any]]:
+    """The traces of everybody, on their way or done."""
+    return Shelf(TRACES_KEPT, TRACES_BYTES)
 
 
 def _check_room(name: str) -> None:
@@ -123,8 +140,7 @@ def _check_room(name: str) -> None:
 def _make_room() -> None:
     """Lets go of every trace that is kept where memory is nearly full: each is computed again when it is asked for."""
     if (held := memory.read()) and held.is_tight:
-        for kept in (_trace, _answer, _summarize, _translate, _open):
-            kept.clear()
+        traces_kept().clear()
 
 
 @st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
@@ -142,45 +158,35 @@ def _load(name: str) -> Job[AttentionModel]:
     return Job(work)
 
 
-def _timed(made: Callable[..., Result], stage: str, model: AttentionModel, compute: Callable[[], Any]) -> Job[Result]:
-    """A job whose result is `made` of what it computes, the model's card, and how long it took (seconds)."""
-
-    def work(progress: Progress) -> Result:
-        progress(stage, None)
-        start = time.perf_counter()
-        found = compute()
-        return made(found, model.card, time.perf_counter() - start)
-
-    return Job(work)
+def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable[[], Any]) -> Result:
+    """`made` of what is computed, the model's card, and how long it took (seconds)."""
+    start = time.perf_counter()
+    found = compute()
+    return made(found, model.card, time.perf_counter() - start)
 
 
-@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
-def _trace(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
-    stage = f"Computing the attention of {_model.card.n_layers} × {_model.card.n_heads} heads"
-    return _timed(Traced, stage, _model, lambda: _model.trace(prompt))
+def _trace(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+    progress(f"Computing the attention of {model.card.n_layers} × {model.card.n_heads} heads", None)
+    return _timed(Traced, model, lambda: model.trace(prompt))
 
 
-@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
-def _summarize(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Traced]:
+def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
     from attnviz.models import summaries
 
-    return _timed(Traced, f"Reading with {_model.card.name}", _model, lambda: summaries.summarize(_model, prompt))
+    progress(f"Reading with {model.card.name}", None)
+    return _timed(Traced, model, lambda: summaries.summarize(model, prompt))
 
 
-@st.cache_resource(max_entries=TRACES_KEPT * 4, show_spinner=False, hash_funcs={Prompt: repr, Wish: repr})
-def _translate(name: str, prompt: Prompt, wish: Wish, _model: AttentionModel) -> Job[Drafted]:
-    return _timed(Drafted, f"Translating with {_model.card.name}", _model, lambda: draft(_model, prompt, wish))
+def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, wish: Wish) -> Drafted:
+    progress(f"Translating with {model.card.name}", None)
+    return _timed(Drafted, model, lambda: draft(model, prompt, wish))
 
 
-@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
-def _answer(name: str, prompt: Prompt, _model: AttentionModel) -> Job[Answered]:
-    return _timed(Answered, f"Looking for the answer with {_model.card.name}", _model, lambda: answers(_model, prompt))
+def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answered:
+    progress(f"Looking for the answer with {model.card.name}", None)
+    return _timed(Answered, model, lambda: answers(model, prompt))
 
 
-@st.cache_resource(max_entries=TRACES_KEPT, show_spinner=False, hash_funcs={Prompt: repr})
-def _open(name: str, prompt: Prompt, begins: tuple[str, ...], _model: AttentionModel) -> Job[Opened]:
-    def work(progress: Progress) -> Opened:
-        progress(f"Computing the attention of {_model.card.name}", None)
-        return open_trace(_model, prompt, begins)
-
-    return Job(work)
+def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Opened:
+    progress(f"Computing the attention of {model.card.name}", None)
+    return open_trace(model, prompt, begins)

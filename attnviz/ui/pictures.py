@@ -71,7 +71,7 @@ def show_heads(attention: AttentionMap, choice: Choice, on_head: OnHead, *, slot
         if "layer" in (change := st.session_state[f"explorer{slot}"].picked or {}):
             on_head(change["layer"], change["head"])
 
-    _mount(_overview(attention, choice.view, 0), choice, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
+    _mount(attention, choice, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
 
 
 def explore(
@@ -112,12 +112,12 @@ def explore(
         "extra": extra,
         "fact": size(attention),
     }
-    _mount(_overview(attention, choice.view, message_bytes()), choice, matrix, settings, (slot, picked))
+    _mount(attention, choice, matrix, settings, (slot, picked))
     return view
 
 
 def _mount(
-    shown: explorer.Overview,
+    attention: AttentionMap,
     choice: Choice,
     matrix: HeadMatrix | None,
     settings: dict[str, object],
@@ -135,7 +135,8 @@ def _mount(
     if matrix is not None:
         heads = {(int(layer), head): None for layer, head in st.session_state.pop(wanted, None) or ()}
         heads[choice.layer, choice.head] = matrix
-    package = explorer.heads_package(shown, heads, **look, **settings)
+    shown = _overview(attention, choice.view, 0 if matrix is None else message_bytes())
+    package = explorer.heads_package(shown, attention, heads, **look, **settings)
     with st.container(gap=None):
         # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
         _EXPLORER(key=f"overview{slot}", data=shown.data)

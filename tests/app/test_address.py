@@ -161,8 +161,7 @@ class Person:
 
 def forget_traces() -> None:
     """Another machine computes for itself."""
-    for kept in (models._trace, models._summarize, models._translate, models._answer, models._open):
-        kept.clear()
+    models.traces_kept().clear()
 
 
 @pytest.mark.parametrize("page", list(HELD))

@@ -25,19 +25,19 @@ BYTES_PER_CELL = 2
 class Overview:
     """All heads of a map under one view, as a package; the slow part of a picture, made once.
 
+    It does not hold its map, so that it may be kept as long as the map is, and no longer.
+
     name      of its content: the same for the same picture
     complete  whether every head is in it; else `heads_package` makes those that are looked at
     """
 
     lens: Lens
-    attention: AttentionMap
     data: bytes
     name: str
     complete: bool
 
-    def matrix(self, layer: int, head: int | None) -> HeadMatrix:
-        """A head, or with None the mean of the layer's, under the view."""
-        attention = self.attention
+    def matrix(self, attention: AttentionMap, layer: int, head: int | None) -> HeadMatrix:
+        """A head of the map, or with None the mean of the layer's, under the view."""
         weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
         return self.lens.matrix(weights, attention.visible(layer))
 
@@ -75,7 +75,7 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
         "notes": [note for each in layers for note in each.notes],
     }
     name = hashlib.blake2b(pack(header, chunks), digest_size=12).hexdigest()
-    return Overview(lens, attention, pack(header | {"name": name}, chunks), name, whole)
+    return Overview(lens, pack(header | {"name": name}, chunks), name, whole)
 
 
 @functools.cache
@@ -84,14 +84,18 @@ def _products() -> ThreadpoolController:
     return ThreadpoolController().select(internal_api="openblas")
 
 
-def heads_package(shown: Overview, heads: Mapping[tuple[int, int | None], HeadMatrix | None], **settings: object) -> bytes:
-    """A package for the explorer that shows `shown`: what it is to look at, and the heads that it does not have yet.
+def heads_package(
+    shown: Overview, attention: AttentionMap, heads: Mapping[tuple[int, int | None], HeadMatrix | None], **settings: object
+) -> bytes:
+    """A package for the explorer that shows `shown` of a map: what it is to look at, and the heads that it does not have yet.
 
     A head that has been made under the view already comes with its matrix, else with None.
     """
-    chunks = (
-        {} if shown.complete else {chunk_name(*at): head_chunk(matrix or shown.matrix(*at)) for at, matrix in heads.items()}
-    )
+    chunks = {
+        chunk_name(layer, head): head_chunk(matrix or shown.matrix(attention, layer, head))
+        for (layer, head), matrix in heads.items()
+        if not shown.complete
+    }
     return pack({"overview": shown.name, **settings}, chunks)
 
 

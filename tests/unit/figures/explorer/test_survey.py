@@ -75,12 +75,12 @@ def test_what_does_not_fit_one_message_comes_head_by_head():
     assert not small.complete
     assert list(unpack(small.data)[1]) == ["thumbs"]
     header, chunks = unpack(
-        heads_package(small, {(1, 2): None, (0, None): head_matrix(attention, layer=0, head=None)}, theme="dark")
+        heads_package(small, attention, {(1, 2): None, (0, None): head_matrix(attention, layer=0, head=None)}, theme="dark")
     )
     assert (header["overview"], header["theme"]) == (small.name, "dark")
     assert chunks["1:2"] == head_chunk(head_matrix(attention, layer=1, head=2))
     assert chunks["0:mean"] == head_chunk(head_matrix(attention, layer=0, head=None))
-    assert unpack(heads_package(overview(attention), {(1, 2): None}))[1] == {}
+    assert unpack(heads_package(overview(attention), attention, {(1, 2): None}))[1] == {}
 
 
 def test_the_same_picture_has_the_same_name_and_another_another():

@@ -1,0 +1,74 @@
+"""What a server keeps of its visits: as many traces as the shelf holds, their overviews, and nothing of other texts."""
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import streamlit as st
+
+from attnviz.analysis.view import HeadMatrix
+from attnviz.figures.explorer import Overview
+from attnviz.trace import AttentionMap
+from attnviz.ui import models
+from attnviz.ui.shelf import Shelf
+from tests.visits import Visit
+
+# What each page is opened with, and the box that texts are typed in.
+PAGES = {
+    "encode": ({"model": "minilm"}, "typed"),
+    "translate": ({"models": ["bahdanau-en-fr"]}, "typed"),
+    "answer": ({"models": ["answer-en"], "question": "Who sleeps?"}, "typed_passage"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+def test_what_was_asked_for_last_is_kept_within_a_number() -> None:
+    shelf: Shelf[str] = Shelf(most=3, nbytes=100)
+    assert [shelf.get(word, word.upper) for word in "abcad"] == ["A", "B", "C", "A", "D"]
+    assert [shelf.get(word, str) for word in "acd"] == ["A", "C", "D"]
+    assert shelf.get("b", lambda: "new") == "new"
+
+
+def test_it_is_kept_within_a_weight_but_the_last_one_stays() -> None:
+    shelf: Shelf[str] = Shelf(most=9, nbytes=100)
+    for word in "abc":
+        shelf.get(word, word.upper)
+    shelf.weigh("a", 60)
+    shelf.weigh("c", 40)
+    assert [shelf.get(word, str) for word in "abc"] == ["A", "B", "C"]
+    shelf.weigh("c", 101)
+    assert shelf.get("c", str) == "C"
+    assert shelf.get("a", lambda: "new") == "new"
+    # Nobody holds it: it takes nothing.
+    shelf.weigh("b", 1000)
+    assert shelf.get("a", str) == "new"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_text_after_text_leaves_no_more_behind(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "TRACES_KEPT", 2)
+    address, box = PAGES[page]
+    visit = Visit(monkeypatch, page, address)
+
+    def held_after(name: str) -> Counter[type]:
+        """What is alive of traces and pictures after the page has been asked about a text."""
+        text = f"Anna has a {name} that sleeps."
+        visit.app.text_area(key=box).set_value(text)
+        visit.app.button[0].click()
+        visit.run()
+        assert visit.found[0].trace.prompt.text == text
+        visit.found.clear()
+        gc.collect()
+        return Counter(type(each) for each in gc.get_objects() if type(each) in (AttentionMap, HeadMatrix, Overview))
+
+    # After the third the shelf is full, and all that Python keeps for a while.
+    _, _, third, _, fifth = map(held_after, ("cat", "dog", "cow", "hen", "fox"))
+    assert third[AttentionMap] >= 2
+    assert not fifth - third
