@@ -220,9 +220,10 @@ def _same_so_far(state: dict[str, Any], recipe: TaskRecipe) -> bool:
     for part in _LATER:
         if _begun(before.get(part), epoch) != _begun(now.get(part), epoch):
             return False
-    begun, schedule = state["progress"]["epoch"] + 1, now["schedule"]
+    begun, schedule = epoch + (state["progress"]["step_in_epoch"] > 0), now["schedule"]
     epochs = min(before["schedule"]["epochs"], schedule["epochs"])
-    if begun <= epochs * (1 - schedule["decay"]):
+    cycle = max((turn for turn in schedule["restarts"] if turn <= epoch), default=0)
+    if begun <= cycle + (epochs - cycle) * (1 - schedule["decay"]):
         return {**before["schedule"], "epochs": epochs} == {**schedule, "epochs": epochs}
     return before["schedule"] == schedule
 

@@ -91,22 +91,27 @@ def test_a_run_that_is_over_stays_so(recipe, data, tmp_path):
     assert reports == []
 
 
-def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path):
-    """The plateau does not depend on the end: epochs 1 of 4 and 1 of 5 are the same."""
-    plan = lambda epochs: dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, epochs=epochs, decay=0.25))
-    want, _ = train(plan(5), data, tmp_path / "whole")
+@pytest.mark.parametrize(("epochs", "restarts"), [(4, ()), (6, (4,))], ids=["first cycle", "last cycle"])
+def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path, epochs, restarts):
+    """The plateau does not depend on the end: the first epoch of a cycle of 4 and of one of 5 are the same."""
+
+    def plan(epochs):
+        schedule = dataclasses.replace(recipe.schedule, epochs=epochs, decay=0.25, restarts=restarts)
+        return dataclasses.replace(recipe, schedule=schedule)
+
+    want, _ = train(plan(epochs + 1), data, tmp_path / "whole")
 
     class StopError(Exception):
         pass
 
     def stop(report):
-        if report.development is not None:
+        if report.development is not None and report.epoch > max(restarts, default=0):
             raise StopError
 
     with pytest.raises(StopError):
-        running.train(plan(4), data, tmp_path / "grown", stop)
+        running.train(plan(epochs), data, tmp_path / "grown", stop)
     # The report of an epoch comes before its checkpoint: what is on disk is from before the epoch's end.
-    got, _ = train(plan(5), data, tmp_path / "grown")
+    got, _ = train(plan(epochs + 1), data, tmp_path / "grown")
     assert_same(got, want)
 
 
