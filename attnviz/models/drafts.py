@@ -1,10 +1,11 @@
 """One translation out of the many that a model could give: greedy or by a beam, begun by a person, or written by one."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attnviz.errors import PromptError
 from attnviz.models.protocol import AttentionModel
+from attnviz.models.told import TRANSLATE, instruction, untold
 from attnviz.models.translating import Step, TranslatingModel, Translation, Tree
 from attnviz.nn.decoding import Beam
 from attnviz.trace import AttentionTrace, Prompt, Token
@@ -37,6 +38,7 @@ class Draft:
     own              the best that the model found by itself, where the target was given
     pieces           names of the pieces it is made of; empty where the target was given
     closed           names of the pieces that the model cannot be asked to write
+    told             what the model was told in front of the text (`attnviz.models.told`)
     tree             what the search weighed after what it had to begin with; None where nothing was searched or it is not shown
     """
 
@@ -48,6 +50,7 @@ class Draft:
     own: Translation | None = None
     pieces: tuple[str, ...] = ()
     closed: frozenset[str] = frozenset()
+    told: str = ""
     tree: Tree | None = None
 
     @property
@@ -69,6 +72,12 @@ def draft(model: AttentionModel, prompt: Prompt, wish: Wish) -> Draft:
     """
     if not isinstance(model, TranslatingModel):
         raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
+    told = instruction(model, TRANSLATE)
+    found = _drafted(model, replace(prompt, text=told + prompt.text), wish)
+    return replace(found, trace=untold(found.trace, prompt, told), told=told)
+
+
+def _drafted(model: TranslatingModel, prompt: Prompt, wish: Wish) -> Draft:
     if prompt.target:
         trace, steps = model.steps(prompt)
         (own,) = model.translate(prompt.text)

@@ -78,7 +78,7 @@ class Drawing:
             return Picture(trace, "cross", layer, head, self.matrix(drafted), self.view, self.full_scale)
 
         naive = drafted.draft.reads_its_rows and self.reading == "naive"
-        usual = trace.prompt.target or wish == Wish()
+        usual = not drafted.draft.told and (trace.prompt.target or wish == Wish())
         return kept_draft(name, picture, trace.prompt, None if usual else wish, naive=naive)
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
