@@ -40,11 +40,12 @@ def work_example() -> None:
     with picture:
         computed = compute(tables)
         with hero():
-            show_steps(worked_steps(tables, computed, chosen.head), at=0, predict=predict)
+            seen = show_steps(worked_steps(tables, computed, chosen.head), at=0, predict=predict)
         st.caption(
             f":material/verified: Computed by attnviz's own modules; agrees with NumPy to {computed.difference:.0e}. " + ROUNDED
         )
-        st.caption(f":material/lightbulb: {lesson.notice}")
+        if seen:
+            st.caption(f":material/lightbulb: {lesson.notice}")
 
 
 def explain_head() -> None:
@@ -84,8 +85,8 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
         )
         return
     with hero():
-        show_steps(shown.steps, at=0, predict=predict)
-    if predict != "off":
+        seen = show_steps(shown.steps, at=0, predict=predict)
+    if not seen:
         return
     st.caption(
         f":material/verified: {name} of {found.trace.model} has {shown.weight:.4f} in the heatmap; these steps "

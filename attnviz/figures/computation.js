@@ -18,7 +18,13 @@ export default function (component) {
     clearTimeout(walk.timer);
     walk.timer = setTimeout(() => setTriggerValue("moved", [walk.step, ...walk.cell]), QUIET);
   };
+  // What is hidden is not here yet: Python has it.
+  walk.show = (key) => setTriggerValue("revealed", key);
   draw(root, walk);
+  if (walk.waits && data.hidden === null) {
+    walk.waits = false;
+    root.focus({ preventScroll: true });
+  }
   root.onkeydown = (event) => press(root, walk, event);
   // Before anything is clicked, the arrow keys belong to the picture.
   const anywhere = (event) => event.target === document.body && press(root, walk, event);
@@ -33,8 +39,8 @@ export default function (component) {
 
 function begin(data, before) {
   const named = before ? data.steps.findIndex((step) => step.symbol === before.data.steps[before.step].symbol) : -1;
-  const step = named >= 0 ? named : clamp(data.at[0], data.steps.length);
-  const walk = { data, step, cell: [0, 0], guess: null, revealed: false, asked: null };
+  const step = clamp(named >= 0 ? named : data.at[0], data.hidden === null ? data.steps.length : data.hidden + 1);
+  const walk = { data, step, cell: [0, 0], guess: null, guessed: null, asked: null };
   const wanted = before && named >= 0 ? before.cell : data.at.slice(1);
   walk.cell = holds(result(walk), wanted) ? [...wanted] : [...data.steps[step].start];
   return walk;
@@ -68,10 +74,10 @@ function typeset(text, marks = /([_^])(?:\{([^}]*)\}|(\S))/g) {
 const MATRICES = /(?<=\bW|√d)(_)(?:\{([^}]*)\}|([A-Zk]))/g;
 
 function go(root, walk, step) {
-  if (!(step in walk.data.steps) || step === walk.step) return;
+  if (!(step in walk.data.steps) || step === walk.step || isLocked(walk, step)) return;
   const before = result(walk);
   walk.step = step;
-  Object.assign(walk, { guess: null, revealed: false, asked: null });
+  Object.assign(walk, { guess: null, guessed: null, asked: null });
   // A cell that was looked at stays, as long as the same rows and columns stand there.
   if (!(walk.moved && same(before, result(walk)))) {
     walk.cell = [...walk.data.steps[step].start];
@@ -107,12 +113,13 @@ function fullScreen(root) {
   else root.requestFullscreen?.();
 }
 
-const asks = (walk) => walk.data.predict !== "off" && result(walk).weights && !walk.revealed;
+const asks = (walk) => walk.step === walk.data.hidden;
+// What comes after the weights would tell them.
+const isLocked = (walk, step) => walk.data.hidden !== null && step > walk.data.hidden;
 
 function reveal(root, walk) {
-  walk.revealed = true;
-  draw(root, walk);
-  root.focus({ preventScroll: true });
+  Object.assign(walk, { guessed: [...walk.cell], waits: true });
+  walk.show(walk.data.key);
 }
 
 function draw(root, walk) {
@@ -128,7 +135,7 @@ function draw(root, walk) {
     // The sentence may have the number in it that somebody is to guess.
     make("p", { className: "told" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
     equation(root, walk, step),
-    ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(root, walk, step)]),
+    ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(root, walk, step), ...again(walk)]),
     make("p", { className: "hint" }, HINT),
   );
   fit(root, walk);
@@ -151,13 +158,15 @@ function wayThrough(root, walk) {
   const way = make("div", { className: "way" });
   walk.data.steps.forEach((step, index) => {
     const kind = index === walk.step ? "now" : index < walk.step ? "passed" : "";
-    const button = make("button", { className: kind, title: step.title, onclick: () => go(root, walk, index) }, ...typeset(step.symbol));
+    const disabled = isLocked(walk, index);
+    const title = disabled ? `${step.title}: reveal the weights first` : step.title;
+    const button = make("button", { className: kind, title, disabled, onclick: () => go(root, walk, index) }, ...typeset(step.symbol));
     if (index === walk.step) button.setAttribute("aria-current", "step");
     button.dataset.keep = `step${index}`;
     way.append(button);
   });
   const move = (name, by, label) => {
-    const disabled = !(walk.step + by in walk.data.steps);
+    const disabled = !(walk.step + by in walk.data.steps) || isLocked(walk, walk.step + by);
     const button = make("button", { className: "move", disabled, onclick: () => go(root, walk, walk.step + by) }, name);
     button.setAttribute("aria-label", label);
     button.dataset.keep = label;
@@ -231,27 +240,22 @@ function table(root, walk, matrix, isResult, colour, lit) {
 
 function square(root, walk, matrix, [row, column], cell, isResult, lit) {
   const classes = [];
-  const hidden = isResult && isHidden(walk, row, column);
+  const isHere = walk.cell[0] === row && (walk.cell[1] === column || (asks(walk) && walk.data.predict === "most"));
   const perBlock = matrix.columns.length / matrix.blocks;
   if (matrix.blocks > 1 && column && column % perBlock === 0) classes.push("block");
   if (cell.masked) classes.push("masked");
-  if (hidden) classes.push("hidden");
+  if (isResult && asks(walk)) classes.push("hidden");
   if (lit.has(cell.id)) classes.push("from");
-  if (isResult ? walk.cell[0] === row && walk.cell[1] === column && !walk.asked : walk.asked === cell.id) classes.push("chosen");
-  const square = make("td", { className: classes.join(" "), title: hidden ? "" : cell.exact ?? "" }, hidden ? "?" : cell.text);
+  if (isResult ? isHere && !walk.asked : walk.asked === cell.id) classes.push("chosen");
+  const square = make("td", { className: classes.join(" "), title: cell.exact ?? "" }, cell.text);
   square.dataset.id = cell.id;
-  if (cell.shade && !hidden) Object.assign(square.style, { background: lit.has(cell.id) ? "" : cell.shade, color: cell.ink });
+  if (cell.shade) Object.assign(square.style, { background: lit.has(cell.id) ? "" : cell.shade, color: cell.ink });
   square.onclick = () => {
     if (isResult) return look(root, walk, [row, column]);
     walk.asked = cell.id;
     draw(root, walk);
   };
   return square;
-}
-
-function isHidden(walk, row, column) {
-  if (!asks(walk) || row !== walk.cell[0]) return false;
-  return walk.data.predict === "most" || column === walk.cell[1];
 }
 
 function written(root, walk, step) {
@@ -315,18 +319,31 @@ const isChoice = (step, row, column) => !step.matrices.at(-1).cells[row][column]
 
 // After a guess: was it right, and why.
 function verdict(walk, step) {
-  if (walk.data.predict === "off" || !result(walk).weights || walk.guess === null || walk.guess === "") return [];
+  if (!walk.guessed || !result(walk).weights || walk.guess === null || walk.guess === "") return [];
   const matrix = result(walk);
-  const [row, column] = walk.cell;
+  const [row, column] = walk.guessed;
   if (walk.data.predict === "weight") {
     const truth = Number(matrix.cells[row][column].text);
     const off = Math.abs(truth - Number(walk.guess));
     const told = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2)}: ${off.toFixed(2)} ${truth > walk.guess ? "too little" : "too much"}.`;
-    return [make("div", { className: "question" }, `${told} It is ${matrix.cells[row][column].text}.`)];
+    return [make("div", { className: "question" }, `${told} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
   }
   const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value : -1));
   const best = exact.indexOf(Math.max(...exact));
   const score = step.matrices[0].cells[row][best].text;
   const told = walk.guess === best ? "Right:" : `You said “${matrix.columns[walk.guess]}”, but`;
   return [make("div", { className: "question" }, `${told} “${matrix.columns[best]}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
+}
+
+// For another row, or another class.
+function again(walk) {
+  const isAsking = walk.data.steps.findIndex((step) => step.matrices.at(-1)?.weights) === walk.step;
+  if (walk.data.predict === "off" || !isAsking) return [];
+  const hide = () => {
+    Object.assign(walk, { guess: null, guessed: null });
+    walk.show("");
+  };
+  const button = make("button", { className: "again", onclick: hide }, "Hide the weights again");
+  button.dataset.keep = "again";
+  return [button];
 }

@@ -23,11 +23,17 @@ RESULT = HEAD_COLOURS[2]
 
 
 def computation(
-    steps: Sequence[Step], *, at: tuple[int, int, int] | None = None, predict: Predict = "off", theme: Theme = LIGHT
+    steps: Sequence[Step],
+    *,
+    at: tuple[int, int, int] | None = None,
+    predict: Predict = "off",
+    revealed: str = "",
+    theme: Theme = LIGHT,
 ) -> dict[str, Any]:
     """Everything that computation.js draws. `at` is the step and the cell of its result to open with.
 
-    `predict` hides weights until somebody has guessed: those of a row ("most"), or the one that is looked at ("weight").
+    `predict` asks a class which token gets most of a row ("most"), or how much the chosen one gets ("weight"). Until `revealed`
+    is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks.
 
     >>> import numpy as np
     >>> step = Step("X", "Tokens", "X", "As typed.", (Matrix("X", np.array([[0.5]]), ("a<b",), ("0",)),))
@@ -38,11 +44,30 @@ def computation(
     drawn = [_step(step, theme) for step in steps]
     content = {"steps": drawn, "origins": _origins(steps), "predict": predict}
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    hidden = None if predict == "off" or revealed == key else _asking(steps)
+    if hidden is not None:
+        content = _without_weights(content, hidden)
     colours = {"accent": theme.accent, "text": theme.text, "faint": theme.faint, "panel": theme.panel, "border": theme.border}
     return {
-        **content, "key": key, "at": list(at or (0, *steps[0].start)), "colours": colours,
+        **content, "key": key, "hidden": hidden, "at": list(at or (0, *steps[0].start)), "colours": colours,
         "tones": [*OPERANDS, RESULT], "masked": theme.masked,
     }  # fmt: skip
+
+
+def _asking(steps: Sequence[Step]) -> int | None:
+    return next((index for index, step in enumerate(steps) if step.result.weights), None)
+
+
+def _without_weights(content: dict[str, Any], hidden: int) -> dict[str, Any]:
+    """The steps up to the weights, which are question marks; of the others, what they are called."""
+    *known, asking = content["steps"][: hidden + 1]
+    *given, weights = asking["matrices"]
+    cells = [[{name: cell[name] for name in ("id", "masked") if name in cell} | {"text": "?"} for cell in row]
+             for row in weights["cells"]]  # fmt: skip
+    asking = {**asking, "sentence": "", "matrices": [*given, {**weights, "cells": cells}]}
+    later = [{**step, "formula": "", "sentence": "", "matrices": []} for step in content["steps"][hidden + 1 :]]
+    origins = {name: origin for name, origin in content["origins"].items() if origin["step"] < hidden}
+    return {**content, "steps": [*known, asking, *later], "origins": origins}
 
 
 def _step(step: Step, theme: Theme) -> dict[str, Any]:

@@ -19,23 +19,30 @@ def predict_picker() -> Predict:
     restore("predict", "off", PREDICTS)
     chosen = st.sidebar.segmented_control(
         "Predict, then reveal", PREDICTS, key="predict", format_func=_PREDICT.__getitem__, required=True,
-        help="Hides weights at the step softmax: take the class's guess, then reveal.",
+        help="Hides the weights until you reveal them at the step softmax: take the class's guess first.",
     )  # fmt: skip
     publish("predict", chosen or "off", "off")
     return chosen or "off"
 
 
-def show_steps(steps: Sequence[Step], *, at: int, predict: Predict) -> None:
-    """The steps, opened at the place of the address, or else at step `at`."""
+def show_steps(steps: Sequence[Step], *, at: int, predict: Predict) -> bool:
+    """The steps, opened at the place of the address, or else at step `at`; False while weights are hidden."""
 
     def moved() -> None:
         if (place := st.session_state.steps.moved) is not None:
             st.session_state.at = ",".join(str(int(number)) for number in place)
 
+    def revealed() -> None:
+        if (key := st.session_state.steps.revealed) is not None:
+            st.session_state.revealed = str(key)
+
     named = st.session_state.get("at", st.query_params.get("at", ""))
     place = _place(named, steps) or (at, *steps[at].start)
     publish("at", named if _place(named, steps) else "", "")
-    _STEPS(key="steps", data=computation(steps, at=place, predict=predict, theme=theme()), on_moved_change=moved)
+    seen = st.session_state.get("revealed", "")
+    drawn = computation(steps, at=place, predict=predict, revealed=seen, theme=theme())
+    _STEPS(key="steps", data=drawn, on_moved_change=moved, on_revealed_change=revealed)
+    return drawn["hidden"] is None
 
 
 def _place(text: str, steps: Sequence[Step]) -> tuple[int, int, int] | None:

@@ -1,5 +1,6 @@
 """The Compute page's script without a browser: what it computes, what its address opens, and what it says of bad input."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,33 @@ def test_a_mask_of_ones_own_is_in_the_address(app: AppTest, drawn: list) -> None
     app.selectbox(key="mask").set_value("none").run()
     assert not app.exception
     assert "own" not in app.query_params
+
+
+def everything(app: AppTest, drawn: list[dict[str, Any]]) -> str:
+    """All that the page shows or hands to the browser."""
+    return json.dumps(drawn[-1]) + " ".join(map(str, app.main))
+
+
+@pytest.mark.parametrize("predict", ["most", "weight"])
+def test_what_is_to_be_guessed_is_nowhere_on_the_page_until_it_is_revealed(app: AppTest, drawn: list, predict: str) -> None:
+    opened(app, predict=predict, at="7,2,0")
+    assert "0.74" not in everything(app, drawn)
+    app.session_state.revealed = drawn[-1]["key"]
+    app.run()
+    assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
+    assert any("0.74" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize("predict", ["most", "weight"])
+def test_the_weight_of_a_model_is_hidden_in_all_its_places(app: AppTest, drawn: list, predict: str) -> None:
+    cell = {"layer": "3", "head": "1", "query": "4", "key": "2"}
+    opened(app, source="model", text="The animal was tired.", words="true", predict=predict, **cell)
+    weight = f"{attnviz.load('minilm').trace('The animal was tired.').encoder.weights(3, 1)[4, 2]:.4f}"
+    assert weight not in everything(app, drawn)
+    app.session_state.revealed = drawn[-1]["key"]
+    app.run()
+    assert weight in everything(app, drawn)
+    assert any(f"has {weight} in the heatmap" in caption.value for caption in app.caption)
 
 
 def test_random_numbers_are_new_numbers(app: AppTest, drawn: list) -> None:

@@ -51,23 +51,35 @@ def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(context
 
 
 def test_predict_then_reveal_by_keyboard(page: Page, app_url: str) -> None:
-    open_compute(page, app_url, "predict=most&at=6,2,0")
-    assert page.locator("tr:nth-child(4) td.hidden").all_inner_texts() == ["?", "?", "?"]
+    sent: list[str | bytes] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sent.append(data)))
+    open_compute(page, app_url, "predict=most&at=7,2,0")
+    assert now(page) == "softmax"
+    assert page.locator("td.hidden").all_inner_texts() == ["?"] * 9
     expect(page.locator(".sum")).to_have_count(0)
+    expect(page.get_by_role("button", name="Next")).to_be_disabled()
+    # The weight of “cat” is neither drawn nor anywhere in what the server has sent.
+    assert "0.74" not in page.content()
+    assert not any("0.74" in str(each) for each in sent)
     page.locator(".answers button", has_text="mat").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".answers .guessed")).to_have_text("mat")
     page.locator(".answers .reveal").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".question")).to_have_text(
-        "You said “mat”, but “cat” gets most, 0.74: its score 1.73 is the largest of the row."
+        "You said “mat”, but “cat” gets most, 0.74: its score 1.73 is the largest of the row.", timeout=PICTURE
     )
+    assert any("0.74" in str(each) for each in sent)
     assert page.locator("td.hidden").count() == 0
+    page.keyboard.press("ArrowRight")
+    assert now(page) == "·V"
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("button", name="Hide the weights again").click()
+    expect(page.locator("td.hidden")).to_have_count(9, timeout=PICTURE)
     open_compute(page, app_url, "predict=weight&at=6,2,0")
-    assert page.locator("td.hidden").count() == 1
     page.get_by_label("Your guess").fill("0.5")
     page.keyboard.press("Enter")
-    expect(page.locator(".question")).to_have_text("You said 0.50: 0.24 too little. It is 0.74.")
+    expect(page.locator(".question")).to_have_text("You said 0.50: 0.24 too little. “cat” gets 0.74.", timeout=PICTURE)
 
 
 def test_a_cell_of_a_heatmap_is_explained_down_to_its_number(page: Page, app_url: str) -> None:

@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import pytest
 
+from attnviz.analysis.additive import unfold_additive
+from attnviz.analysis.few import Link
 from attnviz.analysis.steps import MINUS, Matrix, Step, cell, dot, each_cell, multiplied, row_of
 from attnviz.analysis.worked import worked_steps
-from attnviz.figures.computation import OPERANDS, RESULT, computation
+from attnviz.figures.computation import OPERANDS, RESULT, Predict, computation
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.ingredients import Tables
+from attnviz.ingredients import Additive, Tables
 from attnviz.models.worked import compute
 
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -17,7 +20,7 @@ HOSTILE = '<img src=x onerror="alert(1)">'
 def steps(head: int = 1) -> tuple[Step, ...]:
     generator = np.random.default_rng(23)
     matrices = [generator.normal(size=(6, 6)) for _ in range(4)]
-    tables = Tables((HOSTILE, "مرحبا", " "), generator.normal(size=(3, 6)), *matrices, np.tri(3, dtype=bool), 2)
+    tables = Tables((HOSTILE, "مرحبا", " "), generator.normal(size=(3, 6)), *matrices, visible=np.tri(3, dtype=bool), n_heads=2)
     return worked_steps(tables, compute(tables), head)
 
 
@@ -66,6 +69,38 @@ def test_what_is_drawn_has_a_name_of_its_own_that_the_place_does_not_change():
     assert first["at"] == [2, 1, 1]
     assert first["key"] != computation(made, predict="most")["key"]
     assert first["key"] != computation(steps(head=0))["key"]
+
+
+@pytest.mark.parametrize("predict", ["most", "weight"])
+@pytest.mark.parametrize("worked", [True, False], ids=["worked", "additive"])
+def test_what_a_class_is_to_guess_is_not_there_before_it_is_revealed(predict: Predict, worked: bool):
+    made = steps() if worked else additive()
+    asked = next(index for index, step in enumerate(made) if step.result.weights)
+    weights, context = made[asked].result, made[-1].result
+    seen = weights.values[weights.values > 0] if weights.visible is None else weights.values[weights.visible]
+    before = computation(made, predict=predict)
+    told = json.dumps(before, ensure_ascii=False)
+    numbers = np.concatenate([seen.ravel(), context.values[np.isfinite(context.values)]]).tolist()
+    exact = [f"{value:.8g}".replace("-", MINUS) for value in numbers]
+    assert [text for text in exact if text in told and text != "1"] == []
+    assert before["hidden"] == asked
+    hidden = [[each["text"] for each in row] for row in before["steps"][asked]["matrices"][-1]["cells"]]
+    assert {text for row in hidden for text in row} == {"?"}
+    assert [step["matrices"] for step in before["steps"][asked + 1 :]] == [[]] * (len(made) - asked - 1)
+    assert all(origin["step"] < asked for origin in before["origins"].values())
+    after = computation(made, predict=predict, revealed=before["key"])
+    assert (after["hidden"], after["key"]) == (None, before["key"])
+    assert after["steps"] == computation(made)["steps"]
+    assert all(text in json.dumps(after, ensure_ascii=False) for text in exact)
+    # What another question revealed reveals nothing here.
+    assert computation(steps(head=0), predict=predict, revealed=before["key"])["hidden"] is not None
+
+
+def additive() -> tuple[Step, ...]:
+    generator = np.random.default_rng(23)
+    states, memory, w, b, u, v = (generator.normal(size=size) for size in ((3, 7), (5, 11), (13, 7), (13,), (13, 11), (13,)))
+    names = tuple("abc"), tuple("vwxyz")
+    return unfold_additive(Additive(states, memory, w, b, u, v), Link(*names, 1, 2))
 
 
 def test_colours_tell_operands_and_result_apart():
