@@ -64,6 +64,10 @@ def _value(
     return project(made.value, link.key, ("x′", "W_V"), result, dims, Words("v", "The value", "v = x′ W_V + b", told))
 
 
+_BEGINS = (
+    " The path begins here: how this model makes them is not shown, because it is not x W + b alone, as where a rotary "
+    "embedding turns them by their positions, or because attnviz does not know where its matrices are."
+)
 _WHY = {
     "S": "The same for every key: each gets a score.",
     "cap": "This model keeps scores within ±{cap:g}: softcap · tanh(score / softcap).",
@@ -106,7 +110,7 @@ def _meeting(inside: DotProduct, link: Link, query: Float[np.ndarray, " dim"], s
     origin = dot(few.vector(left, query), few.vector(right, key), cell(result, 0, 0))
     told = (
         f"q is what “{link.asking}” looks for, k what “{link.asked}” can be found by: {len(query)} numbers each, which the "
-        "model made of the two tokens. Their products add up to the score."
+        f"model made of the two tokens. Their products add up to the score.{'' if inside.made else _BEGINS}"
     )
     return Step("q·k", "Query meets key", "q · k = Σ_d q_d k_d", told, (left, right, result), ("·", "="), {(0, 0): origin})
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnviz.errors import PromptError
+from attnviz.models.projecting import projecting
 from attnviz.models.protocol import ModelCard
 from attnviz.models.reading import Reader, Stacks
 from attnviz.nn.attention import Attended
@@ -41,8 +42,7 @@ class TracedModel:
         prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
         source = self._source(prompt)
         _, stacks = self.reader.read(self._tensors(source))
-        # A model of one stack has it under "encoder", whether it looks ahead or not.
-        kind: Kind = "decoder" if self.card.architecture == "decoder" else "encoder"
+        kind = self._kind
         return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
@@ -51,20 +51,22 @@ class TracedModel:
         Raises:
             PromptError: as of `trace`.
         """
-        return {"encoder": found} if (found := self.attended_in(self._source(prompt))) else {}
+        return {self._kind: found} if (found := self.attended_in(self._source(prompt))) else {}
 
     def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
-        """What the attention of each layer reads; nothing of a model whose layers do not keep W_Q, W_K and W_V as BERT does."""
-        layers = [
-            module
-            for module in self.model.modules()
-            if all(isinstance(getattr(module, name, None), nn.Linear) for name in ("query", "key", "value"))
-        ]
-        if self.card.architecture != "encoder" or len(layers) != self.card.n_layers:
+        """What the attention of each layer reads; nothing of a model whose layers keep W_Q, W_K and W_V where nobody knows."""
+        layers = projecting(self.model)
+        if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
             return ()
         with torch.inference_mode():
             states = self.model(**self._tensors(encoded), output_hidden_states=True).hidden_states
-        return tuple(Attended(layer, read, read) for layer, read in zip(layers, states[:-1], strict=True))
+            entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
+        return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
+
+    @property
+    def _kind(self) -> Kind:
+        # A model of one stack has its attention under "encoder", whether it looks ahead or not.
+        return "decoder" if self.card.architecture == "decoder" else "encoder"
 
     def _source(self, prompt: Prompt) -> Encoded:
         return self._encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))

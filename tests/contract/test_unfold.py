@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import attnviz
 from attnviz.analysis.few import Link
@@ -16,7 +17,7 @@ from attnviz.models.inside import Opened, open_trace
 from attnviz.models.traced import TracedModel
 from attnviz.trace import Prompt
 from attnviz.ui.unfolded import Unfolded, unfolded
-from tests.tiny import FAMILIES
+from tests.tiny import FAMILIES, tokenizer
 from tests.translators import tiny_translator
 
 ANIMAL = Prompt("The animal didn't cross the street because it was too tired.")
@@ -128,6 +129,44 @@ def check_made(opened: Opened, kind: str) -> None:
 ])  # fmt: skip
 def test_the_path_begins_at_what_the_head_reads(name: str, kind: str) -> None:
     check_made(open_trace(loaded(name), PROMPTS[name]), kind)
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
+def test_the_path_begins_at_what_the_head_reads_in_models_of_the_hub(tmp_path: Path, name: str) -> None:
+    next(family for family in FAMILIES if family.name == name).save(tmp_path)
+    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    check_made(opened, opened.trace.kinds[0])
+
+
+def test_a_decoders_one_matrix_is_read_as_it_stands_in_its_file(tmp_path: Path) -> None:
+    next(family for family in FAMILIES if family.name == "gpt2").save(tmp_path)
+    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    inside = opened.head("decoder", 0, 1)
+    assert isinstance(inside, DotProduct)
+    assert inside.made
+    kept = {name.removeprefix("transformer."): values for name, values in load_file(tmp_path / "model.safetensors").items()}
+    vocabulary = tokenizer("decoder").get_vocab()
+    ids = [vocabulary[token.text] for token in opened.trace.decoder.keys]
+    read = kept["wte.weight"][ids] + kept["wpe.weight"][: len(ids)]
+    mean, variance = read.mean(axis=1, keepdims=True), read.var(axis=1, keepdims=True)
+    read = (read - mean) / np.sqrt(variance + 1e-5) * kept["h.0.ln_1.weight"] + kept["h.0.ln_1.bias"]
+    joined = read @ kept["h.0.attn.c_attn.weight"] + kept["h.0.attn.c_attn.bias"]
+    # The second of three heads of five numbers: 15 columns of queries, then of keys, then of values.
+    for made, first in ((inside.made.query, 5), (inside.made.key, 20), (inside.made.value, 35)):
+        np.testing.assert_allclose(made.states, read, atol=1e-5)
+        np.testing.assert_allclose(made.vectors, joined[:, first : first + 5], atol=1e-5)
+
+
+def test_a_path_that_begins_later_says_so(tmp_path: Path) -> None:
+    next(family for family in FAMILIES if family.name == "llama").save(tmp_path)
+    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    first = explained(opened, "decoder", 1, 1, 4, 2).steps[0]
+    assert first.symbol == "q·k"
+    assert "The path begins here" in first.sentence
+    met = next(
+        step for step in explained(open_trace(loaded("minilm"), ANIMAL), "encoder", 0, 0, 1, 2).steps if step.symbol == "q·k"
+    )
+    assert "The path begins here" not in met.sentence
 
 
 def test_a_path_that_does_not_lead_to_what_was_compared_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
