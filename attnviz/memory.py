@@ -1,6 +1,8 @@
 """How much memory this process takes, and how much it may take: what its container allows, else what the machine has."""
 
+import gc
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +44,16 @@ def read(root: Path = Path("/")) -> Memory | None:
     told = settings.number("ATTNVIZ_MEMORY_MB")
     limits = [told * 2**20] if told else [*_container(root), *_kilobytes(root / _MACHINE, "MemTotal")]
     return Memory(used[0], min(limits)) if used and limits else None
+
+
+@cache
+def settle() -> None:
+    """Takes what is there, nearly all of it libraries, out of Python's search for garbage: once, when they were imported.
+
+    Old objects are searched only when a quarter as many have come to them. With PyTorch there are several hundred thousand:
+    what visits leave would lie about for hundreds of presses, and then everybody would wait for the search.
+    """
+    gc.freeze()
 
 
 def _kilobytes(path: Path, name: str) -> list[int]:

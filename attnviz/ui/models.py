@@ -153,7 +153,9 @@ def _load(name: str) -> Job[AttentionModel]:
         from attnviz.models import device
 
         device.share_cores(workers())
-        return catalog.load(name, progress=progress, allow_folders=allowed)
+        model = catalog.load(name, progress=progress, allow_folders=allowed)
+        memory.settle()
+        return model
 
     return Job(work)
 

@@ -5,7 +5,7 @@ from functools import cache
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz import settings
+from attnviz import memory, settings
 from attnviz.analysis.sentences import Part, Sentence
 from attnviz.figures.alignment import SCRIPT
 from attnviz.figures.emergence import STYLE, Curve, Held, curves, examples
@@ -45,6 +45,7 @@ def _renewed(recipe: ToyRecipe) -> LiveRun:
 
     def work(progress: Progress) -> LiveRun:
         device.share_cores(workers())
+        memory.settle()
         progress("Making examples", None)
         return LiveRun(Training(recipe), line, COURTESY.give_way)
 

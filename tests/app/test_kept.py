@@ -72,3 +72,5 @@ def test_text_after_text_leaves_no_more_behind(page: str, monkeypatch: pytest.Mo
     _, _, third, _, fifth = map(held_after, ("cat", "dog", "cow", "hen", "fox"))
     assert third[AttentionMap] >= 2
     assert not fifth - third
+    # What visits leave is soon found: libraries are not searched for it.
+    assert gc.get_freeze_count() > 100_000
