@@ -188,8 +188,8 @@ class LiveRun:
         torch.set_num_threads(1)
         looked = 0.0
         while self._goes_on() and not self.training.ended:
-            begun = time.monotonic()
             self._let_pass()
+            begun = time.monotonic()
             self.training.step()
             if time.monotonic() - looked > LOOK_SECONDS or self.training.ended:
                 self._let_pass()

@@ -11,7 +11,7 @@ from attnviz.ui.layout import theme
 from attnviz.ui.state import publish, restore
 
 _STEPS = component("attnviz.steps", html='<div class="compute"></div>', css=STYLE, js=SCRIPT)
-_PREDICT = {"off": "Off", "most": "Which gets most", "weight": "How much"}
+_PREDICT = {"off": "Off", "most": "Most", "weight": "How much"}
 
 
 def predict_picker() -> Predict:
@@ -19,7 +19,8 @@ def predict_picker() -> Predict:
     restore("predict", "off", PREDICTS)
     chosen = st.sidebar.segmented_control(
         "Predict, then reveal", PREDICTS, key="predict", format_func=_PREDICT.__getitem__, required=True,
-        help="Hides the weights until you reveal them at the step softmax: take the class's guess first.",
+        help="Hides the weights until you reveal them at the step softmax. Let the class guess first: which token gets most, "
+        "or how much one of them gets.",
     )  # fmt: skip
     publish("predict", chosen or "off", "off")
     return chosen or "off"
