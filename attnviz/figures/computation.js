@@ -118,6 +118,8 @@ const asks = (walk) => walk.step === walk.data.hidden;
 const isLocked = (walk, step) => walk.data.hidden !== null && step > walk.data.hidden;
 
 function reveal(root, walk) {
+  // A guess that is no share is asked for again, in the browser's own words.
+  if (root.querySelector(".answers input")?.reportValidity() === false) return;
   Object.assign(walk, { guessed: [...walk.cell], waits: true });
   walk.show(walk.data.key);
 }
@@ -304,7 +306,7 @@ function question(root, walk, step) {
     });
   } else {
     place.append(`How much of the attention of “${matrix.rows[row]}” goes to “${matrix.columns[column]}”?`);
-    const field = make("input", { type: "number", min: 0, max: 1, step: 0.01, placeholder: "0 to 1", value: walk.guess ?? "" });
+    const field = make("input", { type: "number", min: 0, max: 1, step: "any", placeholder: "0 to 1", value: walk.guess ?? "" });
     field.setAttribute("aria-label", "Your guess, from 0 to 1");
     field.oninput = () => (walk.guess = field.value);
     answers.append(field);
