@@ -93,8 +93,6 @@ def serve(arguments: argparse.Namespace) -> int:
     }
     for name, value in options.items():
         command += [f"--{name}", str(value)]
-    # On Linux every thread would have a heap of its own, up to eight a core, and each would stay as large as it ever was.
-    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     if os.name == "nt":
         return subprocess.call(command)
     # The server takes this process's place, so that a signal to `attnviz` reaches it.

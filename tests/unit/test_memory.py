@@ -1,5 +1,9 @@
 """The memory that there is: read as the system writes it, and told before it ends."""
 
+import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,3 +63,35 @@ def test_the_page_says_so_and_loads_no_further_model(monkeypatch: pytest.MonkeyP
     ]
     assert not app.exception
     st.cache_resource.clear()
+
+
+# Eight threads ask for memory at once; then the C library tells of its heaps.
+THREADS = """
+import ctypes, sys, threading
+from attnviz import memory
+if sys.argv[1] == "shared":
+    memory.share_heaps()
+libc, gate = ctypes.CDLL(None), threading.Barrier(8)
+libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+libc.fdopen.argtypes, libc.fdopen.restype = [ctypes.c_int, ctypes.c_char_p], ctypes.c_void_p
+libc.malloc_info.argtypes, libc.fflush.argtypes = [ctypes.c_int, ctypes.c_void_p], [ctypes.c_void_p]
+threads = [threading.Thread(target=lambda: (libc.malloc(1000), gate.wait())) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+out = libc.fdopen(1, b"w")
+libc.malloc_info(0, out)
+libc.fflush(out)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives every thread a heap and tells of it")
+def test_threads_share_two_heaps() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    heaps = {}
+    for way in ("shared", "each"):
+        told = subprocess.run([sys.executable, "-c", THREADS, way], env=environment, capture_output=True, text=True, check=True)
+        heaps[way] = told.stdout.count("<heap ")
+    assert heaps["shared"] == 2
+    assert heaps["each"] > 2
