@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import os
 import re
 import sys
 from functools import cache
@@ -53,11 +52,11 @@ def read(root: Path = Path("/")) -> Memory | None:
 
 @cache
 def share_heaps() -> None:
-    """Lets the threads of this process share two heaps, unless the environment says how many.
+    """Lets the threads of this process share two heaps.
 
     On Linux every thread would get one, up to eight a core, and each would stay as large as it ever was.
     """
-    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
+    if sys.platform == "linux":
         # Not every C library has heaps to be told of.
         option = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
         option(_ARENA_MAX, 2)

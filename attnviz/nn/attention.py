@@ -76,7 +76,7 @@ def attend(
     # regions where its gradient is almost 0 (section 3.2.1).
     if scaling is None:
         scaling = 1 / math.sqrt(query.shape[-1])
-    weights = masked_softmax(query @ key.transpose(-2, -1) * scaling, visible)
+    weights = masked_softmax((query * scaling) @ key.transpose(-2, -1), visible)
     return F.dropout(weights, dropout, training=dropout > 0) @ value, weights
 
 

@@ -197,11 +197,13 @@ def test_any_cell_of_a_translation_is_explained_by_its_address(app: AppTest, dra
 
 def test_a_cell_of_an_answer_shows_its_question_and_asks_for_no_target(app: AppTest, drawn: list) -> None:
     question = "Which *car*?"
-    opened(app, source="model", model="answer-en", text=TEXT, question=question, attention="cross", query="1", key="2")
+    place = {"attention": "cross", "layer": "0", "head": "0", "query": "1", "key": "2"}
+    opened(app, source="model", model="answer-en", text=TEXT, question=question, **place)
     assert [text.value for text in app.text] == [f"Question: {question}"]
     assert "Target text" not in [box.label for box in app.sidebar.text_input]
     weight = float(attnviz.load("answer-en").trace(Prompt(TEXT, question=question)).cross.weights(0, 0)[1, 2])
-    assert f"{weight:.2f}" in texts(drawn, "softmax")[0]
+    cells = step(drawn, "softmax")["matrices"][-1]["cells"][0]
+    assert any(float(cell["exact"]) == pytest.approx(weight, abs=1e-6) for cell in cells)
     assert [each["symbol"] for each in drawn[-1]["steps"]][:2] == ["q", "k"]
 
 
