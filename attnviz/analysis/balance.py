@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attnviz.text.words import has_letters
+
 ROUNDS = 20
 # A key that no query looks at has no share that could grow: every weight begins at least this large.
 LEAST = 1e-3
@@ -19,7 +21,7 @@ def alike(queries: Sequence[str], keys: Sequence[str]) -> Bool[np.ndarray, "quer
     array([[ True,  True, False],
            [False, False,  True]])
     """
-    asks, asked = (np.array([any(map(str.isalnum, text)) for text in side], dtype=bool) for side in (queries, keys))
+    asks, asked = (np.array([has_letters(text) for text in side], dtype=bool) for side in (queries, keys))
     return asks[:, None] == asked
 
 

@@ -9,10 +9,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.view import HeadMatrix
+from attnviz.text.words import has_letters
 from attnviz.trace import Token
 
 # So many weights at a time: what is made of them on the way stays in the processor's cache, however long the text.
 SLAB_CELLS = 2**16
+# Products with a column of numbers read each weight but once or twice: they gain more from fewer slabs.
+PRODUCT_CELLS = 2**19
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def is_word(token: Token) -> bool:
     >>> [is_word(Token(text, 0, len(text))) for text in ("it", "'", "3.5", "…")]
     [True, False, True, False]
     """
-    return not token.special and any(character.isalnum() for character in token.text)
+    return not token.special and has_letters(token.text)
 
 
 def strongest_link(matrix: HeadMatrix) -> Link | None:
@@ -134,7 +137,9 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
         return None
     own = np.zeros(len(matrix.queries), dtype=np.float32)
     own[rows] = columns
-    return float(np.concatenate([_distances(weights, own[some]) for some, weights in _slabs(matrix, rows, 2**19)]).mean())
+    return float(
+        np.concatenate([_distances(weights, own[some]) for some, weights in _slabs(matrix, rows, PRODUCT_CELLS)]).mean()
+    )
 
 
 def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, " query"]) -> Float[np.ndarray, " query"]:

@@ -149,7 +149,7 @@ class Answerer(nn.Module):
         """
         encode = self._jointly if self.config.joint else self._separately
         question, context = encode(question_ids, context_ids, question_visible, context_visible)
-        # A mask that hides nothing costs as much as one that does: five passes over the scores of every head.
+        # A mask that hides nothing costs as much as one that does: several passes over the scores of every head.
         of_question, of_context = (None if bool(each.all()) else each for each in (question_visible, context_visible))
         start, end, weights = self.read(question, context, question_visible=of_question, context_visible=of_context)
         first, last = self.config.special

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from attnviz.text.words import Words
+from attnviz.text.words import Words, has_letters
 
 
 def _words(text: str) -> frozenset[str]:
@@ -58,4 +58,4 @@ def is_content_word(word: str) -> bool:
     >>> [is_content_word(word) for word in ("We", "propose", "3.5", "…", "However")]
     [False, True, True, False, False]
     """
-    return any(character.isalnum() for character in word) and word.casefold() not in _GRAMMAR
+    return has_letters(word) and word.casefold() not in _GRAMMAR

@@ -10,6 +10,15 @@ import regex
 _BOUNDARY = regex.compile(r"\b", regex.WORD | regex.VERSION1)
 
 
+def has_letters(text: str) -> bool:
+    """Whether a letter or a digit is in it: what is a word, and not punctuation alone.
+
+    >>> [has_letters(text) for text in ("it", "'", "3.5", "…")]
+    [True, False, True, False]
+    """
+    return any(map(str.isalnum, text))
+
+
 @dataclass(frozen=True)
 class Words:
     """Where the words of a text start and end, in the order of the text; spaces between them belong to none.

@@ -16,7 +16,7 @@ from attnviz.ui.heads import choose_head
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Drafted
-from attnviz.ui.pictures import PLOTLY, all_heads, selected_cell
+from attnviz.ui.pictures import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.state import asked, forget_cell, publish
 from attnviz.ui.unfolded import explain_button
 
@@ -48,10 +48,8 @@ def show_matrix(matrix: HeadMatrix, drawing: Drawing, slot: int, *, alt: str, n_
     rows, columns = matrix.rows, matrix.columns
 
     def select() -> None:
-        # Streamlit keeps this for every figure that a visit has seen: it may not hold the matrix.
         if points := st.session_state[f"matrix{slot}"].selection.points:
-            query, key = rows[int(points[0]["y"])], columns[int(points[0]["x"])]
-            st.session_state.update({f"query{slot}": query, f"key{slot}": key})
+            select_cell(rows[int(points[0]["y"])], columns[int(points[0]["x"])], slot)
 
     look = Look(
         theme(), drawing.full_scale, chosen_cell(matrix, slot, drawing.word), _HEIGHTS[n_models], 220 if n_models < 3 else 110
@@ -67,7 +65,7 @@ def show_pair(matrix: HeadMatrix, drawing: Drawing, slot: int) -> None:
     row, _ = chosen_cell(matrix, slot, drawing.word)
 
     def select(picked: str) -> None:
-        _select(matrix, slot, int(picked), int(matrix.weights[int(picked)].argmax()))
+        select_cell(matrix.rows[int(picked)], matrix.columns[int(matrix.weights[int(picked)].argmax())], slot)
 
     _markup(f"pair{slot}", sentence_pair(matrix, Columns(theme(), row, drawing.links(matrix))), select)
 
@@ -156,10 +154,6 @@ def steered(slot: int, wish: Wish) -> None:
 def _is_open(draft: Draft, name: str) -> bool:
     """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
     return bool(draft.pieces) and name not in draft.closed
-
-
-def _select(matrix: HeadMatrix, slot: int, row: int, column: int) -> None:
-    st.session_state.update({f"query{slot}": matrix.rows[row], f"key{slot}": matrix.columns[column]})
 
 
 def _whole(value: str) -> int:

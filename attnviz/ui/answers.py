@@ -21,7 +21,7 @@ from attnviz.ui.heads import choose_head, head_picker
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Answered
-from attnviz.ui.pictures import PLOTLY, all_heads, selected_cell
+from attnviz.ui.pictures import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.settings import offered
 from attnviz.ui.state import forget_cell, publish, restore
 from attnviz.ui.taking import Kept, kept_answer
@@ -220,10 +220,8 @@ def show_meeting(found: Meeting, answer: tuple[int, int], slot: int, look: Looki
     rows, columns = matrix.rows, matrix.columns
 
     def select() -> None:
-        # Streamlit keeps this for every figure that a visit has seen: it may not hold the matrix.
         if points := st.session_state[f"meeting{slot}"].selection.points:
-            query, key = rows[int(points[0]["y"])], columns[int(points[0]["x"])]
-            st.session_state.update({f"query{slot}": query, f"key{slot}": key})
+            select_cell(rows[int(points[0]["y"])], columns[int(points[0]["x"])], slot)
 
     figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160))
     alt = f"Attention between question and passage: {matrix.queries[cell[0]].text} → {matrix.keys[cell[1]].text}"

@@ -100,8 +100,7 @@ def explore(
         if "layer" in change:
             on_head(change["layer"], change["head"])
         if "query" in change:
-            query, key = matrix.rows[change["query"]], matrix.columns[change["key"]]
-            st.session_state.update({f"query{slot}": query, f"key{slot}": key})
+            select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
 
     settings = {
         "shownViews": VIEWS,
@@ -176,6 +175,14 @@ def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
         st.info(str(error), icon=":material/grid_view:")
         return
     st.iframe(page, height=700)
+
+
+def select_cell(query: int, key: int, slot: int | str = "") -> None:
+    """Makes a cell, by its positions in the map, the chosen one; for a callback.
+
+    Streamlit keeps the callback of every figure that a visit has seen: it should hold these numbers, and not the matrix.
+    """
+    st.session_state.update({f"query{slot}": query, f"key{slot}": key})
 
 
 def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
