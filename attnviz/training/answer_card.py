@@ -6,6 +6,8 @@ from typing import Any
 
 from attnviz.models import answerers
 from attnviz.models.answering import Decoding
+from attnviz.models.embedded import minilm
+from attnviz.models.hub import silent
 from attnviz.training.answer_evaluate import EVERY, KEPT
 from attnviz.training.answer_recipes import AnswerRecipe
 from attnviz.training.answering import threshold
@@ -51,8 +53,9 @@ def facts(run: Run) -> dict[str, Any]:
 def export(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
     """Write a model that `attnviz.models.answerers` loads, without what is still the embedded encoder's."""
     decoding = Decoding(threshold=round(threshold(run, ANSWERED), 2))
-    trained = {name for name, parameter in run.model.named_parameters() if parameter.requires_grad}
-    kept = {name: value for name, value in run.best.items() if name in trained or not name.startswith("encoder.")}
+    embedded = {f"encoder.{name}": value.cpu() for name, value in minilm(silent).model.state_dict().items()}
+    # By value: a layer that was not trained here may have begun as another answerer's.
+    kept = {name: value for name, value in run.best.items() if name not in embedded or not value.cpu().equal(embedded[name])}
     save(kept, configuration(recipe, decoding), folder)
 
 
@@ -96,4 +99,5 @@ def _beginning(recipe: dict[str, Any]) -> str:
     if recipe["base"]:
         began = f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers"
         return f"{began}; {recipe['noted']}" if recipe["noted"] else f"{began}."
-    return f"The encoder is all-MiniLM-L6-v2, of which all but the lowest {recipe['frozen']} layers were trained further."
+    layers = f"all but the lowest {recipe['frozen']} layers" if recipe["frozen"] else "all layers, but not the embeddings,"
+    return f"The encoder is all-MiniLM-L6-v2, of which {layers} were trained further."

@@ -9,17 +9,19 @@ import math
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from attnviz.models import answerers
 from attnviz.models.embedded import minilm
 from attnviz.models.hub import silent
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
-from attnviz.training import answering, commands
+from attnviz.training import answer_card, answering, commands
 from attnviz.training.answer_evaluate import exact, mismatched, overlap
 from attnviz.training.answer_recipes import RECIPES, AnswerRecipe, Diet
 from attnviz.training.answering import Answering, framed, span_loss, train
 from attnviz.training.beginning import LAYERS, begin
+from attnviz.training.loop import Run
 from attnviz.training.questions import EncodedQuestion, Question, collate
 from attnviz.training.schedule import Schedule
 
@@ -171,6 +173,17 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     assert f"EM {metrics['EM']:.2f}" in written
     assert "no figure below can be compared with a published one" in written
     assert "SQuAD v1.1" not in written
+
+
+def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
+    """They are frozen here, and not the embedded encoder's either."""
+    model = answering.build(TINY, minilm(silent).model)
+    with torch.no_grad():
+        model.encoder.encoder.layer[1].output.dense.bias.add_(0.5)
+    answer_card.export(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path)
+    saved = {name for name in load_file(tmp_path / "model.safetensors") if name.startswith("encoder.")}
+    # The top layer is trained, but has not been yet.
+    assert saved == {"encoder.encoder.layer.1.output.dense.bias"}
 
 
 def test_a_mismatched_passage_is_of_another_article():
