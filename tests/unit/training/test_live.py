@@ -3,6 +3,8 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,18 +121,25 @@ def test_no_step_is_taken_until_others_are_done(line, monkeypatch):
 
 
 def test_half_of_the_time_is_a_runs_own_however_busy_others_are(line, monkeypatch):
-    monkeypatch.setattr(live, "MOST_COURTESY_SECONDS", 0.5)
-    training = Training(ENDLESS)
-    steps = []
+    """On a clock that only a step and a wait move: a step takes a tenth of a second."""
+    now, begun_at = [0.0], []
+
+    def wait(seconds: float) -> bool:
+        now[0] += seconds
+        return False
+
+    training = Training(replace(ENDLESS, steps=20))
     taken = training.step
-    monkeypatch.setattr(training, "step", lambda: steps.append(time.monotonic()) or taken())
-    run = LiveRun(training, line, threading.Event().wait)
+    monkeypatch.setattr(live, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=wait))
+    monkeypatch.setattr(live, "MOST_COURTESY_SECONDS", 0.5)
+    monkeypatch.setattr(live, "PATIENCE_SECONDS", 1000)
+    monkeypatch.setattr(training, "step", lambda: begun_at.append(now[0]) or wait(0.1) or taken())
+    run = LiveRun(training, line, wait)
     run.begin()
-    until(lambda: len(steps) > 3 and steps[-1] - steps[0] > 1.0, run)
-    run.stop()
-    waits = np.diff(steps)
-    assert (waits >= 0.5).sum() == 1
-    assert steps[int(waits.argmax())] - steps[0] >= 0.4
+    until(lambda: run.state == "finished", run)
+    waits = np.diff([0.0, *begun_at])
+    assert (waits > 0.4).sum() == 4
+    assert waits[waits > 0.4].sum() == pytest.approx(now[0] / 2, rel=0.1)
 
 
 def test_a_slow_pace_holds_every_step_back(line):
