@@ -102,7 +102,7 @@ RECIPES = {
                 precision="float32",
             ),
             base="answer-en",
-            noted="answer-en was still being trained then: it had made 3,100 steps.",
+            noted="they were those of an earlier training of answer-en, after 3,100 of its steps.",
             weak=(
                 "Questions that share no word with the passage: it is read before the question is known.",
                 *_WEAK,
