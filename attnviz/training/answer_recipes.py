@@ -18,12 +18,14 @@ class Diet:
     shares      questions an epoch, by source: a source is gone through in a shuffled order, and then again
     window      the least and most tokens of a passage that are read, drawn for each question
     unanswered  share of the questions, 0 to 1, that are given a passage that does not answer
+    dropout     of what the encoder's trained layers add
     """
 
     since: int
     shares: dict[str, int]
     window: tuple[int, int]
     unanswered: float
+    dropout: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,6 @@ class AnswerRecipe:
     frozen     lowest layers of the encoder, with its embeddings, that stay as they are
     encoder    learning rate of the encoder's highest layer, as a share of that of the new layers
     lower      learning rate of a layer as a share of that of the layer above it
-    dropout    of what the encoder's trained layers add
     base       the answerer whose encoder it begins with; empty: the embedded encoder itself
     noted      what else its card says of how it came about
     held_out   questions of the training file that only decide which epoch is best
@@ -50,7 +51,6 @@ class AnswerRecipe:
     frozen: int = 2
     encoder: float = 0.3
     lower: float = 0.9
-    dropout: float = 0.1
     held_out: int = 160
     noted: str = ""
     weak: tuple[str, ...] = ()
@@ -78,14 +78,21 @@ RECIPES = {
                 joint=True, n_layers=1, block=BlockConfig(dim=384, n_heads=12, hidden=384, norm="before", dropout=0.1)
             ),
             (
-                Diet(0, {**dict.fromkeys(SQUAD, 1000), "qed-nq": 600, "fairytaleqa": 250, "qamr": 3000}, (72, 128), 0.12),
-                Diet(4, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 250, "fairytaleqa": 150, "qamr": 300}, (96, 192), 0.05),
-                Diet(10, {SQUAD[0]: 1900, SQUAD[1]: 1200, "qed-nq": 900}, (400, 400), 0.05),
+                Diet(
+                    0, {SQUAD[0]: 1020, SQUAD[1]: 665, "qed-nq": 880, "fairytaleqa": 450, "qamr": 1500}, (96, 192), 0.06
+                ),
+                Diet(5, {SQUAD[0]: 1020, SQUAD[1]: 665, "qed-nq": 880, "fairytaleqa": 250, "qamr": 300}, (160, 400), 0.04),
+                Diet(
+                    16, {SQUAD[0]: 1100, SQUAD[1]: 720, "qed-nq": 700, "fairytaleqa": 400, "qamr": 3000}, (96, 288), 0.05,
+                    dropout=0.1,
+                ),
             ),
             Schedule(
-                epochs=13, batch=1280, learning_rate=5e-4, warmup=150, decay=0.5, restarts=(10,), average=0.998, patience=20,
+                epochs=20, batch=4608, learning_rate=4e-4, warmup=120, decay=0.65, restarts=(16,), average=0.995, patience=20,
                 precision="float32",
             ),
+            frozen=0,
+            encoder=0.4,
             weak=_WEAK,
         ),
         AnswerRecipe(
@@ -96,7 +103,12 @@ RECIPES = {
                 joint=False, n_layers=3, block=BlockConfig(dim=384, n_heads=12, hidden=1536, dropout=0.1, activation="gelu"),
                 mixing=True, depth=3,
             ),
-            (Diet(0, {SQUAD[0]: 950, SQUAD[1]: 600, "qed-nq": 150, "fairytaleqa": 75, "qamr": 300}, (72, 144), 0.06),),
+            (
+                Diet(
+                    0, {SQUAD[0]: 950, SQUAD[1]: 600, "qed-nq": 150, "fairytaleqa": 75, "qamr": 300}, (72, 144), 0.06,
+                    dropout=0.1,
+                ),
+            ),
             Schedule(
                 epochs=4, batch=1280, learning_rate=8e-4, warmup=50, decay=0.6, average=0.99, patience=20,
                 precision="float32",

@@ -66,8 +66,7 @@ class Answering:
 
     def batches(self, epoch: int) -> list[QuestionBatch]:
         """The questions of an epoch's diet, each on a newly cropped passage."""
-        schedule = self.recipe.schedule
-        diet = max((diet for diet in self.recipe.diets if diet.since <= epoch), key=lambda diet: diet.since)
+        schedule, diet = self.recipe.schedule, self._diet(epoch)
         generator = random.Random(schedule.seed * 1000 + epoch)
         pairs = []
         for source, share in diet.shares.items():
@@ -77,6 +76,9 @@ class Answering:
         # An answer of hundreds of words would be a window longer than the encoder reads.
         readable = [pair for pair in pairs if len(pair.context) <= LONGEST]
         return [collate(rows) for rows in in_batches(readable, schedule.batch, generator)]
+
+    def _diet(self, epoch: int) -> Diet:
+        return max((diet for diet in self.recipe.diets if diet.since <= epoch), key=lambda diet: diet.since)
 
     def _served(self, mine: Sequence[EncodedQuestion], source: str, share: int, epoch: int) -> list[EncodedQuestion]:
         """This epoch's share of a source: where the last epoch stopped, in an order that is new in every pass."""
@@ -112,6 +114,7 @@ class Answering:
 
     def loss(self, model: nn.Module, batch: QuestionBatch, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Mean cross-entropy of start and of end, in nats."""
+        drop(model, self.recipe.frozen, self._diet(place.epoch).dropout)
         with precision(self.recipe.schedule, next(model.parameters()).device):
             loss = span_loss(model, batch)
         return loss, loss
@@ -201,17 +204,17 @@ def build(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> A
     encoder.requires_grad_(False)
     for depth, layer in enumerate(encoder.encoder.layer):
         layer.requires_grad_(depth >= recipe.frozen)
-        _drop(layer, recipe.dropout if depth >= recipe.frozen else 0.0)
         # A dropped weight would cost a random number for every pair of tokens, and the crops are noise enough.
         layer.attention.self.dropout.p = 0.0
-    _drop(encoder.embeddings, 0.0)
+    encoder.embeddings.dropout.p = 0.0
+    drop(model, recipe.frozen, recipe.diets[0].dropout)
     return model
 
 
-def _drop(module: nn.Module, share: float) -> None:
-    for inner in module.modules():
-        if isinstance(inner, nn.Dropout):
-            inner.p = share
+def drop(model: Any, frozen: int, share: float) -> None:
+    """Let the encoder's layers above the `frozen` ones drop a share of what they add; the frozen ones drop nothing."""
+    for depth, layer in enumerate(model.encoder.encoder.layer):
+        layer.attention.output.dropout.p = layer.output.dropout.p = share if depth >= frozen else 0.0
 
 
 def encoded(recipe: AnswerRecipe, data: Path, tokenizer: Any) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:

@@ -24,6 +24,7 @@ from attnviz.training.beginning import LAYERS, begin
 from attnviz.training.loop import Run
 from attnviz.training.questions import EncodedQuestion, Question, collate
 from attnviz.training.schedule import Schedule
+from attnviz.training.task import Progress
 
 JOINT = AnswererConfig(True, 1, BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0))
 TINY = AnswerRecipe(
@@ -103,6 +104,18 @@ def test_the_loss_by_hand():
         -np.log(e(3) / (1 + 1 + e(3))), -np.log(1 / (1 + e(-2) + e(0.25))),
     ]  # fmt: skip
     assert float(span_loss(model, batch)) == pytest.approx(np.mean(by_hand))
+
+
+def test_an_epochs_diet_says_what_is_dropped():
+    diets = (TINY.diets[0], dataclasses.replace(TINY.diets[1], dropout=0.25))
+    task = Answering(dataclasses.replace(TINY, diets=diets), numbered(5, "squad-1.1"))
+    model = answering.build(task.recipe, minilm(silent).model)
+    for epoch, share in ((1, 0.0), (2, 0.25), (0, 0.0)):
+        task.loss(model, task.batches(epoch)[0], Progress(epoch=epoch))
+        layers = model.encoder.encoder.layer
+        assert [layer.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
+        assert [layer.attention.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
+        assert model.encoder.embeddings.dropout.p == layers[5].attention.self.dropout.p == 0.0
 
 
 def test_special_ids_stand_around_both_texts():
