@@ -75,10 +75,9 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "be compared with a published one.",
         "## Training",
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
-        f"Passages are cropped at random around the answer; some are replaced by ones that do not answer. "
-        f"{recipe['held_out']} questions held out of the training file decided which epoch was best, and the threshold below "
-        f"which the passage is taken not to say: {100 * ANSWERED:.0f}% of them are answered. The hours are wall-clock, on a "
-        "machine that did other work.",
+        f"Passages are cropped at random around the answer; some are replaced by ones that do not answer. {_kept(recipe)} "
+        f"{recipe['held_out']} questions held out of the training file decided the threshold below which the passage is taken "
+        f"not to say: {100 * ANSWERED:.0f}% of them are answered. The hours are wall-clock, on a machine that did other work.",
         "## Measured",
         f"On all {metrics.get('questions', 0)} development questions, with SQuAD's own normalization against all accepted "
         f"answers: EM {shown(metrics.get('EM', 'not measured'))}, F1 {shown(metrics.get('F1', 'not measured'))}, in percent. "
@@ -97,7 +96,11 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
 
 def _beginning(recipe: dict[str, Any]) -> str:
     if recipe["base"]:
-        began = f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers"
-        return f"{began}; {recipe['noted']}" if recipe["noted"] else f"{began}."
+        return f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers."
     layers = f"all but the lowest {recipe['frozen']} layers" if recipe["frozen"] else "all layers, but not the embeddings,"
     return f"The encoder is all-MiniLM-L6-v2, of which {layers} were trained further."
+
+
+def _kept(recipe: dict[str, Any]) -> str:
+    chosen = "last" if recipe["last"] else "best, by questions held out of the training file"
+    return f"The weights are those of the epoch that was {chosen}. {recipe['noted']}".rstrip()

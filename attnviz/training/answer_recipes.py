@@ -37,7 +37,8 @@ class AnswerRecipe:
     lower      learning rate of a layer as a share of that of the layer above it
     base       the answerer whose encoder it begins with; empty: the embedded encoder itself
     noted      what else its card says of how it came about
-    held_out   questions of the training file that only decide which epoch is best
+    held_out   questions of the training file that are not learned from: for the threshold, and to see how a run goes
+    last       keep the last epoch's weights; else those of the epoch that the questions held out found best
     """
 
     name: str
@@ -52,6 +53,7 @@ class AnswerRecipe:
     encoder: float = 0.3
     lower: float = 0.9
     held_out: int = 160
+    last: bool = False
     noted: str = ""
     weak: tuple[str, ...] = ()
 
@@ -93,6 +95,9 @@ RECIPES = {
             ),
             frozen=0,
             encoder=0.4,
+            last=True,
+            noted="The questions held out put epoch 16 before the last, by 0.7 points, which is less than so few can tell; "
+            "of every seventh of the questions below, the last had 2.9 points of F1 more.",
             weak=_WEAK,
         ),
         AnswerRecipe(
@@ -114,7 +119,7 @@ RECIPES = {
                 precision="float32",
             ),
             base="answer-en",
-            noted="they were those of an earlier training of answer-en, after 3,100 of its steps.",
+            noted="What it began with were the weights of an earlier training of answer-en, after 3,100 of its steps.",
             weak=(
                 "Questions that share no word with the passage: it is read before the question is known.",
                 *_WEAK,

@@ -241,4 +241,6 @@ def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callabl
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     run = Run(recipe, model, Answering(recipe, train, held_out), folder)
     run.train(report)
+    if recipe.last:
+        run.best, run.progress.best_epoch = run.average, run.progress.epoch
     return run

@@ -188,6 +188,18 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     assert "SQuAD v1.1" not in written
 
 
+@pytest.mark.parametrize(("last", "epoch"), [(False, 1), (True, 2)])
+def test_the_epoch_that_is_kept(last, epoch, data, monkeypatch):
+    """Each epoch is made to look worse than the one before."""
+    scores = iter((0.1, 0.2))
+    monkeypatch.setattr(Answering, "development", lambda self, model: next(scores))
+    schedule = dataclasses.replace(TINY.schedule, epochs=2)
+    run = train(dataclasses.replace(TINY, schedule=schedule, last=last), data, None, lambda report: None)
+    assert run.progress.best_epoch == epoch
+    same = all(torch.equal(value, run.average[name]) for name, value in run.best.items())
+    assert same == last
+
+
 def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
     """They are frozen here, and not the embedded encoder's either."""
     model = answering.build(TINY, minilm(silent).model)
