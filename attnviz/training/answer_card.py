@@ -46,7 +46,7 @@ def facts(run: Run) -> dict[str, Any]:
     return {
         **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
-        "best epoch": run.progress.best_epoch,
+        "epoch kept": run.progress.best_epoch,
     }
 
 
@@ -62,7 +62,7 @@ def export(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
 def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     """The card as Markdown, from config.json and metrics.json alone."""
     about, recipe = config["card"], config["recipe"]
-    noted = ("parameters trained", "questions to train on", "best epoch")
+    noted = ("parameters trained", "questions to train on", "epoch kept")
     curve = [(f"{share}%", shown(metrics.get(f"declined where {share}% stay", "not measured"))) for share in KEPT]
     parts = [
         f"# {about['name']}",

@@ -97,7 +97,7 @@ RECIPES = {
             encoder=0.4,
             last=True,
             noted="The questions held out put epoch 16 before the last, by 0.7 points, which is less than so few can tell; "
-            "of every seventh of the questions below, the last had 2.9 points of F1 more.",
+            "of every seventh of the questions below, the last had 2.9 points of F1 more, and 0.8 more than the mean of both.",
             weak=_WEAK,
         ),
         AnswerRecipe(

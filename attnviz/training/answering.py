@@ -40,7 +40,7 @@ from attnviz.training.task import Progress
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """Questions to learn from, and questions to choose the best epoch by."""
+    """Questions to learn from, and questions held out."""
 
     recipe: AnswerRecipe
     questions: Sequence[EncodedQuestion]
@@ -207,7 +207,6 @@ def build(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> A
         # A dropped weight would cost a random number for every pair of tokens, and the crops are noise enough.
         layer.attention.self.dropout.p = 0.0
     encoder.embeddings.dropout.p = 0.0
-    drop(model, recipe.frozen, recipe.diets[0].dropout)
     return model
 
 
