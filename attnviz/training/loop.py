@@ -135,7 +135,7 @@ class Run:
         place = self.progress
         with self.averaged():
             loss = self.task.development(self.model)
-        if loss < place.best:
+        if self.recipe.schedule.last or loss < place.best:
             place.best, place.best_epoch = loss, place.epoch
             self.best = {name: value.clone() for name, value in self.average.items()}
         report(dataclasses.replace(self._report(n_batches, math.nan), development=loss))

@@ -20,6 +20,7 @@ class Schedule:
     decay            share of a cycle's steps, 0 to 1
     restarts         epochs after which a new cycle begins on the plateau, from the best weights (after Loshchilov & Hutter
                      2017, arXiv:1608.03983)
+    last             the last epoch's weights count as the best; else those of the lowest development loss
     label_smoothing  probability given to all other tokens (Szegedy et al. 2016)
     teacher_forcing  share of the decoder's steps that read the true token
     patience         epochs without a better development loss after which training stops
@@ -36,6 +37,7 @@ class Schedule:
     average: float = 0.998
     teacher_forcing: float = 1.0
     patience: int = 3
+    last: bool = False
     precision: Literal["float32", "bfloat16"] = "bfloat16"
     seed: int = 2014
 
