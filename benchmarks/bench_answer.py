@@ -46,7 +46,7 @@ def timed(model: AnswerModel, words: int, runs: int) -> tuple[float, str]:
 
 
 def searched(model: AnswerModel, question: Question) -> tuple[float, str]:
-    """The best sum of logits and its text, by a search of our own: over what the tokenizer and the model give, pair by pair."""
+    """The best span's logit and its text, by a search of our own: over what the tokenizer and the model give, pair by pair."""
     joint = model.answerer.config.joint
     sides = [model.encoder.tokenizer(text, return_offsets_mapping=True) for text in (question.text, question.context)]
     asked, read = (torch.tensor([side["input_ids"]]) for side in sides)
@@ -61,8 +61,9 @@ def searched(model: AnswerModel, question: Question) -> tuple[float, str]:
     best, text = -float("inf"), ""
     for first in range(len(starts)):
         for last in range(first, min(len(ends), first + model.decoding.limit + 1)):
-            if starts[first] + ends[last] > best:
-                best, text = starts[first] + ends[last], question.context[offsets[first][0] : offsets[last][1]]
+            logit = starts[first] + ends[last] - model.decoding.length_penalty * (last - first)
+            if logit > best:
+                best, text = logit, question.context[offsets[first][0] : offsets[last][1]]
     return best, text
 
 

@@ -136,8 +136,11 @@ def joint(
     spans: Sequence[Span],
     *,
     limit: int,
+    length_penalty: float = 0.0,
 ) -> Joint:
     """The table that the answer is found in; `start` and `end` are logits. Its cells are as likely as the spans say they are.
+
+    `limit` and `length_penalty` as of `attnviz.text.spans.pair_logits`.
 
     >>> found = joint((Token("a", 0, 1), Token("b", 2, 3)), np.array([1.0, 0]), np.array([0.0, 1]), [Span(0, 1, 0.5)], limit=1)
     >>> found.probabilities.round(3).tolist(), found.marks
@@ -149,6 +152,7 @@ def joint(
     best = spans[0]
     # One span's probability is known, and with it that of all others: they differ by their logits alone.
     above = (start[rows].astype(float) - start[best.start])[:, None] + (end[columns].astype(float) - end[best.end])[None, :]
+    above -= length_penalty * (following - (best.end - best.start))
     marks = tuple((int(np.searchsorted(rows, span.start)), int(np.searchsorted(columns, span.end))) for span in spans)
     return Joint(
         np.where(legal, np.exp(np.where(legal, above, -np.inf)) * best.probability, 0),

@@ -29,9 +29,10 @@ LEAST_ROOM = 48
 class Decoding:
     """How a model's logits become an answer.
 
-    limit      tokens of an answer after its first, at most
-    window     tokens read at once, the question and special tokens counted; a window begins `stride` passage tokens later
-    threshold  by how much the best span's logits must exceed that of no answer: below, the passage is taken not to say
+    limit           tokens of an answer after its first, at most
+    window          tokens read at once, the question and special tokens counted; a window begins `stride` passage tokens later
+    threshold       by how much the best span's logit must exceed that of no answer: below, the passage is taken not to say
+    length_penalty  what each token of an answer after its first takes from its span's logit
 
     >>> Decoding().limit
     29
@@ -41,6 +42,7 @@ class Decoding:
     window: int = 384
     stride: int = 256
     threshold: float = 0.0
+    length_penalty: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ class Found:
     spans    the best without overlap, best first; their positions are those of the passage's tokens
     start    p(the answer starts with this token), summed over where it may end; end: the same the other way round
     nothing  p(the passage does not say): with `start`, or with `end`, it sums to 1
-    margin   the best span's logits less that of no answer
+    margin   the best span's logit less that of no answer
     windows  in which the passage was read; `best` is the place of the one that shows most around the best span
     """
 
@@ -156,12 +158,13 @@ class Search:
         """
         read = self._windows(passage)
         logits = _together(tuple(zip(read, score(read), strict=True)))
-        pairs = pair_logits(logits.start, logits.end, limit=self.decoding.limit)
+        limit, penalty = self.decoding.limit, self.decoding.length_penalty
+        pairs = pair_logits(logits.start, logits.end, limit=limit, length_penalty=penalty)
         best = float(pairs.max())
         if not np.isfinite(best):
             raise PromptError(f"{self.name} finds no word in this passage that could be an answer: paste a text.")
         start, end, nothing = _marginals(pairs, logits.nothing)
-        spans = best_spans(logits.start, logits.end, limit=self.decoding.limit, n=n_best, nothing=logits.nothing)
+        spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
         return Found(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
 
     def output(self, found: Found, text: str, passage: Sequence[Token]) -> str:

@@ -82,19 +82,26 @@ def pair_logits(
     end_logits: Float[np.ndarray, " token"],
     *,
     limit: int,
+    length_penalty: float = 0.0,
     legal: Bool[np.ndarray, " token"] | None = None,
 ) -> Float[np.ndarray, "token length"]:
-    """start + end logit of every span: row by its start, column by how many tokens follow that; -inf where there is none.
+    """The logit of every span: row by its start, column by how many tokens follow that; -inf where there is none.
+
+    It is start + end, less `length_penalty` for each token after the first: of two answers that are as likely, the start of one
+    and the end of the other are as likely a span, and mostly none.
 
     >>> pair_logits(np.array([1.0, 2.0]), np.array([10.0, 20.0]), limit=1).tolist()
     [[11.0, 21.0], [22.0, -inf]]
+    >>> pair_logits(np.array([1.0, 2.0]), np.array([10.0, 20.0]), limit=1, length_penalty=0.5).tolist()
+    [[11.0, 20.5], [22.0, -inf]]
     """
     start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
     if legal is not None:
         start, end = np.where(legal, start, -np.inf), np.where(legal, end, -np.inf)
     # A band, not a square: a long passage has few spans of a length that an answer has.
     following = np.concatenate([end, np.full(limit, -np.inf)])
-    return start[:, None] + np.lib.stride_tricks.sliding_window_view(following, limit + 1)
+    pairs = start[:, None] + np.lib.stride_tricks.sliding_window_view(following, limit + 1)
+    return pairs - length_penalty * np.arange(limit + 1)
 
 
 def best_spans(
@@ -103,13 +110,14 @@ def best_spans(
     *,
     limit: int,
     n: int,
+    length_penalty: float = 0.0,
     legal: Bool[np.ndarray, " token"] | None = None,
     nothing: float | None = None,
 ) -> list[Span]:
     """The `n` best spans without overlap under start <= end <= start + limit, best first; fewer where there are no more.
 
-    A span's probability is the softmax over all spans there are, of any `legal` start and end; `nothing` is the logit of one
-    more choice, that there is no answer. Of two equal spans the first counts, and of these the shorter.
+    A span's probability is the softmax of `pair_logits` over all spans there are, of any `legal` start and end; `nothing` is
+    the logit of one more choice, that there is no answer. Of two equal spans the first counts, and of these the shorter.
 
     >>> found = best_spans(np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 1.0]), limit=2, n=2)
     >>> [(span.start, span.end, round(span.probability, 2)) for span in found]
@@ -117,7 +125,7 @@ def best_spans(
     """
     if not len(start_logits):
         return []
-    pairs = pair_logits(start_logits, end_logits, limit=limit, legal=legal)
+    pairs = pair_logits(start_logits, end_logits, limit=limit, length_penalty=length_penalty, legal=legal)
     top = max(float(pairs.max()), -np.inf if nothing is None else nothing)
     if not np.isfinite(top):
         return []

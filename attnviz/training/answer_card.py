@@ -52,7 +52,7 @@ def facts(run: Run) -> dict[str, Any]:
 
 def export(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
     """Write a model that `attnviz.models.answerers` loads, without what is still the embedded encoder's."""
-    decoding = Decoding(threshold=round(threshold(run, ANSWERED), 2))
+    decoding = Decoding(threshold=round(threshold(run, ANSWERED), 2), length_penalty=recipe.length_penalty)
     embedded = {f"encoder.{name}": value.cpu() for name, value in minilm(silent).model.state_dict().items()}
     # By value: a layer that was not trained here may have begun as another answerer's.
     kept = {name: value for name, value in run.best.items() if name not in embedded or not value.cpu().equal(embedded[name])}
@@ -77,7 +77,8 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; some are replaced by ones that do not answer. {_kept(recipe)} "
         f"{recipe['held_out']} questions held out of the training file decided the threshold below which the passage is taken "
-        f"not to say: {100 * ANSWERED:.0f}% of them are answered. The hours are wall-clock, on a machine that did other work.",
+        f"not to say: {100 * ANSWERED:.0f}% of them are answered.{_shorter(config['decoding'])} The hours are wall-clock, on a "
+        "machine that did other work.",
         "## Measured",
         f"On all {metrics.get('questions', 0)} development questions, with SQuAD's own normalization against all accepted "
         f"answers: EM {shown(metrics.get('EM', 'not measured'))}, F1 {shown(metrics.get('F1', 'not measured'))}, in percent. "
@@ -101,6 +102,11 @@ def _beginning(recipe: dict[str, Any]) -> str:
     return f"The encoder is all-MiniLM-L6-v2, of which {layers} were trained further."
 
 
+def _shorter(decoding: dict[str, Any]) -> str:
+    penalty = decoding.get("length_penalty", 0)
+    return f" Each token of an answer after its first takes {penalty} from the span's logit." if penalty else ""
+
+
 def _kept(recipe: dict[str, Any]) -> str:
-    chosen = "last" if recipe["last"] else "best, by questions held out of the training file"
+    chosen = "last" if recipe["schedule"]["last"] else "best, by questions held out of the training file"
     return f"The weights are those of the epoch that was {chosen}. {recipe['noted']}".rstrip()

@@ -124,7 +124,7 @@ class Answering:
         found = []
         for row in self.whole():
             start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
-            span = best_spans(start, end, limit=LIMIT, n=1)[0]
+            span = best_spans(start, end, limit=LIMIT, n=1, length_penalty=self.recipe.length_penalty)[0]
             shared = min(span.end, row.end) - max(span.start, row.start) + 1
             found.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
         return 1 - float(np.mean(found)) if found else 1.0
@@ -163,12 +163,12 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
     return (losses[0] + losses[1]) / 2
 
 
-def margins(model: nn.Module, rows: Sequence[Pair]) -> list[float]:
-    """By how much the logits of each pair's best span exceed that of no answer, which is 0."""
+def margins(model: nn.Module, rows: Sequence[Pair], length_penalty: float = 0.0) -> list[float]:
+    """By how much the logit of each pair's best span exceeds that of no answer, which is 0."""
     found = []
     for row in rows:
         start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
-        found.append(float(pair_logits(start, end, limit=LIMIT).max()))
+        found.append(float(pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty).max()))
     return found
 
 
@@ -185,10 +185,11 @@ def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batc
 
 def threshold(run: Run, kept: float) -> float:
     """The margin that a share `kept` of the questions held out of training exceeds."""
-    rows = run.task.whole() if isinstance(run.task, Answering) else []
+    if not isinstance(run.task, Answering) or not (rows := run.task.whole()):
+        return 0.0
     with swapped(run.model, run.best):
-        found = margins(run.model, rows)
-    return float(np.quantile(found, 1 - kept)) if found else 0.0
+        found = margins(run.model, rows, run.task.recipe.length_penalty)
+    return float(np.quantile(found, 1 - kept))
 
 
 def build(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
@@ -240,6 +241,4 @@ def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callabl
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     run = Run(recipe, model, Answering(recipe, train, held_out), folder)
     run.train(report)
-    if recipe.last:
-        run.best, run.progress.best_epoch = run.average, run.progress.epoch
     return run

@@ -203,8 +203,15 @@ def show_passage(answered: Answered, found: Meeting, word: int | None, slot: int
 def show_joint(answered: Answered, slot: int) -> None:
     """Start × end, where it matters."""
     answers = answered.answers
-    logits = answers.found.logits
-    table = joint(answers.tokens, logits.start, logits.end, answers.found.spans, limit=answers.decoding.limit)
+    logits, decoding = answers.found.logits, answers.decoding
+    table = joint(
+        answers.tokens,
+        logits.start,
+        logits.end,
+        answers.found.spans,
+        limit=decoding.limit,
+        length_penalty=decoding.length_penalty,
+    )
     best = answers.text(answers.found.spans[0])
     alt = f"How likely each span is, by its first and its last token; the likeliest is “{best}”"
     st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)

@@ -71,9 +71,10 @@ def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, mod
 @by_name
 def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, models: dict[str, AnsweringModel]) -> None:
     found = models[name].answers(Prompt(PASSAGES[0], question=QUESTION))
-    logits, limit, n_tokens = found.found.logits, found.decoding.limit, len(found.tokens)
+    logits, n_tokens = found.found.logits, len(found.tokens)
+    limit, penalty = found.decoding.limit, found.decoding.length_penalty
     pairs = {
-        (start, end): float(logits.start[start]) + float(logits.end[end])
+        (start, end): float(logits.start[start]) + float(logits.end[end]) - penalty * (end - start)
         for start in range(n_tokens)
         for end in range(start, min(start + limit + 1, n_tokens))
     }

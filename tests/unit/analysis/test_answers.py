@@ -91,8 +91,8 @@ def test_cells_are_as_likely_as_the_spans_say():
     generator = np.random.default_rng(5)
     start, end = generator.normal(size=(2, 41)) * 3
     tokens = typed(" ".join(f"w{index}" for index in range(41)))
-    spans = best_spans(start, end, limit=5, n=7, nothing=0.0)
-    found = joint(tokens, start, end, spans, limit=5)
+    spans = best_spans(start, end, limit=5, n=7, length_penalty=0.25, nothing=0.0)
+    found = joint(tokens, start, end, spans, limit=5, length_penalty=0.25)
     assert found.probabilities.shape == (DRAWN, DRAWN)
     for span, cell in zip(spans, found.marks, strict=True):
         assert found.probabilities[cell] == pytest.approx(span.probability)

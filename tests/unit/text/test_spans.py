@@ -20,11 +20,11 @@ def logits(draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(columns[0]), np.array(columns[1]), np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
 
 
-def searched(start, end, legal, limit: int, nothing: float | None) -> list[tuple[Span, float]]:
+def searched(start, end, legal, limit: int, penalty: float, nothing: float | None) -> list[tuple[Span, float]]:
     """All legal spans, best first, by looking at each: what `best_spans` must find without."""
     n = len(start)
     pairs = [
-        (start[s] + end[e], s, e)
+        (start[s] + end[e] - penalty * (e - s), s, e)
         for s, e in itertools.product(range(n), repeat=2)
         if s <= e <= s + limit and legal[s] and legal[e] and np.isfinite(start[s] + end[e])
     ]
@@ -33,26 +33,26 @@ def searched(start, end, legal, limit: int, nothing: float | None) -> list[tuple
     return [(Span(s, e, np.exp(score) / total), score) for score, s, e in pairs]
 
 
-@given(logits(), st.integers(0, 15), st.integers(1, 5), st.sampled_from([None, -2.0, 1.5]))
-def test_the_best_spans_are_those_of_a_search_over_all_pairs(values, limit, n, nothing):
+@given(logits(), st.integers(0, 15), st.sampled_from([0.0, 0.25]), st.integers(1, 5), st.sampled_from([None, -2.0, 1.5]))
+def test_the_best_spans_are_those_of_a_search_over_all_pairs(values, limit, penalty, n, nothing):
     start, end, legal = values
     want: list[Span] = []
-    for span, _ in searched(start, end, legal, limit, nothing):
+    for span, _ in searched(start, end, legal, limit, penalty, nothing):
         if len(want) < n and not any(span.start <= other.end and other.start <= span.end for other in want):
             want.append(span)
-    got = best_spans(start, end, limit=limit, n=n, legal=legal, nothing=nothing)
+    got = best_spans(start, end, limit=limit, n=n, length_penalty=penalty, legal=legal, nothing=nothing)
     assert [(span.start, span.end) for span in got] == [(span.start, span.end) for span in want]
     np.testing.assert_allclose([span.probability for span in got], [span.probability for span in want], rtol=1e-12)
 
 
-@given(logits(), st.integers(0, 15))
-def test_a_pair_has_the_sum_of_its_logits(values, limit):
+@given(logits(), st.integers(0, 15), st.sampled_from([0.0, 0.25]))
+def test_a_pair_has_the_sum_of_its_logits_less_its_length(values, limit, penalty):
     start, end, legal = values
-    found = pair_logits(start, end, limit=limit, legal=legal)
+    found = pair_logits(start, end, limit=limit, length_penalty=penalty, legal=legal)
     assert found.shape == (len(start), limit + 1)
     for s, length in itertools.product(range(len(start)), range(limit + 1)):
         inside = s + length < len(start) and legal[s] and legal[s + length]
-        assert found[s, length] == (start[s] + end[s + length] if inside else -np.inf)
+        assert found[s, length] == (start[s] + end[s + length] - penalty * length if inside else -np.inf)
 
 
 def test_start_and_end_are_found_together():

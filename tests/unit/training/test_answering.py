@@ -36,6 +36,7 @@ TINY = AnswerRecipe(
     Schedule(epochs=1, batch=127, learning_rate=1e-3, warmup=2, average=0.5, precision="float32"),
     frozen=5,
     held_out=2,
+    length_penalty=0.25,
 )
 CITIES = {"Ann": "Rome", "Ben": "Oslo", "Eve": "Lima", "Tim": "Bonn", "Zoe": "Kyiv", "Max": "Bern", "Joe": "Nice"}
 
@@ -172,6 +173,7 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     folder = tmp_path / "models" / TINY.name
     model = answerers.load_folder(folder, silent)
     run = train(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
+    assert model.decoding.length_penalty == 0.25
     weights = model.answerer.state_dict()
     for name, value in run.best.items():
         torch.testing.assert_close(weights[name], value, atol=1e-3, rtol=1e-3)
@@ -185,19 +187,16 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     written = (folder / "card.md").read_text(encoding="utf-8")
     assert f"EM {metrics['EM']:.2f}" in written
     assert "no figure below can be compared with a published one" in written
+    assert "Each token of an answer after its first takes 0.25 from the span's logit." in written
     assert "SQuAD v1.1" not in written
 
 
-@pytest.mark.parametrize(("last", "epoch"), [(False, 1), (True, 2)])
-def test_the_epoch_that_is_kept(last, epoch, data, monkeypatch):
-    """Each epoch is made to look worse than the one before."""
-    scores = iter((0.1, 0.2))
-    monkeypatch.setattr(Answering, "development", lambda self, model: next(scores))
-    schedule = dataclasses.replace(TINY.schedule, epochs=2)
-    run = train(dataclasses.replace(TINY, schedule=schedule, last=last), data, None, lambda report: None)
-    assert run.progress.best_epoch == epoch
-    same = all(torch.equal(value, run.average[name]) for name, value in run.best.items())
-    assert same == last
+def test_a_margin_is_the_best_spans_logit_less_its_length(monkeypatch):
+    logits = torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([[0.0, 0.0, 2.25]])
+    monkeypatch.setattr(answering, "_logits", lambda model, batch: logits)
+    row = framed((7,), (5, 6), 0, 1, JOINT)
+    assert answering.margins(Answerer(JOINT), [row]) == [4.25]
+    assert answering.margins(Answerer(JOINT), [row], length_penalty=0.25) == [3.75]
 
 
 def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
