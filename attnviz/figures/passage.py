@@ -54,7 +54,7 @@ def marked_passage(
     pieces.append(
         f'</span> <span class="unread">{html.escape(unread[:UNREAD_CHARACTERS])}{cut}</span>' if unread else "</span>"
     )
-    return f'<div class="passage" dir="auto" style="{theme_colours(theme)}">{"".join(pieces)}</div>'
+    return f'<div class="passage long" dir="auto" style="{theme_colours(theme)}">{"".join(pieces)}</div>'
 
 
 def _opened(number: int, kept: Kept, shares: Float[np.ndarray, " sentence"] | None) -> str:

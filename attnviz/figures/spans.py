@@ -64,7 +64,7 @@ def marked_answer(
         end = max(end, token.end)
     pieces.append(f'<span class="unread"> … {len(tokens) - last:,} tokens after …</span>' if last < len(tokens) else "")
     return (
-        f'<div class="answered" dir="auto" style="{theme_colours(theme)}">{"".join(pieces)}</div>'
+        f'<div class="answered long" dir="auto" style="{theme_colours(theme)}">{"".join(pieces)}</div>'
         f'<p class="legend" style="{theme_colours(theme)}">{_legend(bars)}</p>'
     )
 

@@ -16,6 +16,7 @@ from attnviz.analysis.sentences import head_name
 from attnviz.analysis.summaries import Written
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.ways import Way, shares_of_heads
+from attnviz.figures import alignment
 from attnviz.figures.passage import STYLE, marked_passage, written_summary
 from attnviz.figures.ways import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
@@ -29,7 +30,7 @@ from attnviz.ui.prompt import long_notice
 from attnviz.ui.state import LINK_CHARACTERS, publish, restore
 from attnviz.ui.unfolded import explain_button
 
-_markup = Markup("passage", STYLE)
+_markup = Markup("passage", alignment.STYLE + STYLE)
 MOST_SENTENCES = 6
 OWN = "summarize-en"
 # Rows of what was measured (attnviz.training.selector_evaluate).

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import attnviz
 from attnviz.analysis.answers import meeting
@@ -59,3 +59,29 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     settled(second)
     assert second.locator(".markup img, .markup script").count() == 0
     assert second.evaluate("window.hacked") is None
+
+
+def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goes_on(
+    context: BrowserContext, app_url: str, tmp_path: Path
+) -> None:
+    folder = str(tiny_answerer(tmp_path / "tiny", decoding=Decoding(limit=7, threshold=-1e6)))
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    passage = " ".join([PASSAGE] * 4)
+    open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=passage)
+    settled(page)
+    drawn = page.locator(".answered")
+    assert drawn.evaluate("part => part.scrollHeight <= part.clientHeight")
+    assert faded(drawn) == ("", "")
+    open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=" ".join([passage] * 4))
+    settled(page)
+    for place, edges in ((0, ("0px", "36px")), (500, ("36px", "36px")), (99_999, ("36px", "0px"))):
+        drawn.evaluate("(part, place) => { part.scrollTop = place; }", place)
+        page.wait_for_timeout(100)
+        assert faded(drawn) == edges
+
+
+def faded(drawn: Locator) -> tuple[str, ...]:
+    """How much of the upper and of the lower edge fades."""
+    read = "part => ['--above', '--below'].map((edge) => getComputedStyle(part).getPropertyValue(edge))"
+    return tuple(drawn.evaluate(read))
