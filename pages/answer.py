@@ -13,7 +13,6 @@ from attnviz.ui.answers import (
     forget_question,
     headline,
     looking,
-    place_of,
     show_every_head,
     show_joint,
     show_meeting,
@@ -36,7 +35,7 @@ NO_MODEL = (
 
 def show(slot: int, answered: Answered, look: Looking) -> None:
     """One model's answer, marked in the passage, and what of the question it has to do with."""
-    found, place, name = look.meeting(answered.trace), place_of(answered), look.name(answered.trace)
+    found, place, name = look.meeting(answered.trace), answered.place, look.name(answered.trace)
     headline(answered)
     word = show_question(found, place, slot, look)
     st.caption(
@@ -57,7 +56,7 @@ def show_tables(slot: int, name: str, answered: Answered, look: Looking, n_model
     with left:
         st.subheader("Who looks at whom", anchor=False)
         st.caption(f"{look.name(answered.trace)}. Rows look at columns; of a long passage the part around the answer.")
-        chosen = show_meeting(look.meeting(answered.trace), place_of(answered), slot, look)
+        chosen = show_meeting(look.meeting(answered.trace), answered.place, slot, look)
         explain_cell(name, answered, look, slot, chosen)
     with right:
         st.subheader("Start × end", anchor=False)

@@ -11,7 +11,7 @@ from attnviz.analysis.heads import is_word
 from attnviz.analysis.sentences import Part, Sentence, told_share
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.text.spans import Span
-from attnviz.trace import AttentionMap, AttentionTrace, Token
+from attnviz.trace import AttentionTrace, Token
 
 # Where to look: the attention across, or a block of the encoder's, by who asks: the passage the question, or the reverse.
 Side = Literal["cross", "passage", "question"]
@@ -104,15 +104,50 @@ def meeting(trace: AttentionTrace, side: Side, *, layer: int, head: int | None, 
     return Meeting(head_matrix(trace.encoder, layer=layer, head=head, view=block), asking=side == "question")
 
 
-def telling_head(attention: AttentionMap, start: int, end: int) -> tuple[int, int] | None:
-    """Of the attention across, the (layer, head) in which the passage's characters start:end look most firmly at one word."""
-    rows = [row for row, token in enumerate(attention.queries) if not token.special and token.start < end and start < token.end]
-    words = [column for column, token in enumerate(attention.keys) if is_word(token)]
-    if not rows or not words:
-        return None
-    shares = np.stack([attention.layer_weights(layer)[:, rows].mean(axis=1) for layer in range(attention.n_layers)])
-    layer, head = divmod(int(shares[..., words].max(axis=-1).argmax()), attention.n_heads)
-    return layer, head
+@dataclass(frozen=True)
+class Telling:
+    """A head in which an answer and one word of the question look most firmly at each other.
+
+    share  0 to 1: the mean weight that the answer's tokens give to the word, or the sum of those that the word gives to them
+    """
+
+    share: float
+    layer: int
+    head: int
+
+
+def telling_heads(trace: AttentionTrace, start: int, end: int) -> dict[Side, Telling]:
+    """From each side the head that says most about the passage's characters start:end; none where no token is there to look."""
+    firmness: dict[Side, list[np.ndarray]] = {side: [] for side in sides(trace)}
+    for kind in trace.kinds:
+        attention = trace.map(kind)
+        answer, words = _answer(attention.queries, start, end), _words(attention.keys)
+        if not answer or not words:
+            continue
+        asking = _words(attention.queries)
+        for layer in range(attention.n_layers):
+            weights = attention.layer_weights(layer)
+            looked_at = weights[:, answer][:, :, words].mean(axis=1).max(axis=1)
+            firmness["cross" if kind == "cross" else "passage"].append(looked_at)
+            if kind != "cross":
+                firmness["question"].append(weights[:, asking][:, :, answer].sum(axis=2).max(axis=1))
+    return {side: _firmest(np.stack(layers)) for side, layers in firmness.items() if layers}
+
+
+def _firmest(shares: Float[np.ndarray, "layer head"]) -> Telling:
+    layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
+    return Telling(float(shares[layer, head]), int(layer), int(head))
+
+
+def _answer(tokens: Sequence[Token], start: int, end: int) -> list[int]:
+    """Places of the passage's tokens that have one of the characters start:end."""
+    inside = (token.segment == 1 and not token.special and token.start < end and start < token.end for token in tokens)
+    return [place for place, found in enumerate(inside) if found]
+
+
+def _words(tokens: Sequence[Token]) -> list[int]:
+    """Places of the question's words."""
+    return [place for place, token in enumerate(tokens) if token.segment == 0 and is_word(token)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.answers import SIDES, Meeting, Side, joint, meeting, sides, telling_head
+from attnviz.analysis.answers import SIDES, Meeting, Side, joint, meeting, sides
 from attnviz.analysis.sentences import head_name
 from attnviz.analysis.view import HeadMatrix, View
 from attnviz.export import Picture
@@ -43,16 +43,18 @@ _SIDES: dict[Side, str] = {
 }
 _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
-**starting** there, and for it **ending** there. All spans are compared at once, *start ≤ end*, with no answer as one more
-choice, and the softmax over them is what is shown: bars under a token are its share of the starts and of the ends. Where the
-best span's score does not exceed that of no answer by enough, a threshold that was set on questions held out of training, the
-passage is taken not to say.
+**starting** there, and for it **ending** there. A span's score is their sum; answer-en takes a little from it for each token
+after the first. All spans are compared at once, *start ≤ end*, with no answer as one more choice, and the softmax over them is
+what is shown: bars under a token are its share of the starts and of the ends. Where the best span's score does not exceed that
+of no answer by enough, a threshold that was set on questions held out of training, the passage is taken not to say.
 
 - **answer-en** reads both texts as one pair, so that they meet in every layer; **answer-en-dual** reads each on its own (as
   Seo et al. 2017, *Bidirectional Attention Flow for Machine Comprehension*), so that all one learns of the other comes
   through the attention across. Compare the two.
 - Across, the passage's tokens are the **queries** and the question's the **keys**: every row is a token of the passage, and
   sums to 1 over the question.
+- The page opens where the answer looks most firmly at one word of the question. Read as one pair, the texts have met long
+  before the attention across, which then has little left to tell: in the encoder an answer often looks at *Who* or *Where*.
 - Models of the hub have no attention across. Where question and passage meet are blocks of their encoder's attention; a row
   there sums to 1 only with what is not shown.
 - A long passage is read in overlapping windows; a token counts as it was read where it stands farthest from an edge. The
@@ -125,12 +127,6 @@ class Looking:
         return kept_answer(name, picture, trace.prompt)
 
 
-def place_of(answered: Answered) -> tuple[int, int]:
-    """Where the likeliest answer stands in the passage, in characters."""
-    best, tokens = answered.answers.found.spans[0], answered.answers.tokens
-    return tokens[best.start].start, tokens[best.end].end
-
-
 def answerers_picker() -> tuple[str, ...]:
     """One model, or two side by side: of the catalog, of the hub, or any id or folder that is typed."""
     own = catalog.answerers()
@@ -146,16 +142,26 @@ def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
     there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in shown)]
     if st.session_state.get("side") not in there:
         st.session_state.pop("side", None)
-    restore("side", there[0], there)
+    firmest = max(there, key=lambda side: _firmness(shown, side))
+    restore("side", firmest, there)
     side: Side = sidebar.selectbox("Where they meet", there, key="side", format_func=_SIDES.__getitem__, on_change=forget_cell)
-    publish("side", side, there[0])
+    publish("side", side, firmest)
     first = Looking(side, 0, None, View(), full_scale=True)
-    across = [each for each in shown if first.side_of(each.trace) == "cross"]
-    telling = telling_head(across[0].trace.cross, *place_of(across[0])) if across else None
+    told = [each.telling[own] for each in shown if (own := first.side_of(each.trace)) in each.telling]
+    telling = (told[0].layer, told[0].head) if told else None
     layer, head = head_picker([first.attention(each.trace) for each in shown], sidebar, telling=telling)
     words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
     hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
     return Looking(side, layer, head, View(words, hide), scale_picker(sidebar))
+
+
+def _firmness(shown: Sequence[Answered], side: Side) -> float:
+    """How firmly the answers of all models look at a word of the question from a side, 0 to 1."""
+    seen = Looking(side, 0, None, View(), full_scale=True)
+    if side == "question":
+        return 0.0  # it is the question that looks
+    found = [each.telling.get(seen.side_of(each.trace)) for each in shown]
+    return min(each.share if each else 0.0 for each in found)
 
 
 def headline(answered: Answered) -> None:

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import streamlit as st
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
+from attnviz.analysis.answers import Side, Telling, telling_heads
 from attnviz.errors import AttnvizError, ModelTooLargeError
 from attnviz.models import catalog
 from attnviz.models.answering import Answers, answers
@@ -64,6 +66,17 @@ class Answered:
     @property
     def trace(self) -> AttentionTrace:
         return self.answers.trace
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the likeliest answer stands in the passage, in characters."""
+        best, tokens = self.answers.found.spans[0], self.answers.tokens
+        return tokens[best.start].start, tokens[best.end].end
+
+    @cached_property
+    def telling(self) -> dict[Side, Telling]:
+        """The heads that say most about the answer: found once, not at every click."""
+        return telling_heads(self.trace, *self.place)
 
 
 def trace(name: str, prompt: Prompt) -> Traced | None:

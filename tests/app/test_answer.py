@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.analysis.answers import Side, Telling, telling_heads
 from attnviz.models.answering import AnsweringModel, Decoding
 from attnviz.trace import Prompt
 from tests.answerers import tiny_answerer, tiny_hub_answerer
@@ -66,6 +67,25 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
     # Read apart, the two never meet in the encoder.
     assert "do not look at each other" in bodies(app)
     assert app.query_params["side"] == "question"
+
+
+@pytest.mark.parametrize("names", [["joint"], ["dual"], ["joint", "dual"], ["hub"]], ids="+".join)
+def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[str, str], names: list[str]) -> None:
+    opened(app, *(models[name] for name in names))
+    found: list[dict[Side, Telling]] = []
+    for name in names:
+        model = attnviz.load(models[name])
+        assert isinstance(model, AnsweringModel)
+        answered = model.answers(Prompt(PASSAGE, question=QUESTION))
+        best, tokens = answered.found.spans[0], answered.tokens
+        found.append(telling_heads(answered.trace, tokens[best.start].start, tokens[best.end].end))
+    shares = {side: min(heads[side].share for heads in found) for side in ("cross", "passage") if side in found[0]}
+    side = max(shares, key=lambda side: shares[side])
+    assert side == {"dual": "cross", "joint+dual": "cross", "hub": "passage"}.get("+".join(names), side)
+    assert app.selectbox(key="side").value == side
+    assert "side" not in app.query_params
+    told = found[0][side]
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (told.layer, told.head)
 
 
 def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict[str, str]) -> None:
@@ -135,7 +155,7 @@ def test_any_passage_with_a_word_is_read(app: AppTest, models: dict[str, str], p
 
 def test_an_address_that_makes_no_sense_still_opens(app: AppTest, models: dict[str, str]) -> None:
     opened(app, models["hub"], layer="99", head="x", side="nowhere", asked1="-4", all_heads="false", query1="7777", key1="z")
-    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (1, 0)
+    assert app.number_input(key="layer").value == 1
     assert answers(app)
 
 

@@ -11,7 +11,7 @@ from attnviz.analysis.answers import (
     joint,
     meeting,
     sides,
-    telling_head,
+    telling_heads,
 )
 from attnviz.analysis.sentences import plain
 from attnviz.analysis.view import View
@@ -76,15 +76,21 @@ def test_the_part_around_the_answer_keeps_its_places(trace):
     np.testing.assert_array_equal(near.weights, whole[np.ix_(near.rows, near.columns)])
 
 
-def test_the_telling_head_looks_most_firmly_at_one_word(trace):
+def test_a_telling_head_looks_most_firmly_at_one_word(trace):
     start, end = TEXT.index("cat"), TEXT.index(" all")
-    shares = {
-        (layer, head): max(trace.cross.weights(layer, head)[2:5, column].mean() for column in (1, 2, 3, 4))
-        for layer in range(3)
-        for head in range(2)
-    }
-    assert telling_head(trace.cross, start, end) == max(shares, key=lambda place: shares[place])
-    assert telling_head(trace.cross, 700, 701) is None
+    found = telling_heads(trace, start, end)
+    # Of the whole text the question has tokens 1 to 4, and the answer 8 to 10: [CLS] who sang s here [SEP] the old cat sing s …
+    answer, words = (8, 9, 10), (1, 2, 3, 4)
+    for side, layers, firmness in (
+        ("cross", trace.cross, lambda weights: max(weights[2:5, word].mean() for word in words)),
+        ("passage", trace.encoder, lambda weights: max(np.mean([weights[row, word] for row in answer]) for word in words)),
+        ("question", trace.encoder, lambda weights: max(sum(weights[word, row] for row in answer) for word in words)),
+    ):
+        shares = {(layer, head): firmness(layers.weights(layer, head)) for layer in range(3) for head in range(2)}
+        best = max(shares, key=lambda place: shares[place])
+        assert (found[side].layer, found[side].head) == best
+        assert found[side].share == pytest.approx(shares[best])
+    assert telling_heads(trace, 700, 701) == {}
 
 
 def test_cells_are_as_likely_as_the_spans_say():
