@@ -23,8 +23,8 @@ def encoder() -> AttentionMap:
     return attnviz.load("minilm").trace(SENTENCE).encoder
 
 
-def open_page(page: Page, app_url: str, path: str = "encode", **parameters: str | int) -> None:
-    page.goto(f"{app_url}/{path}?{urlencode(parameters)}")
+def open_page(page: Page, app_url: str, path: str = "encode", **parameters: str | int | list[str]) -> None:
+    page.goto(f"{app_url}/{path}?{urlencode(parameters, doseq=True)}")
     expect(page.locator("textarea").first).to_be_visible(timeout=PICTURE)
     settle(page)
 

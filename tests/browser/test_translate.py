@@ -1,5 +1,6 @@
 """The Translate page as a person uses it, with translators that the tests make."""
 
+import shutil
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -133,6 +134,17 @@ def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page
     expect(page.get_by_text("was told where to look")).to_have_count(0)
     settle(page)
     assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
+
+
+def test_four_models_stand_two_by_two_or_in_a_row_where_there_is_room(page: Page, app_url: str, folder: Path) -> None:
+    others = [shutil.copytree(folder, folder.parent / f"{folder.name}-{number}", dirs_exist_ok=True) for number in (2, 3, 4)]
+    open_page(page, app_url, "translate", models=[str(folder), *map(str, others)], text=TEXT, target=TARGET)
+    expect(page.locator(".answer")).to_have_count(4, timeout=PICTURE)
+    for width, columns in ((1400, 2), (1900, 4), (390, 1)):
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.wait_for_timeout(300)
+        left = page.locator(".answer").evaluate_all("all => all.map((each) => Math.round(each.getBoundingClientRect().left))")
+        assert len(set(left)) == columns
 
 
 def test_all_heads_of_each_model_open_below_and_a_click_draws_one_above(page: Page, app_url: str, tmp_path: Path) -> None:
