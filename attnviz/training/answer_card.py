@@ -46,7 +46,7 @@ def facts(run: Run) -> dict[str, Any]:
     return {
         **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
-        "epoch kept": run.progress.best_epoch,
+        "epoch kept": " and ".join(map(str, run.recipe.schedule.kept)) or run.progress.best_epoch,
     }
 
 
@@ -108,5 +108,10 @@ def _shorter(decoding: dict[str, Any]) -> str:
 
 
 def _kept(recipe: dict[str, Any]) -> str:
-    chosen = "last" if recipe["schedule"]["last"] else "best, by questions held out of the training file"
-    return f"The weights are those of the epoch that was {chosen}. {recipe['noted']}".rstrip()
+    kept = recipe["schedule"]["kept"]
+    which = (
+        f"are the mean of those after epochs {' and '.join(map(str, kept))} (Izmailov et al. 2018, arXiv:1803.05407)"
+        if kept
+        else "are those of the epoch that was best, by questions held out of the training file"
+    )
+    return f"The weights {which}. {recipe['noted']}".rstrip()

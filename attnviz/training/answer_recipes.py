@@ -94,14 +94,16 @@ RECIPES = {
                 ),
             ),
             Schedule(
-                epochs=33, batch=4608, learning_rate=4e-4, warmup=120, decay=0.65, restarts=(16, 20), average=0.995, last=True,
-                patience=20, precision="float32",
+                epochs=33, batch=4608, learning_rate=4e-4, warmup=120, decay=0.65, restarts=(16, 20), kept=(20, 33),
+                average=0.995, patience=20, precision="float32",
             ),
             frozen=0,
             encoder=0.4,
             length_penalty=0.1,
-            noted="The questions held out put epoch 16 before the last, by 0.7 points, which is less than so few can tell; "
-            "of every seventh of the questions below, the last had 2.9 points of F1 more, and 0.8 more than the mean of both.",
+            noted="The questions held out chose the mean (F1 74.7; epochs 20 and 33 alone have 73.6 and 73.2) and the "
+            "penalty for length; every eighth of the questions below agreed (77.7; 77.0 and 76.5). That there were "
+            "cycles after epoch 16 was judged by every seventh of the questions below, against those held out; of all "
+            "of them epoch 33 alone has F1 76.0.",
             weak=_WEAK,
         ),
         AnswerRecipe(

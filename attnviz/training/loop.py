@@ -69,6 +69,7 @@ class Run:
         self.optimizer = task.optimizer(model)
         self.progress = Progress()
         self.best = dict(self.average)
+        self.ends: dict[int, dict[str, Tensor]] = {}
         if folder is not None and (folder / CHECKPOINT).is_file():
             self._load(folder / CHECKPOINT)
 
@@ -135,9 +136,14 @@ class Run:
         place = self.progress
         with self.averaged():
             loss = self.task.development(self.model)
-        if self.recipe.schedule.last or loss < place.best:
+        schedule = self.recipe.schedule
+        if schedule.kept or loss < place.best:
             place.best, place.best_epoch = loss, place.epoch
             self.best = {name: value.clone() for name, value in self.average.items()}
+        if place.epoch in schedule.kept:
+            self.ends[place.epoch] = self.best
+        if self.ends and place.epoch == schedule.epochs:
+            self.best = _mean(list(self.ends.values()))
         report(dataclasses.replace(self._report(n_batches, math.nan), development=loss))
         self.save()
 
@@ -164,6 +170,7 @@ class Run:
             "model": self.model.state_dict(),
             "average": self.average,
             "best": self.best,
+            "ends": self.ends,
             "optimizer": self.optimizer.state_dict(),
             "progress": dataclasses.asdict(self.progress),
             "random": torch.get_rng_state(),
@@ -176,12 +183,20 @@ class Run:
         if not _same_so_far(state, self.recipe):
             raise DataError(f"{path} was made by another recipe; move it away, or train as it was begun")
         self.model.load_state_dict(state["model"])
-        self.average, self.best = state["average"], state["best"]
+        self.average, self.best, self.ends = state["average"], state["best"], state.get("ends", {})
         self.optimizer.load_state_dict(state["optimizer"])
         self.progress = Progress(**state["progress"])
         torch.set_rng_state(state["random"].cpu())
         if state["cuda"] and torch.cuda.is_available():
             torch.cuda.set_rng_state_all([seed.cpu() for seed in state["cuda"]])
+
+
+def _mean(several: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of several models' weights; what is no fraction, such as a count, is the last one's."""
+    return {
+        name: torch.stack([each[name] for each in several]).mean(dim=0) if value.is_floating_point() else value
+        for name, value in several[-1].items()
+    }
 
 
 def write_whole(state: Any, path: Path) -> None:

@@ -20,7 +20,8 @@ class Schedule:
     decay            share of a cycle's steps, 0 to 1
     restarts         epochs after which a new cycle begins on the plateau, from the best weights (after Loshchilov & Hutter
                      2017, arXiv:1608.03983)
-    last             the last epoch's weights count as the best; else those of the lowest development loss
+    kept             epochs the mean of whose weights is kept (Izmailov et al. 2018, arXiv:1803.05407), and a cycle begins with
+                     those of the epoch before it; none: the best are those of the lowest development loss
     label_smoothing  probability given to all other tokens (Szegedy et al. 2016)
     teacher_forcing  share of the decoder's steps that read the true token
     patience         epochs without a better development loss after which training stops
@@ -37,7 +38,7 @@ class Schedule:
     average: float = 0.998
     teacher_forcing: float = 1.0
     patience: int = 3
-    last: bool = False
+    kept: tuple[int, ...] = ()
     precision: Literal["float32", "bfloat16"] = "bfloat16"
     seed: int = 2014
 

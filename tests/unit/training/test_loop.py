@@ -128,18 +128,26 @@ def test_it_stops_when_nothing_gets_better(recipe, data, tmp_path):
     assert len([report for report in reports if report.development is not None]) == 3
 
 
-@pytest.mark.parametrize(("last", "begun", "kept"), [(False, 1, 1), (True, 2, 3)])
-def test_the_epoch_that_is_kept(recipe, data, tmp_path, monkeypatch, last, begun, kept):
+@pytest.mark.parametrize(("kept", "begun"), [((), 1), ((3,), 2), ((2, 3), 2)])
+def test_the_epochs_that_are_kept(recipe, data, tmp_path, monkeypatch, kept, begun):
     """Each epoch is made to look worse than the one before; a new cycle begins with what is kept by then."""
-    scores = iter((0.1, 0.2, 0.3))
-    monkeypatch.setattr(Translating, "development", lambda self, model: next(scores))
-    found, restart = [], Run._restart
-    monkeypatch.setattr(Run, "_restart", lambda self: (found.append(self.progress.best_epoch), restart(self)))
-    schedule = dataclasses.replace(recipe.schedule, epochs=3, restarts=(2,), patience=3, last=last)
+    scores, after = iter((0.1, 0.2, 0.3)), {}
+
+    def score(self, model):
+        after[len(after) + 1] = {name: value.clone() for name, value in model.state_dict().items()}
+        return next(scores)
+
+    monkeypatch.setattr(Translating, "development", score)
+    starts, restart = [], Run._restart
+    monkeypatch.setattr(Run, "_restart", lambda self: (starts.append(self.best), restart(self)))
+    schedule = dataclasses.replace(recipe.schedule, epochs=3, restarts=(2,), patience=3, kept=kept)
     run = running.train(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
-    assert found == [begun]
-    assert run.progress.best_epoch == kept
-    assert all(torch.equal(value, run.average[name]) for name, value in run.best.items()) == last
+    assert_same(starts[0], after[begun])
+    wanted = [after[epoch] for epoch in kept or (1,)]
+    for name, value in run.best.items():
+        torch.testing.assert_close(value, sum(each[name] for each in wanted) / len(wanted))
+    again = running.train(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
+    assert_same(again.best, run.best)
 
 
 def test_a_half_written_checkpoint_is_not_read(recipe, data, tmp_path):
