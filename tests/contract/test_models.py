@@ -171,7 +171,7 @@ def minilm() -> AttentionModel:
     return attnviz.load("minilm")
 
 
-def test_two_threads_get_exactly_what_each_gets_alone(minilm: AttentionModel) -> None:
+def test_two_threads_get_exactly_what_each_gets_alone(minilm: AttentionModel, unchecked: None) -> None:
     texts = ("Two people type at once.", "The other one writes something longer, and in another place.")
     alone = [minilm.trace(text).encoder for text in texts]
     kept = [[(layer.query, layer.key) for layer in attention.store.layers] for attention in alone]
