@@ -142,7 +142,7 @@ def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
     there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in shown)]
     if st.session_state.get("side") not in there:
         st.session_state.pop("side", None)
-    firmest = max(there, key=lambda side: _firmness(shown, side))
+    firmest = max((side for side in there if side != "question"), key=lambda side: _firmness(shown, side))
     restore("side", firmest, there)
     side: Side = sidebar.selectbox("Where they meet", there, key="side", format_func=_SIDES.__getitem__, on_change=forget_cell)
     publish("side", side, firmest)
@@ -157,10 +157,8 @@ def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
 
 def _firmness(shown: Sequence[Answered], side: Side) -> float:
     """How firmly the answers of all models look at a word of the question from a side, 0 to 1."""
-    seen = Looking(side, 0, None, View(), full_scale=True)
-    if side == "question":
-        return 0.0  # it is the question that looks
-    found = [each.telling.get(seen.side_of(each.trace)) for each in shown]
+    first = Looking(side, 0, None, View(), full_scale=True)
+    found = [each.telling.get(first.side_of(each.trace)) for each in shown]
     return min(each.share if each else 0.0 for each in found)
 
 

@@ -1,9 +1,12 @@
 """The Answer page's script without a browser: what it finds, in which model, and what it says when there is nothing to find."""
 
+import base64
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -21,7 +24,7 @@ QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal r
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
-    always = Decoding(limit=7, threshold=-1e6)
+    always = Decoding(limit=7, threshold=-1e6, length_penalty=0.25)
     tiny_answerer(folder / "joint", decoding=always)
     tiny_answerer(folder / "dual", joint=False, decoding=always)
     tiny_answerer(folder / "shy", decoding=Decoding(limit=7, threshold=1e6))
@@ -86,6 +89,20 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
     assert "side" not in app.query_params
     told = found[0][side]
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (told.layer, told.head)
+
+
+def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["joint"])
+    model = attnviz.load(models["joint"])
+    assert isinstance(model, AnsweringModel)
+    figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    table = next(figure for figure in figures if any(each.get("name") == "ranks" for each in figure["data"]))
+    drawn = next(each["z"] for each in table["data"] if each["type"] == "heatmap" and each.get("zmin") == 0)
+    cells = np.frombuffer(base64.b64decode(drawn["bdata"]), dtype=drawn["dtype"])
+    spans = model.answers(Prompt(PASSAGE, question=QUESTION)).found.spans
+    assert len({span.end - span.start for span in spans}) > 1
+    for span in spans:
+        assert np.isclose(cells, span.probability, rtol=1e-4, atol=0).any()
 
 
 def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict[str, str]) -> None:
