@@ -142,7 +142,8 @@ def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
     there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in shown)]
     if st.session_state.get("side") not in there:
         st.session_state.pop("side", None)
-    firmest = max((side for side in there if side != "question"), key=lambda side: _firmness(shown, side))
+    asking: list[Side] = [side for side in there if side != "question"]
+    firmest = max(asking, key=lambda side: _firmness(shown, side))
     restore("side", firmest, there)
     side: Side = sidebar.selectbox("Where they meet", there, key="side", format_func=_SIDES.__getitem__, on_change=forget_cell)
     publish("side", side, firmest)
