@@ -10,7 +10,8 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for name in $(CANDIDATES); do \
 	$$name -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$name; break; }; done)
 # One thread each: with two workers that both want every core, the tests took twice the processor time (194 s, not 93 s).
-WORKERS ?= 2
+# Three on two cores: tests in a browser spend much of their time waiting.
+WORKERS ?= 3
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
