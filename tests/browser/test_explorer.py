@@ -312,6 +312,13 @@ def test_the_table_has_the_strongest_links(page: Page, tmp_path: Path) -> None:
         assert row == [attention.queries[query].text, attention.keys[key].text, f"{weights[query, key]:.4f}"]
 
 
+def test_the_table_has_a_name_before_its_head_is_there(page: Page, tmp_path: Path) -> None:
+    page.add_init_script("window.requestAnimationFrame = () => 0")
+    show(page, tmp_path, trace_of(example("encoder")))
+    assert page.locator(".links tbody tr").count() == 0
+    expect(page.locator(".links summary")).to_have_text("Strongest links, as a table")
+
+
 def test_a_narrow_window_has_everything(browser: Browser, tmp_path: Path) -> None:
     context: BrowserContext = browser.new_context(viewport={"width": 360, "height": 740})
     opened = context.new_page()

@@ -79,7 +79,7 @@ class Bar {
 class LinksTable {
   constructor(explorer) {
     this.explorer = explorer;
-    this.summary = make("summary");
+    this.summary = make("summary", {}, "Strongest links, as a table");
     this.body = make("tbody");
     const columns = ["Who looks", "At whom", "Weight"].map((name) => make("th", { scope: "col" }, name));
     this.caption = make("caption");
