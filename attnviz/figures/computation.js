@@ -26,15 +26,18 @@ export default function (component) {
     root.focus({ preventScroll: true });
   }
   root.onkeydown = (event) => press(root, walk, event);
+  // Streamlit may mount it again before it cleans up after the last time: a key must not move two steps.
+  root.leave?.();
   // Before anything is clicked, the arrow keys belong to the picture.
   const anywhere = (event) => event.target === document.body && press(root, walk, event);
   document.addEventListener("keydown", anywhere);
   const resized = new ResizeObserver(() => fit(root, walk));
   resized.observe(root);
-  return () => {
+  root.leave = () => {
     resized.disconnect();
     document.removeEventListener("keydown", anywhere);
   };
+  return root.leave;
 }
 
 function begin(data, before) {

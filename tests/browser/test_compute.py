@@ -1,8 +1,13 @@
 """The Compute page as a teacher uses it: by keyboard, cell by cell, with a class that guesses first."""
 
+import numpy as np
 from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
+from attnviz.analysis.worked import worked_steps
+from attnviz.figures.computation import SCRIPT, computation
+from attnviz.ingredients import Tables
+from attnviz.models.worked import compute
 from tests.browser.test_encode import HOSTILE, PICTURE, parameters, settle
 
 STEPS = ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "WO"]
@@ -48,6 +53,21 @@ def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(context
     open_compute(again, app_url, "at=6,2,0")
     assert now(again) == "softmax"
     expect(again.locator("td.chosen")).to_have_text("0.74")
+
+
+def test_a_key_moves_one_step_though_the_page_was_drawn_again_at_that_moment(page: Page) -> None:
+    tables = Tables(("a", "b"), np.eye(2), *(np.eye(2) for _ in range(4)), np.ones((2, 2), dtype=bool), 1, True)
+    page.set_content('<div class="compute"></div>')
+    page.evaluate(
+        """async ([script, data]) => {
+          const { default: mount } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+          for (let time = 0; time < 2; time++) mount({ data, parentElement: document.body, setTriggerValue: () => null });
+        }""",
+        [SCRIPT, computation(worked_steps(tables, compute(tables), 0))],
+    )
+    for symbol in STEPS[1:3]:
+        page.keyboard.press("ArrowRight")
+        assert now(page) == symbol
 
 
 def test_predict_then_reveal_by_keyboard(page: Page, app_url: str) -> None:
