@@ -1,10 +1,12 @@
 """What holds for every test: shapes are checked, nothing is random, and nothing leaves this machine."""
 
+import importlib
 import ipaddress
 import os
 import random
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import jaxtyping
 import numpy as np
@@ -12,7 +14,23 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-# Before anything of attnviz is imported: every annotated shape is checked whenever a function is called.
+# Within a module under this hook bytecode has another name, and what it imports is compiled anew: large libraries come first.
+for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
+    importlib.import_module(library)
+
+
+def _checked(*, typechecker: Callable, of_shapes: Callable = jaxtyping.jaxtyped) -> Callable:
+    """jaxtyping's decorator for what tells a shape; of all else the types alone are checked, in a twentieth of the time."""
+
+    def decorate(made: Any) -> Any:
+        has_shapes = isinstance(made, type) or "jaxtyping" in repr(made.__annotations__)
+        return of_shapes(typechecker=typechecker)(made) if has_shapes else typechecker(made)
+
+    return decorate
+
+
+# Before anything of attnviz is imported: every annotated shape and type is checked whenever a function is called.
+jaxtyping.jaxtyped = _checked
 jaxtyping.install_import_hook("attnviz", "beartype.beartype")
 
 
@@ -29,7 +47,7 @@ def _seeds() -> None:
 
 @pytest.fixture
 def unchecked() -> Iterator[None]:
-    """Shapes and types are not checked, as they are not for a user: what is left are the checks in the code itself."""
+    """Shapes, and types beside them, are not checked, as they are not for a user: what is left are the checks in the code."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

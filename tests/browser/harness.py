@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Route, WebSocket
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Request, WebSocket
 
 ROOT = Path(__file__).parents[2]
 START_LIMIT = 60
@@ -63,19 +63,16 @@ def is_healthy(address: str) -> bool:
 
 
 class Watch:
-    """Keeps a browser context on this machine, and notes what went wrong in it."""
+    """Notes what a browser context asked of another machine, and what went wrong in it."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.problems: list[str] = []
-        context.route("**/*", self._route)
+        context.on("request", self._request)
         context.on("page", self._page)
 
-    def _route(self, route: Route) -> None:
-        if self._is_local(route.request.url):
-            route.continue_()
-        else:
-            self.problems.append(f"asked for {route.request.url}")
-            route.abort()
+    def _request(self, request: Request) -> None:
+        if not self._is_local(request.url):
+            self.problems.append(f"asked for {request.url}")
 
     def _page(self, page: Page) -> None:
         page.on("pageerror", lambda error: self.problems.append(f"page error: {error}"))

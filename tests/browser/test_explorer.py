@@ -312,7 +312,8 @@ def test_the_table_has_the_strongest_links(page: Page, tmp_path: Path) -> None:
         assert row == [attention.queries[query].text, attention.keys[key].text, f"{weights[query, key]:.4f}"]
 
 
-def test_the_table_has_a_name_before_its_head_is_there(page: Page, tmp_path: Path) -> None:
+def test_the_table_has_a_name_before_its_head_is_there(context: BrowserContext, tmp_path: Path) -> None:
+    page = context.new_page()
     page.add_init_script("window.requestAnimationFrame = () => 0")
     show(page, tmp_path, trace_of(example("encoder")))
     assert page.locator(".links tbody tr").count() == 0

@@ -1,6 +1,7 @@
 """The watch that every browser test relies on sees what it must see."""
 
 import pytest
+from playwright.sync_api import Error
 
 from tests.browser.harness import Watch
 
@@ -23,6 +24,12 @@ def test_watch_notes(browser, document, problem):
         page.set_content(document)
         page.wait_for_timeout(200)
         assert any(noted.startswith(problem) for noted in watch.problems), watch.problems
+
+
+@pytest.mark.parametrize("address", ["http://elsewhere.example/", "https://10.1.2.3/", "http://[2001:db8::1]/"])
+def test_the_browser_reaches_no_other_machine(browser, address):
+    with browser.new_context() as context, pytest.raises(Error, match="ERR_NAME_NOT_RESOLVED"):
+        context.new_page().goto(address)
 
 
 def test_watch_is_content_with_this_machine(browser, app_url):

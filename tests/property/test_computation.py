@@ -5,7 +5,8 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attnviz.analysis.rounding import MINUS
@@ -15,7 +16,15 @@ from attnviz.ingredients import PARAMETERS, Computed, Tables
 from attnviz.models.worked import compute
 from attnviz.nn import reference
 
-laws = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+laws = settings(
+    max_examples=200,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+# Most of a law's time went into the checks of shapes, which tests of single steps have.
+pytestmark = pytest.mark.usefixtures("unchecked")
 
 
 @st.composite

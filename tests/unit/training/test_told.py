@@ -79,6 +79,7 @@ def test_the_loss_by_hand():
     assert float(alignment_loss(weights, torch.zeros_like(rows))) == 0
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_told_head_learns_what_it_is_told(transformer):
     """Told the reverse of what would help: no other reason would make it look there."""
     torch.manual_seed(1)

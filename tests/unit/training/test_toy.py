@@ -49,6 +49,7 @@ def test_no_training_example_is_held_out():
     assert not seen & held
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("kind", ["additive", "scaled", "transformer"])
 def test_a_look_agrees_with_writing_and_with_the_error_rate_of_the_evaluation(kind):
     recipe = ToyRecipe(ToyConfig("copy", kind, n_heads=2 if kind == "transformer" else 1, dim=22), steps=9, batch=11)
