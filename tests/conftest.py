@@ -6,7 +6,6 @@ import os
 import random
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import jaxtyping
 import numpy as np
@@ -18,19 +17,7 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
     importlib.import_module(library)
 
-
-def _checked(*, typechecker: Callable, of_shapes: Callable = jaxtyping.jaxtyped) -> Callable:
-    """jaxtyping's decorator for what tells a shape; of all else the types alone are checked, in a twentieth of the time."""
-
-    def decorate(made: Any) -> Any:
-        has_shapes = isinstance(made, type) or "jaxtyping" in repr(made.__annotations__)
-        return of_shapes(typechecker=typechecker)(made) if has_shapes else typechecker(made)
-
-    return decorate
-
-
-# Before anything of attnviz is imported: every annotated shape and type is checked whenever a function is called.
-jaxtyping.jaxtyped = _checked
+# Before anything of attnviz is imported: every annotated shape is checked whenever a function is called.
 jaxtyping.install_import_hook("attnviz", "beartype.beartype")
 
 
@@ -47,7 +34,10 @@ def _seeds() -> None:
 
 @pytest.fixture
 def unchecked() -> Iterator[None]:
-    """Shapes, and types beside them, are not checked, as they are not for a user: what is left are the checks in the code."""
+    """Shapes and types are not checked, as they are not for a user: what is left are the checks in the code itself.
+
+    The checks take half of the time of a test that decodes a lot, and other tests have them for the same functions.
+    """
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -84,6 +84,7 @@ def _retypable(model, text) -> bool:
     return best.text != "" and (*model.target.encode(best.text).ids, END) == best.pieces
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_beam_of_one_is_greedy_and_a_wider_one_is_no_worse(model):
     for text in TEXTS:
         (one,) = model.translate(text)
@@ -160,6 +161,7 @@ def test_a_target_that_is_too_long_is_refused(model):
         model.trace(Prompt(TEXT, target="chien " * 200))
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_two_threads_get_what_each_gets_alone(model):
     alone = [model.trace(text).cross.layer_weights(0) for text in TEXTS[:2]]
     wrong = []

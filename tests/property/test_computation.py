@@ -23,7 +23,7 @@ laws = settings(
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-# Most of a law's time went into the checks of shapes, which tests of single steps have.
+# Two thirds of a law's time went into checks of shapes, which tests/contract/test_unfold.py has for the same functions.
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 

@@ -29,6 +29,7 @@ def test_the_prefix_comes_from_the_models_configuration(folder):
     assert instruction(attnviz.load("minilm"), SUMMARIZE) == ""
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
     model = attnviz.load(str(folder))
     trace, told = summarize(model, Prompt(TEXT)), model.trace(TOLD + TEXT)
@@ -43,6 +44,7 @@ def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
     assert trace.cross.queries == told.cross.queries
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("prompt", "wish"),
     [(Prompt(TEXT), Wish()), (Prompt(TEXT), Wish(width=2, candidate=1)), (Prompt(TEXT, target="the cat"), Wish())],

@@ -15,6 +15,7 @@ from tests.tiny import FAMILIES
 TEXT, FRENCH = "the cat sat on the mat .", "the mat: "
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("target", ["", "the cat"], ids=["own", "forced"])
 @pytest.mark.parametrize("told", ["", FRENCH], ids=["untold", "told"])
 def test_the_python_of_a_translation_makes_its_trace_again(tmp_path: Path, told: str, target: str) -> None:
