@@ -14,6 +14,12 @@ TEXT = "the cat sat on the mat because it was tired ."
 TOLD, FRENCH = "the animal: ", "the mat: "
 
 
+@pytest.fixture(autouse=True)
+def _briefly(monkeypatch):
+    """A model that learned nothing writes until it may not."""
+    monkeypatch.setattr("attnviz.models.writing.MAX_WRITTEN", 32)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("t5")
@@ -29,7 +35,6 @@ def test_the_prefix_comes_from_the_models_configuration(folder):
     assert instruction(attnviz.load("minilm"), SUMMARIZE) == ""
 
 
-@pytest.mark.usefixtures("unchecked")
 def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
     model = attnviz.load(str(folder))
     trace, told = summarize(model, Prompt(TEXT)), model.trace(TOLD + TEXT)
@@ -44,7 +49,6 @@ def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
     assert trace.cross.queries == told.cross.queries
 
 
-@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("prompt", "wish"),
     [(Prompt(TEXT), Wish()), (Prompt(TEXT), Wish(width=2, candidate=1)), (Prompt(TEXT, target="the cat"), Wish())],
