@@ -13,7 +13,7 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-# Within a module under this hook bytecode has another name, and what it imports is compiled anew: large libraries come first.
+# What a module imports under jaxtyping's hook is looked for under another name, and compiled anew: large libraries come first.
 for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
     importlib.import_module(library)
 

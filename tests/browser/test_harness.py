@@ -26,7 +26,7 @@ def test_watch_notes(browser, document, problem):
         assert any(noted.startswith(problem) for noted in watch.problems), watch.problems
 
 
-@pytest.mark.parametrize("address", ["http://elsewhere.example/", "https://10.1.2.3/", "http://[2001:db8::1]/"])
+@pytest.mark.parametrize("address", ["http://elsewhere.localhost/", "https://10.1.2.3/", "http://[2001:db8::1]/"])
 def test_the_browser_reaches_no_other_machine(browser, address):
     with browser.new_context() as context, pytest.raises(Error, match="ERR_NAME_NOT_RESOLVED"):
         context.new_page().goto(address)

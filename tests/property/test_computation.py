@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnviz.analysis.rounding import MINUS
@@ -16,15 +16,7 @@ from attnviz.ingredients import PARAMETERS, Computed, Tables
 from attnviz.models.worked import compute
 from attnviz.nn import reference
 
-laws = settings(
-    max_examples=200,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-# Two thirds of a law's time went into checks of shapes, which tests/contract/test_unfold.py has for the same functions.
-pytestmark = pytest.mark.usefixtures("unchecked")
+laws = settings(max_examples=200, deadline=None, derandomize=True, database=None)
 
 
 @st.composite
@@ -101,6 +93,8 @@ def part_of(name: str, matrix: Matrix, whole: np.ndarray) -> np.ndarray:
     return whole[row : row + len(matrix.rows), column : column + len(matrix.columns)]
 
 
+# Two thirds of the time went into checks of shapes, which tests/unit/figures/test_computation.py has for the same functions.
+@pytest.mark.usefixtures("unchecked")
 @laws
 @given(examples(), st.data())
 def test_every_matrix_is_the_references_and_every_sum_adds_up(parts: tuple[Any, ...], data: st.DataObject) -> None:
