@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz import memory
 from attnviz.paths import app_folder, assets_folder
-from attnviz.ui.jobs import COURTESY, DRAWING_SECONDS
+from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
 
 memory.share_heaps()
 st.set_page_config(page_title="attnviz", page_icon=str(assets_folder() / "icon.svg"), layout="wide")

@@ -3,11 +3,11 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from attnviz.errors import AttnvizError
-from attnviz.trace import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.core.errors import AttnvizError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 if TYPE_CHECKING:
-    from attnviz.arrays import from_weights
+    from attnviz.core.from_weights import from_weights
     from attnviz.files import open_trace as open
     from attnviz.models.catalog import available, load, wrap
 
@@ -18,7 +18,7 @@ __all__ = [
 # name -> "module:function", imported when asked for: models bring torch, files safetensors.
 _LAZY = {
     "available": "attnviz.models.catalog:available",
-    "from_weights": "attnviz.arrays:from_weights",
+    "from_weights": "attnviz.core.from_weights:from_weights",
     "load": "attnviz.models.catalog:load",
     "open": "attnviz.files:open_trace",
     "wrap": "attnviz.models.catalog:wrap",

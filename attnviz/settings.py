@@ -3,7 +3,7 @@
 import os
 from typing import Literal, NamedTuple
 
-from attnviz.errors import SettingError
+from attnviz.core.errors import SettingError
 
 
 class Setting(NamedTuple):

@@ -15,11 +15,11 @@ import torch
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
-from attnviz.training.data import EncodedPair, collate
 from attnviz.training.loop import Run
-from attnviz.training.recipes import Attention, Recipe, Stack
 from attnviz.training.schedule import Schedule
-from attnviz.training.translating import Translating, development_loss
+from attnviz.training.sentence_pairs import EncodedPair, collate
+from attnviz.training.translate.recipe import Attention, Recipe, Stack
+from attnviz.training.translate.task import Translating, development_loss
 
 BAR = 0.95
 WORDS, SENTENCES, SEED = 37, 20_000, 2014

@@ -24,10 +24,10 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 import attnviz
 from attnviz.analysis.view import View
-from attnviz.figures import bertviz
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
+from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.explorer import page as explorer_page
-from attnviz.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token
-from attnviz.weights import QueryKeyLayer
 from tests.browser import chromium
 from tests.browser.harness import ROOT, serving
 

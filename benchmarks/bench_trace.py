@@ -18,9 +18,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import torch
 import transformers as hf
 
-from attnviz.models import catalog, reading, tape
-from attnviz.models.embedded import packaged
-from attnviz.trace import Prompt
+from attnviz.core.trace import Prompt
+from attnviz.models import catalog
+from attnviz.models.hub import capture as reading
+from attnviz.models.hub import seam as tape
+from attnviz.models.hub.minilm import packaged
 
 ROUNDS, WARM_UP = 20, 5
 MIB = 2**20

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from attnviz.models import catalog
-from attnviz.models.translation import TranslationModel
+from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 
 SENTENCE = "I saw the two old dogs near the house today."

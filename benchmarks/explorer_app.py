@@ -4,10 +4,10 @@ import sys
 
 import streamlit as st
 
-from attnviz.analysis.heads import telling_cell
+from attnviz.analysis.head_metrics import telling_cell
 from attnviz.analysis.view import View, head_matrix
-from attnviz.ui.controls import Choice
-from attnviz.ui.pictures import explore
+from attnviz.ui.explorer import explore
+from attnviz.ui.sidebar import Choice
 from benchmarks.bench_explorer import random_heads
 
 

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from attnviz.analysis.answers import describe_answer, describe_meeting, describe_word
-from attnviz.errors import TraceError
+from attnviz.analysis.answer.meeting import describe_answer, describe_meeting, describe_word
+from attnviz.core.errors import TraceError
 from attnviz.models import catalog
-from attnviz.ui.answers import (
+from attnviz.ui.answer.pictures import (
     Looking,
     answerers_picker,
     explain_cell,
@@ -20,11 +20,11 @@ from attnviz.ui.answers import (
     show_question,
     windows_notice,
 )
-from attnviz.ui.compare import machines
+from attnviz.ui.background.results import Answered, answer
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.models import Answered, answer
 from attnviz.ui.prompt import question_box
+from attnviz.ui.translate.sidebar import machines
 
 CHOOSE = "Choose a model in the sidebar: one, or two side by side."
 NO_MODEL = (

@@ -2,22 +2,22 @@
 
 import streamlit as st
 
-from attnviz.analysis.sentences import head_name
-from attnviz.analysis.worked import worked_steps
-from attnviz.errors import AttnvizError
-from attnviz.models.inside import Opened
-from attnviz.models.worked import compute
-from attnviz.trace import AttentionMap
-from attnviz.ui.controls import forced_target, map_picker, model_picker, stepper
+from attnviz.analysis.compute.worked_example import worked_steps
+from attnviz.analysis.wording import head_name
+from attnviz.core.errors import AttnvizError
+from attnviz.core.trace import AttentionMap
+from attnviz.models.compute.worked_example import compute
+from attnviz.models.inspect import Opened
+from attnviz.ui.background.results import opened
+from attnviz.ui.compute.steps import predict_picker, show_steps
+from attnviz.ui.compute.tables import settings, starting_numbers, tables_editor, tokens_box
+from attnviz.ui.compute.unfolded import begun, forget_writing, link_picker, unfolded
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
-from attnviz.ui.models import opened
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.sidebar import forced_target, map_picker, model_picker, stepper
 from attnviz.ui.state import publish, restore
-from attnviz.ui.steps import predict_picker, show_steps
-from attnviz.ui.tables import settings, starting_numbers, tables_editor, tokens_box
-from attnviz.ui.unfolded import begun, forget_writing, link_picker, unfolded
 
 ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
 SOURCES = {"worked": "An example", "model": "A model"}

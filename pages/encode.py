@@ -2,20 +2,20 @@
 
 import streamlit as st
 
-from attnviz.analysis.heads import telling_cell
-from attnviz.analysis.sentences import describe_head, describe_hidden, describe_link, head_name
+from attnviz.analysis.head_metrics import telling_cell
 from attnviz.analysis.view import View, head_matrix
-from attnviz.errors import TraceError
-from attnviz.trace import AttentionMap
-from attnviz.ui.controls import Choice, forced_target, head_controls, machine, map_picker, model_picker
+from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap
+from attnviz.ui.background.results import trace
+from attnviz.ui.download import kept_head
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
+from attnviz.ui.explorer import explore, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, header, hero, story
-from attnviz.ui.models import trace
-from attnviz.ui.opened import opened
-from attnviz.ui.pictures import explore, selected_cell, show_bertviz
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.taking import kept_head
+from attnviz.ui.sidebar import Choice, forced_target, head_controls, machine, map_picker, model_picker
+from attnviz.ui.trace_file import opened
 
 
 def show(attention: AttentionMap, choice: Choice, example: Example | None) -> None:

@@ -2,16 +2,16 @@
 
 import streamlit as st
 
-from attnviz.analysis.sentences import describe_link, head_name
 from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.wording import describe_link, head_name
+from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.trace import Prompt
-from attnviz.ui.controls import Choice
+from attnviz.ui.background.results import trace
 from attnviz.ui.examples import examples
+from attnviz.ui.explorer import show_heads, show_tokens
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.models import trace
-from attnviz.ui.pictures import show_heads, show_tokens
 from attnviz.ui.prompt import address
+from attnviz.ui.sidebar import Choice
 
 ENCODE = "pages/encode.py"
 WAYS = (

@@ -2,17 +2,24 @@
 
 import streamlit as st
 
-from attnviz.analysis.selection import Kept, Passage, choose, passage
-from attnviz.analysis.summaries import NO_LOOK, describe_choice, describe_copies, describe_origin, describe_sentences, written
-from attnviz.analysis.ways import Way, ways
-from attnviz.errors import TraceError
-from attnviz.trace import AttentionMap
-from attnviz.ui.controls import machine
+from attnviz.analysis.summarize.selection import Kept, Passage, choose, passage
+from attnviz.analysis.summarize.selectors import Way, ways
+from attnviz.analysis.summarize.written import (
+    NO_LOOK,
+    describe_choice,
+    describe_copies,
+    describe_origin,
+    describe_sentences,
+    written,
+)
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap
+from attnviz.ui.background.results import Traced, summarize
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.models import Traced, summarize
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.summaries import (
+from attnviz.ui.sidebar import machine
+from attnviz.ui.summarize.pictures import (
     Options,
     chosen_way,
     explained,

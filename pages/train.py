@@ -4,9 +4,9 @@ import streamlit as st
 
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero, story
-from attnviz.ui.training import frame_of, run_of, told, watch
-from attnviz.ui.training_settings import head_picker, look_for, pace, recipe_picker
-from attnviz.ui.training_trial import explained, files, try_out
+from attnviz.ui.train.live import frame_of, run_of, told, watch
+from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker
+from attnviz.ui.train.trial import explained, files, try_out
 
 header("Train", "Watch a small model learn a task, and its attention find out where to look.")
 known = st.session_state.get("run")

@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from attnviz.analysis.alignment import Likelihood, describe_alignment, describe_likelihood, describe_origin
-from attnviz.analysis.sentences import plain
-from attnviz.errors import TraceError
+from attnviz.analysis.translate.alignment import Likelihood, describe_alignment, describe_likelihood, describe_origin
+from attnviz.analysis.wording import plain
+from attnviz.core.errors import TraceError
 from attnviz.models import catalog
-from attnviz.ui.alignments import (
+from attnviz.ui.alignment import (
+    Drawing,
     chosen_cell,
     explain_alignment,
     show_candidates,
@@ -18,13 +19,13 @@ from attnviz.ui.alignments import (
     steered,
     wish_of,
 )
-from attnviz.ui.compare import Drawing, decoding, drawing, machines, models_picker
-from attnviz.ui.controls import forced_target
-from attnviz.ui.drafts import explained, forget_text, headline, language_notices, rows_notice, target_box
+from attnviz.ui.background.results import Drafted, translate
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import header, hero, side_by_side, story
-from attnviz.ui.models import Drafted, translate
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.sidebar import forced_target
+from attnviz.ui.translate.notices import explained, forget_text, headline, language_notices, rows_notice, target_box
+from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (

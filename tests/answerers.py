@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForQuestionAnswering
 
-from attnviz.models.answerers import configuration
-from attnviz.models.answering import Decoding
+from attnviz.models.answer.base import Decoding
+from attnviz.models.answer.shipped import configuration
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from tests.tiny import FAMILIES, tokenizer

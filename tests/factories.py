@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.trace import AttentionMap, DenseWeights, Kind, QueryKeyWeights, Token
-from attnviz.weights import QueryKeyLayer
+from attnviz.core.trace import AttentionMap, DenseWeights, Kind, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 
 
 def typed(text: str, *, segment: int = 0) -> tuple[Token, ...]:

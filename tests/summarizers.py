@@ -8,9 +8,9 @@ from safetensors.torch import save_file
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
-from attnviz.training import evaluate
-from attnviz.training.selector import SelectorRecipe
-from attnviz.training.selector_card import configuration
+from attnviz.training.summarize.card import configuration
+from attnviz.training.summarize.task import SelectorRecipe
+from attnviz.training.translate import evaluate
 
 RECIPE = SelectorRecipe(
     "tiny-summarizer",

@@ -7,9 +7,9 @@ import torch
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig
-from attnviz.training.data import Sentence, Tokenizers
 from attnviz.training.export import export
-from attnviz.training.recipes import Attention, Corpus, Recipe, Stack
+from attnviz.training.sentence_pairs import Sentence, Tokenizers
+from attnviz.training.translate.recipe import Attention, Corpus, Recipe, Stack
 
 PAIRS = (
     ("The dog, which isn't Tom's, didn't eat.", "Le chien qui n'est pas à Tom n'a pas mangé !"),

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from attnviz.errors import TraceError
-from attnviz.trace import AttentionMap, Token
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, Token
 
 Between = Literal["all", "first-first", "first-second", "second-first", "second-second"]
 BETWEEN: tuple[Between, ...] = get_args(Between)
@@ -58,7 +58,7 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
     Raises:
         TraceError: there is no such layer or head, or the view leaves no token.
 
-    >>> from attnviz.trace import DenseWeights
+    >>> from attnviz.core.trace import DenseWeights
     >>> cat, s = Token("cat", 0, 3, word=0), Token("s", 3, 4, word=0)
     >>> attention = AttentionMap("encoder", (cat, s), (cat, s), DenseWeights((np.array([[[0.5, 0.5], [0.25, 0.75]]]),)))
     >>> head_matrix(attention, layer=0, head=0).weights.tolist()

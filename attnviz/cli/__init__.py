@@ -11,7 +11,7 @@ from typing import Any
 import attnviz
 from attnviz import settings
 from attnviz.cli import traces
-from attnviz.errors import AttnvizError
+from attnviz.core.errors import AttnvizError
 from attnviz.paths import app_folder
 
 EXAMPLES = """examples:

@@ -10,9 +10,9 @@ from typing import Any
 import attnviz
 from attnviz import export
 from attnviz.analysis.view import View
-from attnviz.errors import AttnvizError
+from attnviz.core.errors import AttnvizError
+from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
-from attnviz.trace import AttentionTrace, Prompt
 
 STREAM = "-"
 _PLAIN = argparse.RawDescriptionHelpFormatter

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from attnviz.errors import AttnvizError
+from attnviz.core.errors import AttnvizError
 from attnviz.export.picture import Picture, picture, pictures
 
 __all__ = ["FORMATS", "Format", "Picture", "export", "picture", "pictures"]

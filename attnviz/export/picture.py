@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from attnviz.analysis.sentences import head_name
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
-from attnviz.trace import AttentionTrace, Kind
+from attnviz.analysis.wording import head_name
+from attnviz.core.trace import AttentionTrace, Kind
 
 
 @dataclass(frozen=True, eq=False)

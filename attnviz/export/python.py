@@ -3,8 +3,8 @@
 from dataclasses import fields
 
 from attnviz.analysis.view import View
+from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.export.picture import Picture
-from attnviz.trace import AttentionTrace, Prompt
 
 
 def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), attention: str = "") -> str:

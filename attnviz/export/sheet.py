@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import UInt8
 
+from attnviz.core.trace import Token
 from attnviz.export.picture import Picture
 from attnviz.figures.theme import LIGHT, rgb
 from attnviz.figures.tokens import label
-from attnviz.trace import Token
 
 # A column of an ACL paper is 77 mm wide.
 COLUMN = 218.0

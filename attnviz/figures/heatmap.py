@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
 from attnviz.figures.tokens import label
-from attnviz.trace import AttentionMap, Token
 
 # A click selects a cell through an invisible marker on it; above this many cells markers, and names kept with every cell,
 # would slow the browser down.
@@ -52,7 +52,7 @@ def heatmap(
     Raises:
         TraceError: there is no such layer or head, or the view leaves no token.
 
-    >>> from attnviz.trace import DenseWeights
+    >>> from attnviz.core.trace import DenseWeights
     >>> tokens = (Token("<s>", 0, 0, special=True), Token("a", 0, 1))
     >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[1, 0], [0.5, 0.5]]]),)))
     >>> figure = heatmap(attention, layer=0, head=0)

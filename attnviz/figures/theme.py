@@ -129,3 +129,8 @@ DARK = Theme(
         "#f4f4fc",
     ),
 )
+
+
+def css_variables(theme: Theme) -> str:
+    """Write the theme as CSS variables, for the style of an element."""
+    return f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint};--panel:{theme.panel};--border:{theme.border}"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from unicodedata import bidirectional
 
 from attnviz.analysis.view import HeadMatrix
+from attnviz.core.trace import Token
 from attnviz.figures.theme import LIGHT, Theme, ink_on
-from attnviz.trace import Token
 
 _STYLE = """
 <style>
@@ -69,3 +69,8 @@ def token_strip(matrix: HeadMatrix, *, query: int, theme: Theme = LIGHT) -> str:
         )
     way = f'dir="{direction(matrix.keys)}" style="--accent:{theme.accent}"'
     return f'{_STYLE}<div class="attnviz-tokens" {way}>{"".join(spans)}</div>'
+
+
+def space_between(space: str) -> str:
+    """Keep a blank line between two words; make everything else one space, at which a line may break."""
+    return "<br><br>" if space.count("\n") > 1 else " " if space else ""

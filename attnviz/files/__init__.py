@@ -7,10 +7,10 @@ import io
 import os
 from pathlib import Path
 
-from attnviz.errors import TraceError
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionTrace
 from attnviz.files.container import seal, unseal
 from attnviz.files.contents import describe, rebuild
-from attnviz.trace import AttentionTrace
 
 # What reading a header that was made by hand, or with bad intent, may run into.
 _MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)

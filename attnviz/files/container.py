@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 from safetensors.numpy import save as serialized
 
-from attnviz.errors import TraceError
+from attnviz.core.errors import TraceError
 
 FORMAT = 1
 KEY = "attnviz"

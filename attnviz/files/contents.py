@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from attnviz.errors import TraceError
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.files.packing import Packed, packed_layer
-from attnviz.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
-from attnviz.weights import QueryKeyLayer
 
 Record = dict[str, Any]
 Tensors = dict[str, np.ndarray]

@@ -6,24 +6,24 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attnviz.errors import ModelNotFoundError
-from attnviz.models.protocol import Architecture, AttentionModel, Progress
+from attnviz.core.errors import ModelNotFoundError
+from attnviz.models.base import Architecture, AttentionModel, Progress
 
 # name -> "module:function", called with a Progress; imported when asked for, so that listing the catalog costs nothing.
 CATALOG = {
-    "minilm": "attnviz.models.embedded:minilm",
-    "dot-lstm-en-fr": "attnviz.models.translators:dot_lstm",
-    "bilstm-en-fr": "attnviz.models.translators:bilstm",
-    "bahdanau-en-fr": "attnviz.models.translators:bahdanau",
-    "transformer-en-fr": "attnviz.models.translators:transformer",
-    "answer-en": "attnviz.models.answerers:answer_en",
-    "answer-en-dual": "attnviz.models.answerers:answer_en_dual",
-    "summarize-en": "attnviz.models.summary:summarize_en",
+    "minilm": "attnviz.models.hub.minilm:minilm",
+    "dot-lstm-en-fr": "attnviz.models.translate.shipped:dot_lstm",
+    "bilstm-en-fr": "attnviz.models.translate.shipped:bilstm",
+    "bahdanau-en-fr": "attnviz.models.translate.shipped:bahdanau",
+    "transformer-en-fr": "attnviz.models.translate.shipped:transformer",
+    "answer-en": "attnviz.models.answer.shipped:answer_en",
+    "answer-en-dual": "attnviz.models.answer.shipped:answer_en_dual",
+    "summarize-en": "attnviz.models.summarize.own:summarize_en",
 }
 # One file is a toy, such as the page Train saves.
 TOY = ".safetensors"
-_TRANSLATORS = "attnviz.models.translators:"
-_ANSWERERS = "attnviz.models.answerers:"
+_TRANSLATORS = "attnviz.models.translate.shipped:"
+_ANSWERERS = "attnviz.models.answer.shipped:"
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
 HUB: dict[Architecture, tuple[str, ...]] = {
     "encoder": (
@@ -89,21 +89,21 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
         ModelError: it cannot be loaded or traced; the message says why.
     """
     name = name.strip()
-    from attnviz.models import hub
+    from attnviz.models.hub import load as hub
 
     if name in CATALOG:
         module, function = CATALOG[name].split(":")
         return getattr(importlib.import_module(module), function)(progress or hub.silent)
     if allow_folders and name.endswith(TOY) and Path(name).expanduser().is_file():
-        from attnviz.models import toys
+        from attnviz.models.translate import toy as toys
 
         return toys.load_file(Path(name).expanduser())
     if allow_folders and _holds_translator(name):
-        from attnviz.models import translators as ours
+        from attnviz.models.translate import shipped as ours
 
         return ours.load_folder(Path(name).expanduser())
     if allow_folders and _holds_answerer(name):
-        from attnviz.models import answerers as finders
+        from attnviz.models.answer import shipped as finders
 
         return finders.load_folder(Path(name).expanduser(), progress or hub.silent)
     try:
@@ -118,7 +118,7 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
     Raises:
         UnsupportedModelError: it is no Hugging Face model, or its attention cannot be shown.
     """
-    from attnviz.models.wrapped import wrapped
+    from attnviz.models.hub.wrap import wrapped
 
     return wrapped(model, tokenizer)
 

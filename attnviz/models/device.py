@@ -5,7 +5,7 @@ import os
 import torch
 
 from attnviz import memory, settings
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 
 CPU_PARAMETERS = 1_500_000_000
 # Of the memory that is left, the share that float32 weights may take: the rest is for what is computed with them.

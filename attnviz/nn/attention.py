@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 
 
 def masked_softmax(

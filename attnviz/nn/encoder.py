@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn.attention import Attended, MultiHeadAttention
 from attnviz.nn.positional import LearnedPositions, SinusoidalPositions
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 
 
 def sinusoids(n_positions: int, dim: int) -> Float[Tensor, "position dim"]:

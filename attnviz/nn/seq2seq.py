@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn.attention import AdditiveAttention, KeyValues, SingleHeadAttention
 
 Alignment = Literal["dot", "scaled", "additive"]

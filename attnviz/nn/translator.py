@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn.attention import Attended, KeyValues, MultiHeadAttention
 from attnviz.nn.encoder import BlockConfig, Encoder, EncoderConfig, activated
 from attnviz.nn.positional import SinusoidalPositions

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attnviz.core.trace import Token
 from attnviz.text.align import align, with_marks
 from attnviz.text.words import Words
-from attnviz.trace import Token
 
 Span = tuple[int, int]
 

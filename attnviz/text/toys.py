@@ -14,7 +14,7 @@ from functools import cache, cached_property
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from attnviz.errors import PromptError
+from attnviz.core.errors import PromptError
 
 MARKS = ("<pad>", "<s>", "</s>", "<unk>")
 # A longer text is beyond what a small model was trained on by so much that nothing can be learned from it.

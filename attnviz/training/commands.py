@@ -8,29 +8,28 @@ from typing import Any
 
 import torch
 
-from attnviz.models import answerers, summary
-from attnviz.models.hub import silent
-from attnviz.models.translators import load_folder
+from attnviz.models.answer import shipped as answerers
+from attnviz.models.hub.load import silent
+from attnviz.models.summarize import own as summary
+from attnviz.models.translate.shipped import load_folder
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
-from attnviz.training import (
-    answer_card,
-    answer_evaluate,
-    answer_recipes,
-    answering,
-    links,
-    presets,
-    run,
-    selector,
-    selector_card,
-    selector_evaluate,
-    toy,
-)
-from attnviz.training import evaluate as evaluation
+from attnviz.training.answer import card as answer_card
+from attnviz.training.answer import evaluate as answer_evaluate
+from attnviz.training.answer import recipe as answer_recipes
+from attnviz.training.answer import task as answering
 from attnviz.training.card import SENTENCES, card, counted
-from attnviz.training.data import DataError
 from attnviz.training.export import export
-from attnviz.training.recipes import recipe
+from attnviz.training.sentence_pairs import DataError
+from attnviz.training.summarize import card as selector_card
+from attnviz.training.summarize import evaluate as selector_evaluate
+from attnviz.training.summarize import task as selector
+from attnviz.training.toy import presets
+from attnviz.training.toy import task as toy
+from attnviz.training.translate import eflomal as links
+from attnviz.training.translate import evaluate as evaluation
+from attnviz.training.translate import run
+from attnviz.training.translate.recipe import recipe
 
 Report = Callable[[object], None]
 # What stands on the embedded encoder: its recipes, how it is trained, and what writes it down.

@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from attnviz.models import translators
+from attnviz.models.translate import shipped as translators
 from attnviz.nn.translator import TranslatorConfig
-from attnviz.training.recipes import Recipe
+from attnviz.training.translate.recipe import Recipe
 
 LANGUAGES = {"en": "English", "fr": "French", "de": "German"}
 LICENCE = "CC-BY-2.0"
@@ -20,7 +20,7 @@ SOURCES = ("http://www.manythings.org/anki", "https://tatoeba.org")
 
 
 def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, Any]:
-    """config.json: what `attnviz.models.translation` builds the model from, and the recipe beside it."""
+    """config.json: what `attnviz.models.translate.own` builds the model from, and the recipe beside it."""
     config = recipe.model.build(*vocabularies).config
     source, target = (LANGUAGES[language] for language in recipe.corpus.languages)
     return {
@@ -38,7 +38,7 @@ def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, An
 
 
 def export(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) -> None:
-    """Write a model that `attnviz.models.translation` loads, with the tokenizers of the run that trained it."""
+    """Write a model that `attnviz.models.translate.own` loads, with the tokenizers of the run that trained it."""
     folder.mkdir(parents=True, exist_ok=True)
     sizes = []
     for name in (translators.SOURCE, translators.TARGET):

@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnviz.training.data import DataError
 from attnviz.training.schedule import learning_rate
+from attnviz.training.sentence_pairs import DataError
 from attnviz.training.task import Progress, Task, TaskRecipe
 
 CHECKPOINT = "checkpoint.pt"

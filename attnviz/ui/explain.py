@@ -5,14 +5,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from attnviz.analysis.scores import score
+from attnviz.analysis.score import score
 from attnviz.analysis.view import HeadMatrix
-from attnviz.trace import AttentionMap, AttentionTrace, QueryKeyWeights
-from attnviz.ui.controls import Choice
-from attnviz.ui.models import Answered, Drafted, Traced
-from attnviz.ui.taking import Kept, take_along
-from attnviz.ui.unfolded import explain_button
+from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
+from attnviz.ui.background.results import Answered, Drafted, Traced
+from attnviz.ui.download import Kept, take_along
+from attnviz.ui.sidebar import Choice
 
+COMPUTE = "pages/compute.py"
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
 their dot product, and a softmax turns each row of scores into shares that sum to 1
@@ -31,6 +31,25 @@ _BELIEVE = """
 - Much attention on [CLS], [SEP] or the first token usually means that a head found nothing to do (Clark et al. 2019).
 - One sentence is an anecdote. Change a word and see whether the pattern stays.
 """
+
+
+def explain_button(
+    attention: AttentionMap,
+    place: dict[str, str | int],
+    *,
+    label: str = "Explain this cell",
+    slot: str = "",
+    begins: Sequence[str] = (),
+) -> None:
+    """The way from a heatmap into Compute: `place` has the model, the layer, the head, the query and the key.
+
+    `slot` tells several pictures of a page apart; `begins` names the pieces of a translation that a search has found.
+    """
+    state = st.session_state
+    address = {"source": "model", "text": state.get("text"), "pair": state.get("pair"), "target": state.get("target")}
+    address |= {"attention": attention.kind, **place, "begins": " ".join(begins)}
+    if st.button(label, key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step."):
+        st.switch_page(COMPUTE, query_params={name: str(value) for name, value in address.items() if value not in (None, "")})
 
 
 def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int]) -> None:

@@ -11,10 +11,10 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz import memory, settings
-from attnviz.analysis.sentences import Sentence
-from attnviz.errors import SettingError
+from attnviz.analysis.wording import Sentence
+from attnviz.core.errors import SettingError
+from attnviz.core.trace import AttentionMap
 from attnviz.figures.theme import DARK, LIGHT, Theme
-from attnviz.trace import AttentionMap
 from attnviz.ui.state import arrive
 
 _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.figures.alignment import SCRIPT
+from attnviz.figures.html import SCRIPT
 
 
 class Markup:

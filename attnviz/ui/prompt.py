@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from attnviz.errors import PromptError
-from attnviz.trace import Prompt
+from attnviz.core.errors import PromptError
+from attnviz.core.trace import Prompt
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.settings import check_length
+from attnviz.ui.permissions import check_length
 from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
 

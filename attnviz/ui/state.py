@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from attnviz.text.link import pack, unpack
+from attnviz.text.url_text import pack, unpack
 
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
 LINK_CHARACTERS = 4_000

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from attnviz.analysis.answers import SIDES
+from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
-from attnviz.figures.computation import PREDICTS
-from attnviz.ingredients import MASKS
+from attnviz.core.head_inputs import MASKS
+from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
-from attnviz.ui import models
-from attnviz.ui.lessons import random_numbers, written_mask
-from attnviz.ui.pictures import VIEWS
+from attnviz.ui.background import results as models
+from attnviz.ui.compute.lessons import random_numbers, written_mask
+from attnviz.ui.explorer import VIEWS
 from attnviz.ui.state import LINK_CHARACTERS
-from attnviz.ui.summaries import WAYS
+from attnviz.ui.summarize.pictures import WAYS
 from tests.visits import Visit, differences
 
 # Of each page; more than fifty of all.

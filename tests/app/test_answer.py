@@ -12,9 +12,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.answers import Side, Telling, telling_heads
-from attnviz.models.answering import AnsweringModel, Decoding
-from attnviz.trace import Prompt
+from attnviz.analysis.answer.meeting import Side, Telling, telling_heads
+from attnviz.core.trace import Prompt
+from attnviz.models.answer.base import AnsweringModel, Decoding
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 
 PAGE = Path(__file__).parents[2] / "pages" / "answer.py"

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import streamlit as st
 
-from attnviz.text.link import unpack
+from attnviz.text.url_text import unpack
 from attnviz.ui.state import LINK_CHARACTERS
 from tests.visits import Visit
 

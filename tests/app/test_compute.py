@@ -11,9 +11,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.trace import Prompt
-from attnviz.ui import steps as mounted
-from attnviz.ui.lessons import TABLES, lessons, random_numbers, written
+from attnviz.core.trace import Prompt
+from attnviz.ui.compute import steps as mounted
+from attnviz.ui.compute.lessons import TABLES, lessons, random_numbers, written
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
 

@@ -7,10 +7,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.models import catalog
-from attnviz.ui import settings
-from attnviz.ui.jobs import Job
+from attnviz.ui import permissions as settings
+from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
@@ -70,7 +70,7 @@ def test_running_out_of_memory_is_one_sentence(app: AppTest, monkeypatch: pytest
     def too_large(self: object, prompt: object) -> object:
         raise MemoryError
 
-    monkeypatch.setattr("attnviz.models.traced.TracedModel.trace", too_large)
+    monkeypatch.setattr("attnviz.models.hub.encoder.TracedModel.trace", too_large)
     app.text_area(key="typed").set_value("A sentence that takes all there is.")
     app.button[0].click().run()
     assert [error.value for error in app.error] == [
@@ -154,7 +154,7 @@ def test_a_job_shows_how_far_it_is_and_hands_its_error_on() -> None:
 
         import streamlit as st
 
-        from attnviz.ui.jobs import Job
+        from attnviz.ui.background.jobs import Job
 
         def work(progress):
             progress("Downloading", 0.5)

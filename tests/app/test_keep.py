@@ -12,15 +12,16 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.alignment import read_as
+from attnviz.analysis.translate.alignment import read_as
 from attnviz.analysis.view import View, head_matrix
+from attnviz.core.trace import Prompt
 from attnviz.export import Picture
 from attnviz.export.python import lines
 from attnviz.figures.tokens import label
 from attnviz.files import to_bytes
-from attnviz.models.drafts import Wish, draft
-from attnviz.trace import Prompt
-from attnviz.ui import opened, taking
+from attnviz.models.translate.decode import Wish, draft
+from attnviz.ui import download as taking
+from attnviz.ui import trace_file as opened
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 

@@ -8,10 +8,10 @@ import pytest
 import streamlit as st
 
 from attnviz.analysis.view import HeadMatrix
+from attnviz.core.trace import AttentionMap
 from attnviz.figures.explorer import Overview
-from attnviz.trace import AttentionMap
-from attnviz.ui import models
-from attnviz.ui.shelf import Shelf
+from attnviz.ui.background import results as models
+from attnviz.ui.background.lru import Shelf
 from tests.visits import Visit
 
 # What each page is opened with, and the box that texts are typed in.

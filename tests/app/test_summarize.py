@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.selection import Amount, choose, passage
-from attnviz.analysis.ways import ways
+from attnviz.analysis.summarize.selection import Amount, choose, passage
+from attnviz.analysis.summarize.selectors import ways
 from tests.tiny import FAMILIES
 
 PAGE = Path(__file__).parents[2] / "pages" / "summarize.py"

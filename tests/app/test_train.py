@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.models.toys import ToyConfig
-from attnviz.training.live import Line, LiveRun
-from attnviz.training.presets import PRESETS
-from attnviz.training.toy import ToyRecipe, Training
-from attnviz.ui import training
+from attnviz.models.translate.toy import ToyConfig
+from attnviz.training.toy.live import Line, LiveRun
+from attnviz.training.toy.presets import PRESETS
+from attnviz.training.toy.task import ToyRecipe, Training
+from attnviz.ui.train import live as training
 
 # One of each kind of setting.
 TOLD = ("toy-copy", "toy-heads", "toy-unmasked")

@@ -11,9 +11,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.drafts import Wish, draft
-from attnviz.trace import Prompt
+from attnviz.models.translate.decode import Wish, draft
 from attnviz.ui.examples import examples
 from tests import tiny
 from tests.translators import tiny_translator

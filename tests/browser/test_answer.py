@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import attnviz
-from attnviz.analysis.answers import meeting
+from attnviz.analysis.answer.meeting import meeting
 from attnviz.analysis.view import View
-from attnviz.models.answering import AnsweringModel, Decoding
-from attnviz.trace import Prompt
+from attnviz.core.trace import Prompt
+from attnviz.models.answer.base import AnsweringModel, Decoding
 from tests.answerers import tiny_answerer
 from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters
 

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Page
 
 from attnviz import AttentionMap, Token
-from attnviz.figures.bertviz import head_view, model_view
+from attnviz.core.trace import DenseWeights, Kind
+from attnviz.figures.bertviz.views import head_view, model_view
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.trace import DenseWeights, Kind
 
 HOSTILE = (
     "<script>window.hacked=1</script>", "</script><script>window.hacked=1</script>", "<img src=x onerror=window.hacked=1>",

@@ -4,10 +4,10 @@ import numpy as np
 from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
-from attnviz.analysis.worked import worked_steps
-from attnviz.figures.computation import SCRIPT, computation
-from attnviz.ingredients import Tables
-from attnviz.models.worked import compute
+from attnviz.analysis.compute.worked_example import worked_steps
+from attnviz.core.head_inputs import Tables
+from attnviz.figures.compute.steps import SCRIPT, computation
+from attnviz.models.compute.worked_example import compute
 from tests.browser.test_encode import HOSTILE, PICTURE, parameters, settle
 
 STEPS = ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "WO"]

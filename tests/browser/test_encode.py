@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
 from attnviz.analysis.view import head_matrix
-from attnviz.trace import AttentionMap
+from attnviz.core.trace import AttentionMap
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 HOSTILE = '<script>window.hacked=1</script> </script> <img src=x onerror="window.hacked=1"> a&b "q" مرحبا 😀 中文'

@@ -8,9 +8,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnviz import AttentionMap, AttentionTrace, Prompt, Token
+from attnviz.core.trace import DenseWeights
 from attnviz.figures.explorer import frame, page
 from attnviz.figures.theme import DARK, LIGHT, Theme, rgb
-from attnviz.trace import DenseWeights
 from tests.factories import make_map, numbered, typed
 
 HOSTILE = (

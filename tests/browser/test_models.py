@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from safetensors.torch import save_file
 
 import attnviz
-from attnviz.trace import Prompt
+from attnviz.core.trace import Prompt
 from tests.browser.test_encode import DIGITS, choose, head_weights, open_page, run, settle
 from tests.tiny import FAMILIES
 

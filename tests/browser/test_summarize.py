@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
-from attnviz.analysis.selection import Amount, choose, passage
-from attnviz.analysis.summaries import written
-from attnviz.analysis.ways import ways
+from attnviz.analysis.summarize.selection import Amount, choose, passage
+from attnviz.analysis.summarize.selectors import ways
+from attnviz.analysis.summarize.written import written
 from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters, run
 from tests.tiny import FAMILIES
 

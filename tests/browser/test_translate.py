@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
-from attnviz.analysis.alignment import surest
+from attnviz.analysis.translate.alignment import surest
 from attnviz.analysis.view import View, head_matrix
-from attnviz.models.drafts import Draft, Wish, draft
-from attnviz.trace import Prompt
+from attnviz.core.trace import Prompt
+from attnviz.models.translate.decode import Draft, Wish, draft
 from tests.browser.test_encode import HOSTILE, PICTURE, choose, drawn_weights, open_page, parameters, run, settle
 from tests.translators import tiny_translator
 

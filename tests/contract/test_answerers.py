@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import attnviz
+from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.answering import AnsweringModel
+from attnviz.models.answer.base import AnsweringModel
 from attnviz.paths import assets_folder
-from attnviz.trace import Prompt
-from attnviz.training.answer_card import card
+from attnviz.training.answer.card import card
 from attnviz.ui.examples import examples
 
 MEGABYTES = 60

@@ -11,13 +11,13 @@ import torch
 from transformers import AutoModelForQuestionAnswering
 
 import attnviz
-from attnviz.errors import ModelError, ModelNotFoundError, PromptError
-from attnviz.models.answer import AnswerModel
-from attnviz.models.answerers import load_folder
-from attnviz.models.answering import AnsweringModel
-from attnviz.models.hub import silent
-from attnviz.models.hub_answering import HubAnswerer
-from attnviz.trace import Prompt
+from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
+from attnviz.core.trace import Prompt
+from attnviz.models.answer.base import AnsweringModel
+from attnviz.models.answer.own import AnswerModel
+from attnviz.models.answer.shipped import load_folder
+from attnviz.models.hub.load import silent
+from attnviz.models.hub.question_answering import HubAnswerer
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import tokenizer
 

@@ -7,8 +7,8 @@ import pytest
 
 import attnviz
 from attnviz import AttentionMap, Prompt
-from attnviz.analysis.heads import is_word
-from attnviz.models.protocol import AttentionModel
+from attnviz.analysis.head_metrics import is_word
+from attnviz.models.base import AttentionModel
 from attnviz.ui.examples import Example, examples
 
 EXAMPLES = examples("encode")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.models.protocol import AttentionModel
+from attnviz.models.base import AttentionModel
 from tests import tiny
 
 TEXT = "The cat sat on the mat, because it was too tired."

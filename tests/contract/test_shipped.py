@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from attnviz.models.translation import TranslationModel
-from attnviz.models.translators import load_folder
+from attnviz.core.trace import Prompt
+from attnviz.models.translate.own import TranslationModel
+from attnviz.models.translate.shipped import load_folder
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
-from attnviz.trace import Prompt
 from attnviz.training.card import card
 
 FOLDERS = sorted(path.parent for path in (assets_folder() / "models").glob("*/source.json"))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.selection import Amount, choose, passage
-from attnviz.analysis.ways import ways
+from attnviz.analysis.summarize.selection import Amount, choose, passage
+from attnviz.analysis.summarize.selectors import ways
 from attnviz.paths import assets_folder
-from attnviz.training.selector_card import card
+from attnviz.training.summarize.card import card
 from attnviz.ui.examples import examples
 
 FOLDER = assets_folder() / "models" / "summarize-en"

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.errors import ModelError, ModelNotFoundError, PromptError
-from attnviz.models.protocol import AttentionModel
-from attnviz.models.translation import TranslationModel
-from attnviz.models.translators import MAX_TOKENS, load_folder
+from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
+from attnviz.core.trace import Prompt
+from attnviz.models.base import AttentionModel
+from attnviz.models.translate.own import TranslationModel
+from attnviz.models.translate.shipped import MAX_TOKENS, load_folder
 from attnviz.nn.decoding import END, Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig
-from attnviz.trace import Prompt
-from attnviz.training.data import Sentence, Tokenizers
-from attnviz.training.evaluate import translate_all
 from attnviz.training.export import export
-from attnviz.training.recipes import Attention, Corpus, Recipe, Stack
+from attnviz.training.sentence_pairs import Sentence, Tokenizers
+from attnviz.training.translate.evaluate import translate_all
+from attnviz.training.translate.recipe import Attention, Corpus, Recipe, Stack
 from tests.translators import tiny_translator
 
 BLOCK = BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")

@@ -5,11 +5,11 @@ import re
 import pytest
 
 import attnviz
-from attnviz.analysis.alignment import origin_of, strongest_links
+from attnviz.analysis.translate.alignment import origin_of, strongest_links
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.protocol import AttentionModel
-from attnviz.trace import Prompt
+from attnviz.models.base import AttentionModel
 from attnviz.ui.examples import Example, examples
 
 EXAMPLES = {example.label: example for example in examples("translate")}

@@ -9,14 +9,14 @@ import pytest
 from safetensors.numpy import load_file
 
 import attnviz
-from attnviz.analysis.few import Link
-from attnviz.analysis.rounding import shown
+from attnviz.analysis.compute.long_vectors import Link
+from attnviz.analysis.compute.rounding import shown
 from attnviz.analysis.view import View, head_matrix
-from attnviz.ingredients import Additive, DotProduct
-from attnviz.models.inside import Opened, open_trace
-from attnviz.models.traced import TracedModel
-from attnviz.trace import Prompt
-from attnviz.ui.unfolded import Unfolded, unfolded
+from attnviz.core.head_inputs import Additive, DotProduct
+from attnviz.core.trace import Prompt
+from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.inspect import Opened, open_trace
+from attnviz.ui.compute.unfolded import Unfolded, unfolded
 from tests.tiny import FAMILIES, tokenizer
 from tests.translators import tiny_translator
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.analysis.rounding import MINUS
-from attnviz.analysis.steps import Matrix, Step
-from attnviz.analysis.worked import worked_steps
-from attnviz.ingredients import PARAMETERS, Computed, Tables
-from attnviz.models.worked import compute
+from attnviz.analysis.compute.rounding import MINUS
+from attnviz.analysis.compute.steps import Matrix, Step
+from attnviz.analysis.compute.worked_example import worked_steps
+from attnviz.core.head_inputs import PARAMETERS, Computed, Tables
+from attnviz.models.compute.worked_example import compute
 from attnviz.nn import reference
 
 laws = settings(max_examples=200, deadline=None, derandomize=True, database=None)

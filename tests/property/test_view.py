@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.analysis.heads import entropy, strongest_link, summarize
+from attnviz.analysis.head_metrics import entropy, strongest_link, summarize
 from attnviz.analysis.view import BETWEEN, HeadMatrix, Lens, View
-from attnviz.errors import TraceError
-from attnviz.trace import AttentionMap, DenseWeights, Token
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, DenseWeights, Token
 
 laws = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 

@@ -7,42 +7,32 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-VALUES = {"errors", "ingredients", "softmax", "trace", "weights"}
-BELOW_UI = VALUES | {"files", "arrays", "paths", "settings", "memory", "text", "nn", "models", "analysis", "figures", "export"}
+BELOW_UI = {"core", "files", "paths", "settings", "memory", "text", "nn", "models", "analysis", "figures", "export"}
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
 MAY_IMPORT = {
-    "errors": set(),
+    "core": set(),
     "paths": set(),
-    "settings": {"errors"},
-    "memory": {"errors", "settings"},
-    "softmax": set(),
-    "weights": {"errors", "softmax"},
-    "trace": {"errors", "weights", "methods"},
-    "ingredients": {"errors", "weights"},
-    # Conveniences of a trace: the one part whose imports point up, each inside of its method.
-    "methods": {"errors", "trace", "files", "analysis", "figures"},
-    "files": VALUES,
-    "arrays": VALUES,
-    "text": VALUES,
-    "nn": {"errors"},
-    "models": VALUES | {"paths", "settings", "memory", "text", "nn"},
-    "analysis": VALUES | {"text"},
-    "figures": VALUES | {"text", "analysis"},
-    "export": VALUES | {"text", "analysis", "figures"},
-    "training": VALUES | {"paths", "text", "nn", "models", "analysis"},
+    "settings": {"core"},
+    "memory": {"settings"},
+    "files": {"core"},
+    "text": {"core"},
+    "nn": {"core"},
+    "models": {"core", "paths", "settings", "memory", "text", "nn"},
+    "analysis": {"core", "text"},
+    "figures": {"core", "text", "analysis"},
+    "export": {"core", "text", "analysis", "figures"},
+    "training": {"core", "paths", "text", "nn", "models", "analysis"},
     "ui": BELOW_UI | {"training"},
     "cli": BELOW_UI | {"training"},
-    "__init__": VALUES | {"files", "arrays", "models"},
+    "__init__": {"core", "files", "models", "figures"},
     "app": BELOW_UI | {"ui"},
 }
+TASKS = {"encode", "translate", "answer", "summarize", "compute", "train", "toy"}
 MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub"}
 DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
-    **dict.fromkeys(
-        tuple(VALUES | {"paths", "settings", "memory", "methods", "arrays", "cli", "__init__"}),
-        MODELLING | DRAWING,
-    ),
+    **dict.fromkeys(("core", "paths", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
     **dict.fromkeys(("text", "models", "training"), DRAWING),
     "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},
@@ -120,15 +110,15 @@ def test_size(path):
     ("part", "source", "found"),
     [
         ("figures", "import torch.nn", {"torch"}),
-        ("figures", "from attnviz.models.hub import load_folder", {"attnviz.models"}),
+        ("figures", "from attnviz.models.hub.load import load_folder", {"attnviz.models"}),
         ("figures", "from attnviz import models", {"attnviz.models"}),
         ("figures", "from ..models import hub", {"attnviz.models"}),
         ("figures", "from .theme import LIGHT", set()),
         ("models", "def draw():\n    import plotly.graph_objects as go", {"plotly"}),
         ("analysis", "import attnviz.figures.theme", {"attnviz.figures"}),
-        ("analysis", "from attnviz.trace import Token", set()),
+        ("analysis", "from attnviz.core.trace import Token", set()),
         ("app", "import numpy as np", {"numpy"}),
-        ("nn", "if TYPE_CHECKING:\n    from attnviz.trace import AttentionMap", {"attnviz.trace"}),
+        ("nn", "if TYPE_CHECKING:\n    from attnviz.core.trace import AttentionMap", {"attnviz.core.trace"}),
     ],
 )
 def test_an_import_that_points_up_is_seen(part, source, found):

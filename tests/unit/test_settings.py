@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from attnviz import cli, settings
-from attnviz.errors import ModelNotFoundError, PromptError, SettingError
-from attnviz.ui import settings as ui
+from attnviz.core.errors import ModelNotFoundError, PromptError, SettingError
+from attnviz.ui import permissions as ui
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| .+ \|$", re.MULTILINE)

@@ -6,12 +6,12 @@ import html
 import json
 
 from attnviz.analysis.view import View
-from attnviz.errors import AttnvizError
+from attnviz.core.errors import AttnvizError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Kind
 from attnviz.figures.explorer.script import FOLDER, STYLE, script
 from attnviz.figures.explorer.survey import BYTES_PER_CELL, overview
-from attnviz.figures.page import Page
+from attnviz.figures.html import Page
 from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
-from attnviz.trace import AttentionMap, AttentionTrace, Kind
 
 _PAGE_STYLE = (FOLDER / "page.css").read_text(encoding="utf-8")
 # What a browser still opens at once, before compression: 12 x 12 heads over about 700 tokens.
@@ -37,7 +37,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
         TooLargeError: the weights take more than 160 MB before compression.
         TraceError: the view leaves no token.
 
-    >>> from attnviz.trace import DenseWeights, Prompt, Token
+    >>> from attnviz.core.trace import DenseWeights, Prompt, Token
     >>> import numpy as np
     >>> tokens = (Token("<b>", 0, 3),)
     >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.ones((1, 1, 1)),)))

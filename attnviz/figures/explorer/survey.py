@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from attnviz.analysis.heads import mean_distance, mean_entropy, near_diagonal, strongest_link
+from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
 from attnviz.analysis.view import HeadMatrix, Lens, View
+from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.explorer.packages import head_chunk, pack, pooled_mask, squeeze, thumb_of
 from attnviz.figures.tokens import direction, shown_text
-from attnviz.trace import AttentionMap, Token
 
 # Two bytes a cell before compression. What takes more comes head by head.
 MESSAGE_BYTES = 8 * 2**20

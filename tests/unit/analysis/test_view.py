@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.view import BETWEEN, Lens, View, head_matrix
-from attnviz.errors import TraceError
-from attnviz.trace import AttentionMap, Token
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, Token
 from tests.factories import dot_product_map, given_map, make_map, numbered, pair, sentence, special, typed
 
 PAIR = pair("un|believ|able cat|s", "a dog|gy nap|s")

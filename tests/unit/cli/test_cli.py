@@ -7,7 +7,7 @@ import pytest
 
 import attnviz
 from attnviz import cli
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.paths import app_folder
 
 

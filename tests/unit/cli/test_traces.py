@@ -14,7 +14,7 @@ import pytest
 import attnviz
 from attnviz import cli
 from attnviz.models import catalog
-from attnviz.models.protocol import AttentionModel
+from attnviz.models.base import AttentionModel
 
 TEXT = "The cat sat on the unbelievable mat. 😀"
 ATTNVIZ = [sys.executable, "-m", "attnviz.cli"]

@@ -15,11 +15,11 @@ import pytest
 from PIL import Image
 
 from attnviz.analysis.view import View
-from attnviz.errors import AttnvizError, TraceError
+from attnviz.core.errors import AttnvizError, TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures
 from attnviz.export.sheet import COLUMN, lay_out, shown_text
 from attnviz.figures.theme import LIGHT
-from attnviz.trace import AttentionMap, AttentionTrace, Prompt
 from tests.factories import make_map, numbered, sentence, typed
 
 HOSTILE = '<script>alert(1)</script> ]]> a&b "q" مرحبا 😀 中文 $x$ \x01'

@@ -9,9 +9,9 @@ import pytest
 
 import attnviz
 from attnviz.analysis.view import View
+from attnviz.core.trace import Prompt
 from attnviz.export import picture
 from attnviz.export.python import lines, loaded
-from attnviz.trace import Prompt
 
 TEXT = 'It\'s "unbelievable" \\ 😀\nthe end.'
 

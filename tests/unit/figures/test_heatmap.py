@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 import pytest
 
 from attnviz.analysis.view import View, head_matrix
+from attnviz.core.trace import Token
 from attnviz.figures.heatmap import CLICKABLE_CELLS, MAX_LABEL_LENGTH, Look, draw_matrix, heatmap
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.figures.tokens import label
-from attnviz.trace import Token
 from tests.factories import given_map, make_map, numbered, sentence, special, typed
 
 HOSTILE = (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.view import View, head_matrix
+from attnviz.core.trace import Token
 from attnviz.figures.theme import DARK, LIGHT, ink_on
 from attnviz.figures.tokens import token_strip
-from attnviz.trace import Token
 from tests.factories import dot_product_map, make_map, numbered, pair, sentence, special, typed
 
 

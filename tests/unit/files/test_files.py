@@ -12,11 +12,11 @@ import pytest
 from safetensors.numpy import save as serialized
 
 import attnviz
-from attnviz.errors import TraceError
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.files import container, from_bytes, to_bytes
 from attnviz.files.contents import describe
-from attnviz.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
-from attnviz.weights import QueryKeyLayer
 from tests.factories import dot_product_map, make_map, pair, special, typed
 
 SOURCE = (*typed("un|believ|able مرحبا 😀 a&b"), special("</s>"))

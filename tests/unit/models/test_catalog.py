@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.errors import UnsupportedModelError
+from attnviz.core.errors import UnsupportedModelError
 from attnviz.models import catalog
-from attnviz.models.protocol import AttentionModel
+from attnviz.models.base import AttentionModel
 from tests import tiny
 
 FAMILY = {family.name: family for family in tiny.FAMILIES}

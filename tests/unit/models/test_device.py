@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attnviz import memory
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.models import device
 
 

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn import reference
 from attnviz.nn.attention import (
     AdditiveAttention,

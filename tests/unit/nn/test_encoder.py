@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn import reference
 from attnviz.nn.encoder import BlockConfig, Encoder, EncoderBlock, EncoderConfig
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn.positional import LearnedPositions, SinusoidalPositions, sinusoids
 
 KINDS = [SinusoidalPositions, LearnedPositions]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn import reference
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn import reference
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, keep, received

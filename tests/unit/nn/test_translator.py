@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnviz.errors import ModelError
+from attnviz.core.errors import ModelError
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.translator import DecoderBlock, Translator, TranslatorConfig
 

@@ -5,7 +5,7 @@ import pytest
 import transformers as hf
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from attnviz.models.embedded import packaged
+from attnviz.models.hub.minilm import packaged
 from attnviz.text.tokens import Encoded, encode, placed_ids
 from tests import tiny
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from attnviz.errors import PromptError
+from attnviz.core.errors import PromptError
 from attnviz.text.toys import MONTHS, TOYS, spelt
 
 RIGHT = {

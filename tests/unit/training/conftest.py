@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from attnviz.nn.seq2seq import RecurrentConfig
-from attnviz.training.recipes import Attention, Corpus, Recipe
 from attnviz.training.schedule import Schedule
+from attnviz.training.translate.recipe import Attention, Corpus, Recipe
 
 WORDS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "six", "seven": "sept"}
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnviz.training import run as running
-from attnviz.training.data import DataError
 from attnviz.training.loop import CHECKPOINT, Report, Run, swapped
 from attnviz.training.schedule import Schedule, learning_rate, precision
-from attnviz.training.translating import Translating
+from attnviz.training.sentence_pairs import DataError
+from attnviz.training.translate import run as running
+from attnviz.training.translate.task import Translating
 
 KILLED = """
 import os, signal, sys

@@ -5,12 +5,12 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads import mean_distance, mean_entropy, near_diagonal, strongest_link
+from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
 from attnviz.analysis.view import View, head_matrix
-from attnviz.errors import TraceError
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import Token
 from attnviz.figures.explorer import heads_package, overview
 from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack
-from attnviz.trace import Token
 from tests.factories import dot_product_map, make_map, numbered, sentence, special
 
 

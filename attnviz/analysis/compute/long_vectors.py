@@ -1,0 +1,102 @@
+"""Long vectors on a page: the numbers that decide, and of the others how many they are.
+
+A model's vectors have more numbers than a projector has room for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.compute.rounding import shown
+from attnviz.analysis.compute.steps import Matrix, Vector
+
+MOST_DIMS, MOST_KEYS = 6, 6
+DOTS = "…"
+
+
+@dataclass(frozen=True, eq=False)
+class Few:
+    """Some positions of a long axis, in their order; the others are counted."""
+
+    kept: tuple[int, ...]
+    length: int
+
+    @staticmethod
+    def of(sizes: Float[np.ndarray, " position"], most: int, always: Sequence[int] = ()) -> "Few":
+        """The `most` largest, those of `always` among them; all, where there are no more than two too many."""
+        order = [int(index) for index in np.argsort(-np.abs(sizes), kind="stable")]
+        if len(order) <= most + 2:
+            return Few(tuple(range(len(order))), len(order))
+        order = [*dict.fromkeys([*always, *order])]
+        return Few(tuple(sorted(order[:most])), len(order))
+
+    @property
+    def rest(self) -> tuple[int, ...]:
+        return tuple(sorted(set(range(self.length)) - set(self.kept)))
+
+    def names(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The names of what is shown, and how many others there are."""
+        more = f"{len(self.rest):,} more"
+        return (*(names[index] for index in self.kept), *([more] if self.rest else []))
+
+    def row(self, values: Float[np.ndarray, " position"]) -> Float[np.ndarray, "one column"]:
+        """What is shown of some values, as a row; of the others nothing is."""
+        others = [np.nan] if self.rest else []
+        return np.array([[*np.asarray(values, np.float64)[list(self.kept)], *others]])
+
+    def texts(self, values: Float[np.ndarray, " position"]) -> tuple[str, ...]:
+        """How they read; what a position has no number for, as a sink has no dot product, stays empty."""
+        texts = [shown(float(values[index])) if np.isfinite(values[index]) else "" for index in self.kept]
+        return (*texts, *([DOTS] if self.rest else []))
+
+    def vector(self, matrix: Matrix, values: Float[np.ndarray, " position"]) -> Vector:
+        """All values, of which the first row of `matrix` shows some."""
+        cells = {index: (matrix.shown[0][column], matrix.place(0, column)) for column, index in enumerate(self.kept)}
+        return Vector(matrix.name, values, cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Which weight is explained: positions of the query and the key, and what the tokens of the map are called."""
+
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    query: int
+    key: int
+
+    @property
+    def asking(self) -> str:
+        return self.queries[self.query]
+
+    @property
+    def asked(self) -> str:
+        return self.keys[self.key]
+
+
+def strip(name: str, row: str, values: Float[np.ndarray, " dim"], few: Few, names: Sequence[str] | None = None) -> Matrix:
+    """A long vector as a row of the numbers that decide."""
+    columns = few.names(names or [str(index) for index in range(few.length)])
+    return Matrix(name, few.row(values), (row,), columns, (few.texts(values),), size=f"1 × {few.length:,}")
+
+
+def grid(
+    name: str, values: Float[np.ndarray, "row column"], down: Few, across: Few, names: Sequence[str] | None = None
+) -> tuple[Matrix, Callable[[int], Vector]]:
+    """A large matrix as the numbers that decide, and the whole of each shown column; `names` are those of the rows."""
+    rows = [across.row(values[index])[0] for index in down.kept]
+    texts = [across.texts(values[index]) for index in down.kept]
+    columns = across.names([str(index) for index in range(across.length)])
+    if down.rest:
+        rows, texts = [*rows, np.full(len(columns), np.nan)], [*texts, (DOTS,) * len(columns)]
+    matrix = Matrix(
+        name, np.array(rows), down.names(names or [str(index) for index in range(down.length)]), columns, tuple(texts),
+        size=f"{down.length:,} × {across.length:,}",
+    )  # fmt: skip
+
+    def column(at: int) -> Vector:
+        cells = {index: (texts[row][at], matrix.place(row, at)) for row, index in enumerate(down.kept)}
+        return Vector(name, values[:, across.kept[at]], cells)
+
+    return matrix, column

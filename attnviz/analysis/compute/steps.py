@@ -1,0 +1,244 @@
+"""A computation as steps: labelled matrices, and for every cell the cells it came from with the sum written out.
+
+The steps of a worked example (`worked.py`) and of one cell of a real model (`unfold.py`) are made of these;
+a figure draws them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from attnviz.analysis.compute.rounding import DECIMALS, MINUS, largest_remainder, shown, spelled, units
+
+# Longer sums show their largest terms, and the others as one.
+MOST_TERMS = 6
+# From here on e^x is a number that nobody reads: the largest exponent is taken off all of them, which changes no weight.
+LARGEST_EXPONENT = 7.0
+NOTHING = f"{MINUS}∞"
+
+Place = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a written-out sum; `of` names the matrix in which its number stands."""
+
+    text: str
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The cells that a cell came from, as (matrix, row, column), and how: "0.31·1.20 + … = 3.10"."""
+
+    cells: tuple[Place, ...]
+    sum: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.sum)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A matrix as it stands on the page.
+
+    name     tells matrices apart; `label` is written over it, `name` where there is none
+    shown    the text of each cell; rows of weights are rounded to add up
+    totals   the shown sum of each row, where rows add up to something
+    first    the (row, column) in the named matrix of the first cell, where only a part is shown
+    flipped  rows and columns stand the other way round than in the named matrix
+    size     the true shape, where only a part of the matrix is shown
+    blocks   how many heads share its columns
+    weights  its cells are shares from 0 to 1
+    """
+
+    name: str
+    values: Float[np.ndarray, "row column"]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    shown: tuple[tuple[str, ...], ...] = ()
+    visible: Bool[np.ndarray, "row column"] | None = None
+    label: str = ""
+    totals: tuple[str, ...] = ()
+    first: tuple[int, int] = (0, 0)
+    flipped: bool = False
+    size: str = ""
+    blocks: int = 1
+    weights: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.shown:
+            object.__setattr__(self, "shown", tuple(tuple(map(shown, row)) for row in self.values.tolist()))
+
+    def place(self, row: int, column: int) -> Place:
+        """Where a shown cell stands in the named matrix."""
+        row, column = (column, row) if self.flipped else (row, column)
+        return self.name, row + self.first[0], column + self.first[1]
+
+    def flip(self, label: str) -> "Matrix":
+        """The same matrix, rows for columns."""
+        turned = tuple(zip(*self.shown, strict=True))
+        return Matrix(self.name, self.values.T, self.columns, self.rows, turned, label=label, first=self.first, flipped=True)
+
+    def part(self, columns: slice, label: str) -> "Matrix":
+        """Some neighbouring columns, such as those of one head."""
+        kept = tuple(row[columns] for row in self.shown)
+        first = (self.first[0], self.first[1] + columns.start)
+        return Matrix(self.name, self.values[:, columns], self.rows, self.columns[columns], kept, label=label, first=first)
+
+    @property
+    def shape(self) -> str:
+        return self.size or f"{len(self.rows)} × {len(self.columns)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One idea: operands and a result with signs between them, and where each cell of the result came from.
+
+    symbol    a few characters for the way through the steps
+    matrices  the last is the result
+    signs     one fewer than there are matrices
+    start     the cell of the result that is looked at first
+    """
+
+    symbol: str
+    title: str
+    formula: str
+    sentence: str
+    matrices: tuple[Matrix, ...]
+    signs: tuple[str, ...] = ()
+    origins: dict[tuple[int, int], Origin] = field(default_factory=dict)
+    start: tuple[int, int] = (0, 0)
+
+    @property
+    def result(self) -> Matrix:
+        return self.matrices[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """The numbers of a row or a column; of those that stand on the page, `known` has the text and the place."""
+
+    name: str
+    values: Float[np.ndarray, " dim"]
+    known: dict[int, tuple[str, Place]] = field(default_factory=dict)
+
+    def text(self, index: int) -> str:
+        return self.known[index][0] if index in self.known else shown(float(self.values[index]))
+
+    def places(self, indices: Iterable[int] | None = None) -> tuple[Place, ...]:
+        """Where these numbers stand, or all; those that do not are left out."""
+        return tuple(self.known[index][1] for index in (self.known if indices is None else indices) if index in self.known)
+
+
+def row_of(matrix: Matrix, row: int) -> Vector:
+    cells = {column: (text, matrix.place(row, column)) for column, text in enumerate(matrix.shown[row])}
+    return Vector(matrix.name, matrix.values[row], cells)
+
+
+def column_of(matrix: Matrix, column: int) -> Vector:
+    cells = {row: (texts[column], matrix.place(row, column)) for row, texts in enumerate(matrix.shown)}
+    return Vector(matrix.name, matrix.values[:, column], cells)
+
+
+def each_cell(matrix: Matrix, origin: Callable[[int, int], Origin]) -> dict[tuple[int, int], Origin]:
+    """The origin of every cell of a matrix."""
+    return {(row, column): origin(row, column) for row in range(len(matrix.rows)) for column in range(len(matrix.columns))}
+
+
+def multiplied(left: Matrix, right: Matrix, result: Matrix) -> dict[tuple[int, int], Origin]:
+    """Origins of a matrix product: row times column."""
+    return each_cell(result, lambda row, column: dot(row_of(left, row), column_of(right, column), cell(result, row, column)))
+
+
+def cell(matrix: Matrix, row: int, column: int) -> Part:
+    """A number as it stands in its matrix."""
+    return Part(matrix.shown[row][column], matrix.name)
+
+
+def dot(left: Vector, right: Vector, result: Part, *, also: float = 0.0) -> Origin:
+    """Σ a_k b_k: the factors, then the products, which add up to the result as it is shown; `also` is added, as a bias.
+
+    Where only some of the factors stand on the page, it is these that are written out.
+    """
+    products = np.asarray(left.values, np.float64) * np.asarray(right.values, np.float64)
+    kept, rest = _largest(products, sorted(left.known.keys() & right.known.keys()))
+    extra = [float(products[rest].sum())] * bool(rest) + [also] * bool(also)
+    counts = largest_remainder([*products[kept], *extra], total=float(result.text.replace(MINUS, "-")))
+    parts: list[Part] = []
+    for index in kept:
+        factors = (
+            Part(_in_brackets(left.text(index)), left.name),
+            Part("·"),
+            Part(_in_brackets(right.text(index)), right.name),
+        )
+        parts += [*([Part(" + ")] if parts else []), *factors]
+    parts += [Part(f" + {name}") for name in [f"({len(rest):,} more)"] * bool(rest) + ["b"] * bool(also)]
+    parts += [Part(f" = {summed(counts)}")] if len(counts) > 1 else []
+    return Origin((*left.places(), *right.places()), (*parts, Part(" = "), result))
+
+
+def _largest(terms: Float[np.ndarray, " term"], among: Sequence[int], always: int | None = None) -> tuple[list[int], list[int]]:
+    """The terms that are written out, in their order, and those that are not; all are `among`, if there are such."""
+    order = [int(index) for index in np.argsort(-np.abs(terms), kind="stable")]
+    if len(order) <= MOST_TERMS:
+        return sorted(order), []
+    first = [] if always is None else [always]
+    order = list(dict.fromkeys([*first, *(index for index in order if index in among), *order]))
+    most = min(MOST_TERMS - 1, len(among) or MOST_TERMS)
+    return sorted(order[:most]), order[most:]
+
+
+def _in_brackets(text: str) -> str:
+    """A factor; a negative one in brackets."""
+    return f"({text})" if text.startswith(MINUS) else text
+
+
+def summed(counts: Sequence[int], decimals: int = DECIMALS) -> str:
+    """Rounded terms as a sum.
+
+    >>> summed((37, -110, 273))
+    '0.37 − 1.10 + 2.73'
+    """
+    texts = [spelled(counts[0], decimals)]
+    texts += [f"{f' {MINUS} ' if count < 0 else ' + '}{spelled(abs(count), decimals)}" for count in counts[1:]]
+    return "".join(texts)
+
+
+def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at: int, result: Part) -> Origin:
+    """e^{s_j} / Σ_k e^{s_k} over the keys that can be seen, for the key at position `at`."""
+    values = scores.values.astype(np.float64)
+    seen = np.arange(len(values)) if visible is None else np.flatnonzero(visible)
+    if at not in seen:
+        return Origin(scores.places([at]), (Part(f"e^{{{NOTHING}}} = "), result))
+    places = scores.places(seen.tolist())
+    if len(seen) == 1:
+        return Origin(places, (Part("the only key that can be seen: "), result))
+    shift = float(values[seen].max()) if np.abs(values[seen]).max() > LARGEST_EXPONENT else 0.0
+    energy = np.exp(values[seen] - shift)
+    here = int(np.flatnonzero(seen == at)[0])
+    known = [index for index, key in enumerate(seen.tolist()) if key in scores.known]
+    kept, rest = _largest(energy, known, here)
+    counts = largest_remainder([*energy[kept], *[energy[rest].sum()] * bool(rest)], keep=kept.index(here))
+    less = f" {MINUS} {shown(shift)}" if shift > 0 else f" + {shown(-shift)}" if shift else ""
+    powers = {index: Part(f"e^{{{scores.text(int(seen[index]))}{less}}}", scores.name) for index in kept}
+    below = [part for index in kept for part in (Part(" + "), powers[index])][1:]
+    below += [Part(f" + ({len(rest):,} more)")] * bool(rest)
+    top = spelled(counts[kept.index(here)])
+    numbers = f") = {top} / ({summed(counts)}) = {top} / {spelled(sum(counts))} = "
+    return Origin(places, (powers[here], Part(" / ("), *below, Part(numbers), result))
+
+
+def weight_rows(
+    weights: Float[np.ndarray, "row column"], decimals: int = DECIMALS, keep: int | None = None
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The texts of rows of weights, rounded so that each adds up to its sum, and the texts of those sums."""
+    rows, totals = [], []
+    for row in weights:
+        total = float(np.sum(row, dtype=np.float64))
+        rows.append(tuple(spelled(count, decimals) for count in largest_remainder(row, keep=keep, decimals=decimals)))
+        totals.append(spelled(units(total, decimals), decimals))
+    return tuple(rows), tuple(totals)

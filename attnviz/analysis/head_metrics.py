@@ -1,0 +1,251 @@
+"""What one head does, in numbers: where its attention goes, how spread it is, its strongest link."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from attnviz.analysis.view import HeadMatrix
+from attnviz.core.trace import Token
+from attnviz.text.words import has_letters
+
+# So many weights at a time: what is made of them on the way stays in the processor's cache, however long the text.
+SLAB_CELLS = 2**16
+# Products with a column of numbers read each weight but once or twice: they gain more from fewer slabs.
+PRODUCT_CELLS = 2**19
+
+
+@dataclass(frozen=True)
+class Link:
+    """One cell of a matrix: the query's and the key's position, and the weight between them."""
+
+    query: int
+    key: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class HeadSummary:
+    """Shares of a head's attention, 0 to 1, each a mean over the queries that are not special tokens.
+
+    itself, previous, following  what a token gives to itself, to the token before it, to the token after it
+    special  what goes to special tokens
+    first    what goes to the very first token: where a decoder parks attention it has no use for (Xiao et al. 2023)
+    entropy  of the rows, in bits: 0 looks at one token, log2(n) at all n alike
+    """
+
+    itself: float
+    previous: float
+    following: float
+    special: float
+    first: float
+    entropy: float
+
+
+def is_word(token: Token) -> bool:
+    """A token with a letter or a digit in it: neither special nor punctuation.
+
+    >>> [is_word(Token(text, 0, len(text))) for text in ("it", "'", "3.5", "…")]
+    [True, False, True, False]
+    """
+    return not token.special and has_letters(token.text)
+
+
+def strongest_link(matrix: HeadMatrix) -> Link | None:
+    """The largest weight between two different words; None where no two words look at each other.
+
+    A token's link to itself, and to another token of its own word, is not one between two words.
+    """
+    between = _between_words(_Same(matrix.queries), _Same(matrix.keys), _Same(matrix.own))
+    found = None
+    for rows, weights in _slabs(matrix, np.arange(len(matrix.queries))):
+        # Cells that are no link are cleared only where there is a larger weight than what was found.
+        if found and weights.max() <= found.weight:
+            continue
+        links = np.where(between[rows, : weights.shape[1]], weights, 0)
+        row, key = divmod(int(links.argmax()), links.shape[1])
+        weight = float(links[row, key])
+        if weight > (found.weight if found else 0):
+            found = Link(int(rows[row]), key, weight)
+    return found
+
+
+def telling_cell(matrix: HeadMatrix) -> tuple[int, int]:
+    """The (row, column) to look at first: the strongest link between words, else what the first typed token looks at most."""
+    if link := strongest_link(matrix):
+        return link.query, link.key
+    row = next((index for index, token in enumerate(matrix.queries) if not token.special), 0)
+    return row, int(matrix.weights[row].argmax())
+
+
+def received(matrix: HeadMatrix) -> Float[np.ndarray, " key"]:
+    """Attention that each key receives: the mean over the queries."""
+    return matrix.weights.mean(axis=0)
+
+
+def summarize(matrix: HeadMatrix) -> HeadSummary:
+    """Where the attention of a head goes. Between two texts no token has itself, one before or one after: these are 0."""
+    rows = _spoken(matrix)
+    weights = matrix.weights[rows]
+
+    def diagonal(offset: int) -> float:
+        own = [(row, column + offset) for row in rows if (column := matrix.own[row]) is not None]
+        cells = [matrix.weights[row, column] for row, column in own if 0 <= column < len(matrix.keys)]
+        return float(np.mean(cells)) if cells else 0.0
+
+    special = [index for index, token in enumerate(matrix.keys) if token.special]
+    return HeadSummary(
+        itself=diagonal(0),
+        previous=diagonal(-1),
+        following=diagonal(1),
+        special=float(weights[:, special].sum(axis=1).mean()),
+        first=float(weights[:, 0].mean()) if matrix.columns[0] == 0 else 0.0,
+        entropy=mean_entropy(matrix),
+    )
+
+
+def near_diagonal(matrix: HeadMatrix) -> float:
+    """What a query gives to itself and the tokens next to it, 0 to 1: the mean over the queries that are not special tokens."""
+    rows, columns = _own_cells(matrix)
+    if not len(rows):
+        return 0.0
+    shares = np.zeros(len(rows))
+    for step in (-1, 0, 1):
+        near = columns + step
+        inside = (near >= 0) & (near < len(matrix.keys))
+        shares[inside] += matrix.weights[rows[inside], near[inside]]
+    return float(shares.mean())
+
+
+def mean_distance(matrix: HeadMatrix) -> float | None:
+    """How far a head looks, in tokens: the mean over queries of Σ w·|query - key| / Σ w. None between two texts.
+
+    Special tokens as queries do not count.
+
+    >>> from attnviz.core.trace import AttentionMap, DenseWeights
+    >>> from attnviz.analysis.view import head_matrix
+    >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
+    >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.array([[[1, 0], [0.5, 0.5]]]),)))
+    >>> mean_distance(head_matrix(attention, layer=0, head=0))
+    0.25
+    """
+    rows, columns = _own_cells(matrix)
+    if not len(rows):
+        return None
+    own = np.zeros(len(matrix.queries), dtype=np.float32)
+    own[rows] = columns
+    return float(
+        np.concatenate([_distances(weights, own[some]) for some, weights in _slabs(matrix, rows, PRODUCT_CELLS)]).mean()
+    )
+
+
+def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, " query"]) -> Float[np.ndarray, " query"]:
+    """Σ w·|query - key| / Σ w of each row, whose query is the key in column `own`."""
+    positions = np.arange(weights.shape[1], dtype=np.float32)
+    first, last = int(own.min()), int(own.max())
+    among = slice(first, last + 1)
+    total = weights[:, among].sum(axis=1)
+    far = np.einsum("qk,qk->q", weights[:, among], np.abs(positions[among] - own[:, None]))
+    # A key before or behind all of these queries is as far as it is from the nearest of them, and that one from the query.
+    for where, nearest in ((slice(first), first), (slice(last + 1, None), last)):
+        beyond = np.abs(positions[where] - nearest)
+        mass = weights[:, where] @ np.ones_like(beyond)
+        total += mass
+        far += weights[:, where] @ beyond + mass * np.abs(own - nearest)
+    return far / np.where(total > 0, total, 1)
+
+
+def mean_entropy(matrix: HeadMatrix, known: Float[np.ndarray, " query"] | None = None) -> float:
+    """The entropy of a head in bits: the mean over the queries that are not special tokens.
+
+    `known`: that of each row in nats, where its softmax has told it.
+    """
+    rows = _spoken(matrix)
+    if known is not None:
+        return float(known[rows].mean()) / math.log(2)
+    return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, rows)]).mean())
+
+
+def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
+    """H = -Σ p log2 p of each row, in bits; p is the share of what the row holds, so that hidden keys do not count.
+
+    >>> entropy(np.array([[0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0], [0.2, 0.2, 0, 0]])).tolist()
+    [2.0, 0.0, 1.0]
+    """
+    # With p = w / t: H = log2 t - Σ w log2 w / t. A weight of 0 adds 0, whatever stands for its logarithm.
+    logarithms = np.maximum(weights, np.finfo(weights.dtype).tiny)
+    np.log(logarithms, out=logarithms)
+    total = weights.sum(axis=1)
+    filled = np.where(total > 0, total, 1)
+    nats = np.log(filled) - np.einsum("qk,qk->q", weights, logarithms) / filled
+    # Rounding leaves a hair below 0 for a row that looks at one token only.
+    return np.maximum(nats, 0) / np.log(weights.dtype.type(2))
+
+
+def _spoken(matrix: HeadMatrix) -> Int[np.ndarray, " n"]:
+    """The rows of what was typed; all of them where there is none."""
+    return _typed(_Same(matrix.queries))
+
+
+def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    """The rows of what was typed whose token is a key too, and the columns where it stands."""
+    return _cells(_Same(matrix.queries), _Same(matrix.own))
+
+
+def _slabs(
+    matrix: HeadMatrix, rows: Int[np.ndarray, " n"], cells: int = SLAB_CELLS
+) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some seen"]]]:
+    """Some of the rows at a time, and their weights; without the keys that are later than all of them in a causal head."""
+    step = max(1, cells // len(matrix.keys))
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        # Neighbouring rows need no copy.
+        where = slice(some[0], some[-1] + 1) if some[-1] - some[0] + 1 == len(some) else some
+        last = int(some[-1]) + 1 + len(matrix.keys) - len(matrix.queries) if matrix.causal else len(matrix.keys)
+        yield some, matrix.weights[where, : max(last, 1)]
+
+
+class _Same:
+    """A key of a cache that is equal to itself alone: two thousand tokens are not compared one by one."""
+
+    def __init__(self, value: tuple) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+# Heads that are read one after another have their tokens in common.
+@lru_cache(maxsize=2)
+def _typed(query_tokens: _Same) -> Int[np.ndarray, " n"]:
+    rows = [index for index, token in enumerate(query_tokens.value) if not token.special]
+    return np.array(rows or range(len(query_tokens.value)))
+
+
+@lru_cache(maxsize=2)
+def _cells(query_tokens: _Same, own_columns: _Same) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    own = own_columns.value
+    cells = [(row, own[row]) for row in _typed(query_tokens) if own[row] is not None]
+    rows, columns = np.array(cells, dtype=int).reshape(-1, 2).T
+    return rows, columns
+
+
+@lru_cache(maxsize=2)
+def _between_words(query_tokens: _Same, key_tokens: _Same, own_columns: _Same) -> Bool[np.ndarray, "query key"]:
+    queries, keys, own = query_tokens.value, key_tokens.value, own_columns.value
+    between = np.outer([is_word(token) for token in queries], [is_word(token) for token in keys])
+    names = [index if key.word is None else (key.word, key.segment) for index, key in enumerate(keys)]
+    columns_of: dict[object, list[int]] = {}
+    for index, name in enumerate(names):
+        columns_of.setdefault(name, []).append(index)
+    for query, column in enumerate(own):
+        if column is not None:
+            between[query, columns_of[names[column]]] = False
+    between.flags.writeable = False
+    return between

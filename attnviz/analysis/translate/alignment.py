@@ -1,0 +1,196 @@
+"""From attention across two texts to an alignment: which source word each target word comes from, and what that shows."""
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from attnviz.analysis.head_metrics import Link, is_word
+from attnviz.analysis.translate.sinkhorn import alike, balanced
+from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.wording import Part, Sentence
+from attnviz.core.trace import AttentionMap, Token
+
+Reading = Literal["shifted", "naive"]
+# From this weight on a link is told as where a word comes from; below it a model is torn between several.
+SURE = 0.4
+# Small words are often off by one: only firmer links show that the order changed.
+FIRM = 0.5
+# Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
+LONGER = 4
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Reading) -> AttentionMap:
+    """The attention across with each row named after the target token that it is taken for.
+
+    Row t of a decoder that reads its own output belongs to two tokens: the one it reads and, next to come, the one it writes.
+    `naive` names it after the one in `written`; `shifted` after the one that is read, which by then is known, and so is the
+    truer alignment (Chen et al. 2020, arXiv:2004.14837, section 3). The weights are the same.
+
+    Raises:
+        TraceError: there are not as many tokens written as there are rows.
+    """
+    return attention if reading == "shifted" else replace(attention, queries=written)
+
+
+def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
+    """For each target token the source token that it looks at most; special tokens have none.
+
+    >>> from attnviz.analysis.view import head_matrix
+    >>> from attnviz.core.trace import AttentionMap, DenseWeights
+    >>> source, target = (Token("red", 0, 3), Token("car", 4, 7)), (Token("voiture", 0, 7), Token("rouge", 8, 13))
+    >>> attention = AttentionMap("cross", target, source, DenseWeights((np.array([[[0.25, 0.75], [1, 0]]]),)))
+    >>> strongest_links(head_matrix(attention, layer=0, head=0))
+    (Link(query=0, key=1, weight=0.75), Link(query=1, key=0, weight=1.0))
+    """
+    rows = [index for index, token in enumerate(matrix.queries) if not token.special]
+    best = matrix.weights.argmax(axis=1)
+    links = (Link(row, int(best[row]), float(matrix.weights[row, best[row]])) for row in rows)
+    return tuple(link for link in links if link.weight > 0)
+
+
+def balanced_links(matrix: HeadMatrix) -> tuple[Link, ...]:
+    """The strongest links between words, and between punctuation, once every source word has its share.
+
+    `attnviz.analysis.translate.sinkhorn` says how; the weights of the links are the model's.
+    """
+    rows = [index for index, token in enumerate(matrix.queries) if not token.special]
+    columns = [index for index, token in enumerate(matrix.keys) if not token.special]
+    if not rows or not columns:
+        return ()
+    allowed = alike([matrix.queries[row].text for row in rows], [matrix.keys[column].text for column in columns])
+    shares = balanced(matrix.weights[np.ix_(rows, columns)], allowed)
+    found = ((row, columns[int(share.argmax())]) for row, share in zip(rows, shares, strict=True) if share.any())
+    return tuple(Link(row, column, float(matrix.weights[row, column])) for row, column in found)
+
+
+def links_from(matrix: HeadMatrix, threshold: float) -> tuple[Link, ...]:
+    """Every link of at least that weight, 0 to 1, row by row; special tokens have none."""
+    rows, columns = np.nonzero((matrix.weights >= threshold) & (matrix.weights > 0))
+    return tuple(
+        Link(int(row), int(column), float(matrix.weights[row, column]))
+        for row, column in zip(rows, columns, strict=True)
+        if not matrix.queries[row].special
+    )
+
+
+def origin_of(matrix: HeadMatrix, word: str) -> Link | None:
+    """The strongest link of the first target token that is this word; None where there is none."""
+    links = strongest_links(matrix)
+    return next((link for link in links if matrix.queries[link.query].text == word), None)
+
+
+def surest(matrix: HeadMatrix) -> Link | None:
+    """The strongest link worth telling: between two longer words that are spelt differently; else the strongest there is.
+
+    Names are spelt alike, and articles and prepositions often look at the noun that they go with.
+    """
+    links = [link for link in strongest_links(matrix) if is_word(matrix.queries[link.query])]
+    links = [link for link in links if is_word(matrix.keys[link.key])] or links
+    told = [link for link in links if _is_telling(matrix.queries[link.query].text, matrix.keys[link.key].text)]
+    return max(told or links, key=lambda link: link.weight, default=None)
+
+
+def describe_origin(matrix: HeadMatrix, row: int, column: int) -> Sentence:
+    """Where one target token comes from, or how much it takes from a source token that is not its strongest."""
+    target, source = _told(matrix.queries[row]), _told(matrix.keys[column])
+    weight, best = float(matrix.weights[row, column]), int(matrix.weights[row].argmax())
+    if column == best:
+        verb = " comes from " if weight >= SURE else " looks at nothing for sure, most at "
+        return (target, Part(verb), source, Part(f" ({weight:.2f})."))
+    strongest = (_told(matrix.keys[best]), Part(f" ({matrix.weights[row, best]:.2f})."))
+    return (target, Part(" takes "), Part(f"{weight:.2f}", True), Part(" from "), source, Part(", and most from "), *strongest)
+
+
+def describe_alignment(matrix: HeadMatrix) -> Sentence:
+    """What the alignment shows: words that changed their order, one word that became several, or that order was kept."""
+    links = [
+        link
+        for link in strongest_links(matrix)
+        if link.weight >= SURE and is_word(matrix.queries[link.query]) and is_word(matrix.keys[link.key])
+    ]
+    if not links:
+        return (Part("No word of the translation looks mainly at one word of the source."),)
+    said = [*_told_order(matrix, links), *_told_split(matrix, links)]
+    return tuple(said) or (Part("The words that are firmly linked stand in the same order in both languages."),)
+
+
+def _told_order(matrix: HeadMatrix, links: list[Link]) -> Sentence:
+    """The two neighbours, in the translation, that are furthest apart in the other order of the source."""
+    firm = [link for link in links if link.weight >= FIRM]
+    crossing = [(one, two) for one, two in itertools.pairwise(firm) if two.key < one.key]
+    if not crossing:
+        return ()
+    one, two = max(crossing, key=lambda pair: min(pair[0].weight, pair[1].weight))
+    return (
+        _told(matrix.queries[one.query]), Part(" stands before "), _told(matrix.queries[two.query]), Part(", but "),
+        _told(matrix.keys[one.key]), Part(" after "), _told(matrix.keys[two.key]), Part(": the order changed. "),
+    )  # fmt: skip
+
+
+def _told_split(matrix: HeadMatrix, links: list[Link]) -> Sentence:
+    """The source word that most words of the translation look at, if they are several."""
+    becomes: dict[int, list[Link]] = {}
+    for link in links:
+        becomes.setdefault(link.key, []).append(link)
+    key, several = max(becomes.items(), key=lambda item: len(item[1]))
+    if len(several) < 2:
+        return ()
+    names: list[Part] = []
+    for index, link in enumerate(several):
+        joint = "" if index == 0 else " and " if index == len(several) - 1 else ", "
+        names += [Part(joint), _told(matrix.queries[link.query])]
+    return (
+        *names[1:],
+        Part(" both" if len(several) == 2 else " all"),
+        Part(" look mostly at "),
+        _told(matrix.keys[key]),
+        Part("."),
+    )
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """How likely a model finds a translation that it was given: ln p of it, and of the model's own."""
+
+    given: float
+    own: float
+
+
+def describe_likelihood(likelihood: Likelihood) -> Sentence:
+    """How much worse a given translation is to the model than its own.
+
+    >>> "".join(part.text for part in describe_likelihood(Likelihood(-9.2, -2.3)))
+    'To this model the given text is 992 times less likely than its own: log p −9.20 against −2.30.'
+    """
+    worse = likelihood.own - likelihood.given
+    figures = Part(f"log p {_signed(likelihood.given)} against {_signed(likelihood.own)}.")
+    if abs(worse) < 0.01:
+        return (Part("The given text is as likely to this model as its own: "), figures)
+    said = Part(f"{_times(abs(worse))} {'less' if worse > 0 else 'more'} likely", True)
+    return (Part("To this model the given text is "), said, Part(" than its own: "), figures)
+
+
+def _times(difference: float) -> str:
+    """e^difference, as one says it."""
+    if np.isinf(difference):
+        return "infinitely"
+    if difference > np.log(1e6):
+        return f"10{f'{difference / np.log(10):.0f}'.translate(_RAISED)} times"
+    times = np.exp(difference)
+    return f"{times:,.0f} times" if times >= 10 else f"{times:.1f} times"
+
+
+def _signed(value: float) -> str:
+    """With a true minus sign, so that it is as wide as the digits."""
+    return f"{value:.2f}".replace("-", "−").replace("inf", "∞")
+
+
+def _told(token: Token) -> Part:
+    return Part(token.text, strong=True, quoted=True)
+
+
+def _is_telling(target: str, source: str) -> bool:
+    return min(len(target), len(source)) >= LONGER and target.casefold() != source.casefold()

@@ -1,0 +1,109 @@
+"""A picture's numbers in words: what the chosen link is, and what its head does as a whole."""
+
+from dataclasses import dataclass
+
+from attnviz.analysis.head_metrics import HeadSummary, strongest_link, summarize
+from attnviz.analysis.view import HeadMatrix
+from attnviz.core.trace import Token
+
+# A share of the attention from which on a head is called by it.
+MOSTLY = 0.5
+
+# Of two that are alike the one that stands first is told: a first token that is special is called special.
+_PATTERNS = {
+    "previous": "the token before, wherever it stands: a previous-token head",
+    "following": "the token after, wherever it stands: a next-token head",
+    "itself": "the token itself",
+    "special": "special tokens, a resting place for heads that have nothing to say about a word (Clark et al. 2019)",
+    "first": "the very first token, a resting place for attention that has no use elsewhere (Xiao et al. 2023)",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a sentence; a strong one is a token, which stands in quotes in plain text, or the name of a head."""
+
+    text: str
+    strong: bool = False
+    quoted: bool = False
+
+
+Sentence = tuple[Part, ...]
+
+
+def plain(sentence: Sentence) -> str:
+    """The sentence as text, its tokens in quotes.
+
+    >>> plain((Part("L0·H1", strong=True), Part(" looks at "), Part("it", strong=True, quoted=True)))
+    'L0·H1 looks at “it”'
+    """
+    return "".join(f"“{part.text}”" if part.quoted else part.text for part in sentence)
+
+
+def head_name(layer: int, head: int | None) -> str:
+    """L3·H1, or L3 for the mean of a layer. Layers and heads count from 0.
+
+    >>> head_name(3, 1), head_name(3, None)
+    ('L3·H1', 'L3')
+    """
+    return f"L{layer}" if head is None else f"L{layer}·H{head}"
+
+
+def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sentence:
+    """What the weight of one cell says, and whether the head has a stronger link between words.
+
+    Raises:
+        IndexError: the matrix has no such cell.
+    """
+    query, key = cell
+    weight = float(matrix.weights[cell])
+    subject, object_ = _token(matrix.queries[query]), _token(matrix.keys[key])
+    if not matrix.visible[cell]:
+        return (subject, Part(" cannot look at "), object_, Part(": attention is masked there, and no weight was possible."))
+    said = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with weight {weight:.2f}"))
+    strongest = strongest_link(matrix)
+    if strongest is None:
+        return (*said, Part("."))
+    if (strongest.query, strongest.key) == cell:
+        return (*said, Part(": its strongest link between two words."))
+    best = (_token(matrix.queries[strongest.query]), Part(" to "), _token(matrix.keys[strongest.key]))
+    return (*said, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
+
+
+def describe_head(matrix: HeadMatrix) -> Sentence:
+    """Where most of a head's attention goes, or how far it is spread."""
+    summary = summarize(matrix)
+    share, pattern = _largest_share(summary)
+    if share >= MOSTLY:
+        return (Part(f"{told_share(share)} of its attention goes to {pattern}."),)
+    tokens = 2**summary.entropy
+    return (Part(f"Its attention is spread as if over {tokens:.1f} tokens alike (entropy {summary.entropy:.1f} bits)."),)
+
+
+def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:
+    """How much attention goes to the tokens that the picture leaves out; empty where none does."""
+    if matrix.hidden < 0.0005:
+        return ""
+    told = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
+    return f"What is hidden holds {told_share(matrix.hidden)} of the attention; {told}."
+
+
+def _largest_share(summary: HeadSummary) -> tuple[float, str]:
+    shares = {name: getattr(summary, name) for name in _PATTERNS}
+    name = max(shares, key=lambda candidate: shares[candidate])
+    return shares[name], _PATTERNS[name]
+
+
+def _token(token: Token) -> Part:
+    return Part(token.text, strong=True, quoted=True)
+
+
+def told_share(share: float) -> str:
+    """In whole percent, but never none or all of it where that is not so.
+
+    >>> told_share(0.5), told_share(0.001), told_share(0.999)
+    ('50%', 'less than 1%', 'more than 99%')
+    """
+    if 0.995 <= share < 0.9995:
+        return "more than 99%"
+    return "less than 1%" if 0 < share < 0.005 else f"{share:.0%}"

@@ -1,0 +1,86 @@
+"""Attention weights of any model of one's own, as a trace: arrays of NumPy, torch or JAX, or nested lists."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
+
+_SHAPES = {2: "query key", 3: "head query key", 4: "layer head query key", 5: "layer batch head query key"}
+
+
+def from_weights(
+    weights: Any,
+    queries: Sequence[str | Token],
+    keys: Sequence[str | Token] | None = None,
+    *,
+    kind: Kind | None = None,
+    model: str = "your model",
+) -> AttentionTrace:
+    """A trace of weights that some model gave: after the softmax, one row a query.
+
+    `weights` is (query, key), (head, query, key) or (layer, head, query, key), or a list of layers, each of which may have
+    a batch of one before its heads, as Hugging Face models give them. `keys` are the tokens of another text; without them,
+    queries look at each other. `kind`, where it is not given, is "cross" where there are keys, else "decoder" where no query
+    looks ahead, else "encoder".
+
+    Raises:
+        TraceError: the shape does not fit the tokens, or a row sums neither to 1 nor to 0; the message says which.
+
+    >>> trace = from_weights([[0.25, 0.75], [1.0, 0.0]], queries=["la", "voiture"], keys=["the", "car"])
+    >>> trace.cross.weights(0, 0)[0].tolist(), trace.kinds
+    ([0.25, 0.75], ('cross',))
+    """
+    layers = _layers(weights)
+    rows = _tokens(queries)
+    columns = rows if keys is None else _tokens(keys)
+    if (found := layers.shape[2:]) != (len(rows), len(columns)):
+        raise TraceError(
+            f"the weights are of {found[0]} queries and {found[1]} keys (the last two axes of their shape), but there are "
+            f"{len(rows)} query tokens and {len(columns)} key tokens; keep special tokens, and give the keys of another text"
+        )
+    looks_ahead = bool(np.triu(layers, k=1 + len(columns) - len(rows)).any())
+    kind = kind or ("cross" if keys is not None else "encoder" if looks_ahead else "decoder")
+    causal = kind == "decoder" and not looks_ahead
+    attention = AttentionMap(kind, rows, columns, DenseWeights(tuple(layers)), causal=causal)
+    output = " ".join(token.text for token in rows) if keys is not None else ""
+    return AttentionTrace(model, Prompt(" ".join(token.text for token in columns)), (attention,), output)
+
+
+def _layers(weights: Any) -> np.ndarray:
+    """The weights as (layer, head, query, key), in float32."""
+    if isinstance(weights, Sequence):
+        weights = [_array(layer) for layer in weights]
+        if len(shapes := sorted({layer.shape for layer in weights})) > 1:
+            raise TraceError(f"every layer must have the same shape (head, query, key), got {shapes}")
+    array = _array(weights)
+    if array.ndim == 5 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in (2, 3, 4) or not array.size:
+        wanted = ", ".join(f"({axes.replace(' ', ', ')})" for axes in _SHAPES.values())
+        raise TraceError(f"weights of the shape {array.shape} are not of one of {wanted}; batches must be of one")
+    return array.reshape((1,) * (4 - array.ndim) + array.shape)
+
+
+def _array(values: Any) -> np.ndarray:
+    """Any array as NumPy's; torch is asked for its numbers without being imported."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().float().numpy()
+    try:
+        return np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise TraceError(f"the weights cannot be read as an array of numbers: {error}") from error
+
+
+def _tokens(given: Sequence[str | Token]) -> tuple[Token, ...]:
+    """Tokens as they are; words as tokens of a text that has one space between them."""
+    if isinstance(given, str):
+        raise TraceError(f"queries and keys are lists of tokens, not the text {given!r:.40}; split it as the model does")
+    tokens, position = [], 0
+    for each in given:
+        token = each if isinstance(each, Token) else Token(str(each), position, position + len(str(each)))
+        tokens.append(token)
+        position += len(token.text) + 1
+    return tuple(tokens)

@@ -1,0 +1,240 @@
+"""The values that cross every border: what was typed, its tokens, and who attended to whom.
+
+Models make an `AttentionTrace`; analysis, figures, export and pages read it. Every value here is immutable and is checked
+when it is built, so that a bad one cannot exist. Query stands before key, layer before head, everywhere.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool
+
+from attnviz.core.errors import PromptError, TraceError
+from attnviz.core.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
+from attnviz.figures.notebook import TraceMethods
+
+Kind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a person typed. The model's card says which of the optional fields it reads.
+
+    Raises:
+        PromptError: the text is blank, or a field holds something that is not text.
+
+    >>> Prompt("The cat sat.").text
+    'The cat sat.'
+    """
+
+    text: str
+    pair: str | None = None
+    question: str | None = None
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("text", "pair", "question", "target"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not value.strip():
+                if name == "text":
+                    raise PromptError("There is nothing to read yet: type a sentence first.")
+                object.__setattr__(self, name, None)
+            elif "\x00" in value:
+                raise PromptError(f"The {name} holds a NUL byte, which is not text: delete it and run again.")
+            elif any("\ud800" <= character <= "\udfff" for character in value):
+                raise PromptError(f"The {name} holds half of a character: delete it and run again.")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token: a row or a column of a map.
+
+    text     as it stands in the text it came from; of a special token, its name
+    start    start:end are character offsets into that text; equal for special tokens
+    special  added by the model ([CLS], </s>, …), not typed by the person
+    segment  which text it came from: 0 is the first, 1 the second of a pair
+    word     number of the word it is part of, within its segment; None: it is a word of its own
+    piece    as the model's vocabulary writes it ("##ing", "▁the", "[UNK]"), where that is another text
+
+    Raises:
+        TraceError: the offsets are negative, or end before they start.
+    """
+
+    text: str
+    start: int
+    end: int
+    special: bool = False
+    segment: int = 0
+    word: int | None = None
+    piece: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise TraceError(f"token {self.text!r} has the offsets {self.start}:{self.end}")
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """One stack of heads over one pair of token sequences: queries are the rows, keys the columns.
+
+    Raises:
+        TraceError: lengths and axes differ, or causal weights look ahead.
+
+    >>> token = Token("hi", 0, 2)
+    >>> AttentionMap("encoder", (token,), (token,), DenseWeights((np.ones((1, 1, 1)),))).weights(0, 0)
+    array([[1.]], dtype=float32)
+    """
+
+    kind: Kind
+    queries: tuple[Token, ...]
+    keys: tuple[Token, ...]
+    store: WeightStore
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise TraceError(f"a map is of kind {', '.join(KINDS)}, not {self.kind!r}")
+        for axis, tokens, size in zip(("query", "key"), (self.queries, self.keys), self.store.shape, strict=True):
+            if len(tokens) != size:
+                raise TraceError(
+                    f"{self.kind} attention has {size} {axis} positions but {len(tokens)} {axis} tokens; "
+                    "keep special tokens when building the map"
+                )
+        if self.causal:
+            self._check_causal()
+
+    @property
+    def n_layers(self) -> int:
+        return self.store.n_layers
+
+    @property
+    def n_heads(self) -> int:
+        return self.store.n_heads
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the stored weights, or queries and keys, take."""
+        return self.store.nbytes
+
+    def weights(self, layer: int, head: int) -> Weights:
+        """The attention of one head: rows sum to 1, or to 0 where all is masked; masked cells are exactly 0.
+
+        Raises:
+            TraceError: there is no such layer or head.
+        """
+        self._check_index("layer", layer, self.n_layers)
+        self._check_index("head", head, self.n_heads)
+        return self.store.head(layer, head)
+
+    def weights_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
+        """The attention of one head, and the entropy of each query's row in nats; None where only the weights tell it.
+
+        Raises:
+            TraceError: there is no such layer or head.
+        """
+        self._check_index("layer", layer, self.n_layers)
+        self._check_index("head", head, self.n_heads)
+        return self.store.head_and_entropy(layer, head)
+
+    def layer_weights(self, layer: int) -> LayerWeights:
+        """The attention of all heads of a layer.
+
+        Raises:
+            TraceError: there is no such layer.
+        """
+        self._check_index("layer", layer, self.n_layers)
+        return self.store.layer(layer)
+
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"]:
+        """True where a query may look at a key; False where attention is masked, which is not the same as a weight of 0.
+
+        Raises:
+            TraceError: there is no such layer.
+        """
+        self._check_index("layer", layer, self.n_layers)
+        visible = self.store.visible(layer)
+        if visible is None:
+            n_queries, n_keys = self.store.shape
+            visible = np.tri(n_queries, n_keys, n_keys - n_queries if self.causal else n_keys, dtype=bool)
+        return visible
+
+    def _check_index(self, axis: str, index: int, size: int) -> None:
+        if not 0 <= index < size:
+            raise TraceError(f"{self.kind} attention has {size} {axis}s, 0 to {size - 1}; there is no {axis} {index}")
+
+    def _check_causal(self) -> None:
+        # A store of queries and keys masks by construction; given weights have to prove it.
+        if not isinstance(self.store, DenseWeights):
+            return
+        if any(np.triu(layer, k=1 + len(self.keys) - len(self.queries)).any() for layer in self.store.layers):
+            raise TraceError("a causal map has weight on a later token")
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionTrace(TraceMethods):
+    """All that one forward pass of a model showed about one prompt.
+
+    output  the translation, the answer, the kept text; empty for a plain encoder
+    cut     the character at which `prompt.text` was cut because the model reads no more; None: it was read whole
+    cut_pair  the same for `prompt.pair`
+    revision  which version of the model it was; empty where it has none
+    versions  of the packages that computed a trace that comes from a file, by name; empty: those installed here
+
+    Raises:
+        TraceError: there is no map, or two of one kind.
+    """
+
+    model: str
+    prompt: Prompt
+    maps: tuple[AttentionMap, ...]
+    output: str = ""
+    cut: int | None = None
+    cut_pair: int | None = None
+    revision: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        kinds = [attention.kind for attention in self.maps]
+        if not kinds or len(set(kinds)) != len(kinds):
+            raise TraceError(f"a trace has one map a kind, at least one; got {kinds}")
+
+    @property
+    def encoder(self) -> AttentionMap:
+        return self.map("encoder")
+
+    @property
+    def decoder(self) -> AttentionMap:
+        return self.map("decoder")
+
+    @property
+    def cross(self) -> AttentionMap:
+        return self.map("cross")
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(attention.kind for attention in self.maps)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(attention.nbytes for attention in self.maps)
+
+    def map(self, kind: str) -> AttentionMap:
+        """The map of that kind.
+
+        Raises:
+            TraceError: the trace has no such map; the message names those it has.
+        """
+        for attention in self.maps:
+            if attention.kind == kind:
+                return attention
+        raise TraceError(f"{self.model} has no {kind} attention; it has {', '.join(self.kinds)}")
+
+
+__all__ = [
+    "KINDS", "AttentionMap", "AttentionTrace", "DenseWeights", "Kind", "LayerWeights", "Prompt", "QueryKeyWeights", "Token",
+    "WeightStore", "Weights",
+]  # fmt: skip

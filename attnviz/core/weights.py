@@ -1,0 +1,280 @@
+"""How a map keeps its attention weights: as they are, or as the queries and keys they are computed from.
+
+`DenseWeights` suits small maps and mechanisms that are not a dot product. `QueryKeyWeights` keeps what scaled dot-product
+attention was given, so that memory grows with layers·heads·tokens·dim instead of layers·heads·tokens².
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from attnviz.core.errors import TraceError
+from attnviz.core.softmax import MASKED_SCORE, softmax_in_place
+
+Weights = Float[np.ndarray, "query key"]
+Entropy = Float[np.ndarray, " query"]
+LayerWeights = Float[np.ndarray, "head query key"]
+# float32 softmax rows are exact to about 1e-6; eager models that cast it to half precision and back are not.
+ROW_SUM_TOLERANCE = 1e-4
+# So many weights of a head are computed at a time: they stay in the processor's cache from their scores to the softmax.
+SLAB_CELLS = 2**17
+
+
+@runtime_checkable
+class WeightStore(Protocol):
+    """What an `AttentionMap` needs of its weights. Stores check themselves when they are built."""
+
+    @property
+    def n_layers(self) -> int: ...
+    @property
+    def n_heads(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of queries, number of keys."""
+        ...
+
+    @property
+    def nbytes(self) -> int: ...
+    def head(self, layer: int, head: int) -> Weights: ...
+    def head_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
+        """The weights of a head, and the entropy of each query's row in nats where their softmax tells it by the way."""
+        ...
+
+    def layer(self, layer: int) -> LayerWeights: ...
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
+        """Which keys a query may look at; None: all, or not known."""
+        ...
+
+
+def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
+    """A read-only view of `array`: no copy where the dtype already fits."""
+    view = np.asarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+@lru_cache(maxsize=4)
+def causal_triangle(n_queries: int, n_keys: int) -> Bool[np.ndarray, "query key"]:
+    """True where a query may look at a key that is no later. With a cache, the last query is the last key."""
+    triangle = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+    triangle.flags.writeable = False
+    return triangle
+
+
+def _check_rows(weights: LayerWeights, layer: int) -> None:
+    if not np.isfinite(weights).all():
+        raise TraceError(f"layer {layer} has attention weights that are not finite")
+    if weights.size and weights.min() < 0:
+        raise TraceError(f"layer {layer} has negative attention weights")
+    sums = weights.sum(axis=-1)
+    wrong = (np.abs(sums - 1) > ROW_SUM_TOLERANCE) & (sums != 0)
+    if wrong.any():
+        head, query = np.argwhere(wrong)[0]
+        raise TraceError(
+            f"the row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
+            "give weights after the softmax, one row a query"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DenseWeights:
+    """All weights, one array a layer.
+
+    Raises:
+        TraceError: layers differ in shape, a value is not finite, or a row sums neither to 1 nor to 0.
+    """
+
+    layers: tuple[LayerWeights, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layers", tuple(frozen(layer) for layer in self.layers))
+        shapes = sorted({layer.shape for layer in self.layers})
+        if len(shapes) != 1 or len(shapes[0]) != 3:
+            raise TraceError(f"every layer must have the same shape (head, query, key), got {shapes}")
+        for index, layer in enumerate(self.layers):
+            _check_rows(layer, index)
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.layers)
+
+    @property
+    def n_heads(self) -> int:
+        return self.layers[0].shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.layers[0].shape[1:]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(layer.nbytes for layer in self.layers)
+
+    def head(self, layer: int, head: int) -> Weights:
+        return self.layers[layer][head]
+
+    def head_and_entropy(self, layer: int, head: int) -> tuple[Weights, None]:
+        return self.head(layer, head), None
+
+    def layer(self, layer: int) -> LayerWeights:
+        return self.layers[layer]
+
+    def visible(self, layer: int) -> None:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class QueryKeyLayer:
+    """One layer of scaled dot-product attention: softmax(mask(softcap(scaling · Q Kᵀ) + bias)).
+
+    Vaswani et al. 2017, section 3.2.1. Queries and keys are those the model multiplied, after any rotary embedding.
+    A model with grouped queries (Ainslie et al. 2023) has fewer key heads than query heads. A sink (one learned score a
+    head, which takes attention but gives no value) adds a last key column. `value`, where it is kept, is what the weights mix.
+
+    Raises:
+        TraceError: shapes do not fit together, or a query or key is not finite.
+    """
+
+    query: Float[np.ndarray, "head query dim"]
+    key: Float[np.ndarray, "key_head key dim"]
+    scaling: float
+    causal: bool = False
+    visible: Bool[np.ndarray, "query key"] | None = None
+    bias: Float[np.ndarray, "#head query key"] | None = None
+    softcap: float | None = None
+    sink: Float[np.ndarray, " head"] | None = None
+    value: Float[np.ndarray, "key_head key value_dim"] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("query", "key", "bias", "sink", "value"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, frozen(array))
+                if not np.isfinite(array).all():
+                    raise TraceError(f"the {name} of a layer holds values that are not finite")
+        heads, key_heads = self.query.shape[0], self.key.shape[0]
+        if self.query.shape[2] != self.key.shape[2] or heads % key_heads:
+            raise TraceError(f"queries {self.query.shape} and keys {self.key.shape} do not fit together")
+        if self.visible is not None:
+            object.__setattr__(self, "visible", frozen(self.visible, bool))
+        for name, array, sizes in (
+            ("mask", self.visible, (self.shape,)),
+            ("bias", self.bias, ((heads, *self.shape), (1, *self.shape))),
+            ("sink", self.sink, ((heads,),)),
+            ("value", None if self.value is None else self.value[..., 0], ((key_heads, self.shape[1]),)),
+        ):
+            if array is not None and array.shape not in sizes:
+                raise TraceError(
+                    f"a {name} of shape {array.shape} does not fit {heads} heads over {self.shape} queries and keys"
+                )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of queries, number of keys; the column of a sink is not counted."""
+        return self.query.shape[1], self.key.shape[1]
+
+    def weights(self, heads: slice, entropy: Float[np.ndarray, "head query"] | None = None) -> LayerWeights:
+        """The attention weights of some query heads, computed in float32; `entropy` is given that of their rows, in nats."""
+        n_queries, n_keys = self.shape
+        weights = np.zeros((len(self.query[heads]), n_queries, n_keys + (self.sink is not None)), dtype=np.float32)
+        step = max(1, SLAB_CELLS // n_keys)
+        for start in range(0, n_queries, step):
+            rows = slice(start, min(start + step, n_queries))
+            # Keys that are later than all of these queries keep their 0, unless a sink stands behind them.
+            past = max(rows.stop + n_keys - n_queries, 1) if self.causal and self.sink is None else weights.shape[2]
+            slab = weights[:, rows, :past]
+            self._score(heads, rows, slab[..., :n_keys])
+            if self.sink is not None:
+                slab[..., n_keys] = self.sink[heads, None]
+            self._mask(rows, slab[..., :n_keys])
+            softmax_in_place(slab, None if entropy is None else entropy[:, rows])
+        return weights
+
+    def _score(self, heads: slice, rows: slice, scores: LayerWeights) -> None:
+        """Writes softcap(scaling · Q Kᵀ) + bias of some queries over the first keys, as many as `scores` has columns."""
+        group, n_keys = self.query.shape[0] // self.key.shape[0], scores.shape[2]
+        key = self.key[np.arange(self.query.shape[0])[heads] // group, :n_keys]
+        np.matmul(self.query[heads, rows], key.swapaxes(1, 2), out=scores)
+        scores *= np.float32(self.scaling)
+        if self.softcap is not None:
+            scores /= np.float32(self.softcap)
+            np.tanh(scores, out=scores)
+            scores *= np.float32(self.softcap)
+        if self.bias is not None:
+            scores += (self.bias if self.bias.shape[0] == 1 else self.bias[heads])[:, rows, :n_keys]
+
+    def _mask(self, rows: slice, scores: LayerWeights) -> None:
+        """Writes `MASKED_SCORE` where some queries may not look at the first keys, as many as `scores` has columns."""
+        if self.visible is not None:
+            np.copyto(scores, MASKED_SCORE, where=~self.visible[rows, : scores.shape[2]])
+        if self.causal:
+            # All of these queries see the keys that are no later than the first of them.
+            n_queries, n_keys = self.shape
+            later = slice(max(rows.start + 1 + n_keys - n_queries, 0), scores.shape[2])
+            np.copyto(scores[..., later], MASKED_SCORE, where=~causal_triangle(n_queries, n_keys)[rows, later])
+
+    def visible_keys(self) -> Bool[np.ndarray, "query key"] | None:
+        """The mask with the causal triangle in it; a sink can always be seen. None: all can be seen."""
+        visible = self.visible
+        if self.causal:
+            past = causal_triangle(*self.shape)
+            visible = past if visible is None else past & visible
+        if visible is not None and self.sink is not None:
+            visible = np.pad(visible, ((0, 0), (0, 1)), constant_values=True)
+        return visible
+
+
+@dataclass(frozen=True, eq=False)
+class QueryKeyWeights:
+    """Queries and keys of every layer; a head's weights are computed when they are asked for.
+
+    Raises:
+        TraceError: the layers differ in heads, queries or keys.
+    """
+
+    layers: tuple[QueryKeyLayer, ...]
+
+    def __post_init__(self) -> None:
+        shapes = sorted({(layer.query.shape[0], *layer.shape, layer.sink is not None) for layer in self.layers})
+        if len(shapes) != 1:
+            raise TraceError(f"every layer must have the same heads, queries and keys, got {shapes}")
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.layers)
+
+    @property
+    def n_heads(self) -> int:
+        return self.layers[0].query.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_queries, n_keys = self.layers[0].shape
+        return n_queries, n_keys + (self.layers[0].sink is not None)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held; an array that layers share (a mask, T5's position bias) counts once."""
+        arrays = [
+            array
+            for layer in self.layers
+            for array in (layer.query, layer.key, layer.visible, layer.bias, layer.sink, layer.value)
+            if array is not None
+        ]
+        return sum({array.__array_interface__["data"][0]: array.nbytes for array in arrays}.values())
+
+    def head(self, layer: int, head: int) -> Weights:
+        return frozen(self.layers[layer].weights(slice(head, head + 1))[0])
+
+    def head_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy]:
+        entropy = np.empty((1, self.shape[0]), dtype=np.float32)
+        weights = self.layers[layer].weights(slice(head, head + 1), entropy)
+        return frozen(weights[0]), frozen(entropy[0])
+
+    def layer(self, layer: int) -> LayerWeights:
+        return frozen(self.layers[layer].weights(slice(None)))
+
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
+        return self.layers[layer].visible_keys()

@@ -1,0 +1,162 @@
+"""A passage with the answer marked in place and bars under its tokens; and start × end, where the answer is found."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Float
+
+from attnviz.analysis.answer.meeting import Joint
+from attnviz.analysis.view import HeadMatrix
+from attnviz.core.trace import Token
+from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme, css_variables, ink_on
+from attnviz.figures.tokens import label, space_between
+from attnviz.text.spans import Span
+
+STYLE = Path(__file__).with_name("spans.css").read_text(encoding="utf-8")
+BAR_PIXELS = 22
+# Of a longer passage only so many tokens are drawn: a browser lays out no book in an instant.
+MOST_DRAWN = 2_400
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Bars under the tokens of a passage, one a token: what they are called, and how high; the highest of all is full."""
+
+    name: str
+    values: Float[np.ndarray, " token"]
+
+
+def marked_answer(
+    text: str,
+    tokens: Sequence[Token],
+    spans: Sequence[Span],
+    bars: Sequence[Bars],
+    *,
+    declined: bool = False,
+    theme: Theme = LIGHT,
+) -> str:
+    """HTML of the whole passage: the best span marked, the others lighter and numbered, bars under every token.
+
+    `declined`: the model does not stand by its best span, which is marked as lightly as the others. All text is escaped and
+    keeps its own direction.
+
+    >>> drawn = marked_answer("a<b ok", (Token("a<b", 0, 3), Token("ok", 4, 6)), [Span(1, 1, 0.9)], [])
+    >>> "a&lt;b" in drawn, drawn.count('class="span best"')
+    (True, 1)
+    """
+    highest = max((float(each.values.max()) for each in bars), default=0.0) or 1.0
+    opens = {span.start: rank for rank, span in enumerate(spans)}
+    closes = {span.end for span in spans}
+    first, last = _drawn(len(tokens), spans)
+    pieces, end = [f'<span class="unread">… {first:,} tokens before … </span>' if first else ""], tokens[first].start
+    for index in range(first, last):
+        token = tokens[index]
+        gap = space_between(text[end : token.start])
+        opened = _opened(opens[index], spans[opens[index]], declined) if index in opens else ""
+        pieces.append(f"{gap}{opened}{_unit(token, bars, index, highest)}{'</span>' if index in closes else ''}")
+        end = max(end, token.end)
+    pieces.append(f'<span class="unread"> … {len(tokens) - last:,} tokens after …</span>' if last < len(tokens) else "")
+    return (
+        f'<div class="answered long" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}</div>'
+        f'<p class="legend" style="{css_variables(theme)}">{_legend(bars)}</p>'
+    )
+
+
+def _drawn(n_tokens: int, spans: Sequence[Span]) -> tuple[int, int]:
+    """The tokens that are drawn, with the best span in the middle; no span is cut in two."""
+    middle = spans[0].start if spans else 0
+    first = max(min(middle - MOST_DRAWN // 2, n_tokens - MOST_DRAWN), 0)
+    last = min(first + MOST_DRAWN, n_tokens)
+    for span in spans:
+        first = span.end + 1 if span.start < first <= span.end else first
+        last = span.start if span.start < last <= span.end else last
+    return first, last
+
+
+def _unit(token: Token, bars: Sequence[Bars], index: int, highest: float) -> str:
+    drawn = "".join(_bar(number, float(each.values[index]), highest) for number, each in enumerate(bars))
+    told = " · ".join(f"{each.name} {each.values[index]:.4f}" for each in bars)
+    return f'<span class="unit" title="{html.escape(told)}"><bdi>{label(token)}</bdi><span class="bars">{drawn}</span></span>'
+
+
+def _opened(rank: int, span: Span, declined: bool) -> str:
+    kind = "span best" if rank == 0 and not declined else "span"
+    first = " data-first" if rank == 0 else ""
+    told = f'<span class="rank">{rank + 1} · {_short_share(span.probability)}</span>'
+    return f'<span class="{kind}"{first} data-rank="{rank + 1}">{told}'
+
+
+def _short_share(share: float) -> str:
+    return "&lt;1%" if share < 0.005 else f"{share:.0%}"
+
+
+def _bar(number: int, value: float, highest: float) -> str:
+    return f'<i class="bar{number}" style="height:{min(value / highest, 1.0) * BAR_PIXELS:.1f}px" data-value="{value:.6f}"></i>'
+
+
+def _legend(bars: Sequence[Bars]) -> str:
+    return "".join(f'<span><i class="bar{number}"></i>{html.escape(each.name)}</span>' for number, each in enumerate(bars))
+
+
+def asked_words(
+    tokens: Sequence[Token],
+    shares: Float[np.ndarray, " token"],
+    *,
+    chosen: int | None = None,
+    full_scale: bool = True,
+    theme: Theme = LIGHT,
+) -> str:
+    """HTML of a question whose words are buttons (`data-pick` is their place), shaded by `shares`, 0 to 1 or to the largest."""
+    highest = 1.0 if full_scale else float(shares.max(initial=0.0)) or 1.0
+    buttons = []
+    for index, (token, share) in enumerate(zip(tokens, shares, strict=True)):
+        colour = theme.colour(float(share) / highest)
+        kind = ("word special" if token.special else "word") + (" chosen" if index == chosen else "")
+        buttons.append(
+            f'<button class="{kind}" data-pick="{index}" data-share="{share:.6f}">'
+            f'<bdi style="background:{colour};color:{ink_on(colour)}">{label(token)}</bdi><em>{share:.2f}</em></button>'
+        )
+    return f'<div class="asked" dir="auto" style="{css_variables(theme)}">{"".join(buttons)}</div>'
+
+
+def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT, height: int = 460) -> go.Figure:
+    """How likely each span is: starts down, ends across, the best numbered in their cells; what is no span is masked."""
+    size = joint.probabilities.shape
+    matrix = HeadMatrix(
+        weights=np.where(joint.legal, joint.probabilities, 0).astype(np.float32),
+        visible=joint.legal,
+        queries=joint.starts,
+        keys=joint.ends,
+        rows=tuple(range(size[0])),
+        columns=tuple(range(size[1])),
+        own=(None,) * size[0],
+    )
+    figure = draw_matrix(matrix, Look(theme, full_scale=False, selected=joint.marks[0] if joint.marks else None, height=height))
+    figure.update_traces(colorbar_title_text="probability", selector={"type": "heatmap", "zmin": 0})
+    title = {"font": {"size": LABEL_SIZE, "color": theme.faint}}
+    figure.update_xaxes(title={"text": "… and ends with", **title})
+    figure.update_yaxes(title={"text": "starts with …", **title})
+    return figure.add_trace(_ranks(joint, theme))
+
+
+def _ranks(joint: Joint, theme: Theme) -> go.Scatter:
+    highest = float(joint.probabilities.max()) or 1.0
+    return go.Scatter(
+        x=[column for _, column in joint.marks],
+        y=[row for row, _ in joint.marks],
+        mode="text",
+        text=[str(rank) for rank in range(1, len(joint.marks) + 1)],
+        textfont={
+            "family": FONT,
+            "size": LABEL_SIZE,
+            "color": [theme.ink(float(joint.probabilities[mark]) / highest) for mark in joint.marks],
+        },
+        hoverinfo="skip",
+        showlegend=False,
+        name="ranks",
+    )

@@ -1,0 +1,136 @@
+"""A computation on the page: steps to walk through, matrices whose cells tell where they came from.
+
+The drawing is done in the browser, so that a step costs no time; what it draws is made here, as plain values.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from attnviz.analysis.compute.steps import Matrix, Origin, Step
+from attnviz.figures.theme import HEAD_COLOURS, LIGHT, Theme
+
+SCRIPT = Path(__file__).with_name("steps.js").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")
+Predict = Literal["off", "most", "weight"]
+PREDICTS: tuple[Predict, ...] = get_args(Predict)
+# Okabe-Ito: the operands from left to right; the result is always green.
+OPERANDS = (HEAD_COLOURS[0], HEAD_COLOURS[1], HEAD_COLOURS[3], HEAD_COLOURS[4], HEAD_COLOURS[5])
+RESULT = HEAD_COLOURS[2]
+
+
+def computation(
+    steps: Sequence[Step],
+    *,
+    at: tuple[int, int, int] | None = None,
+    predict: Predict = "off",
+    revealed: str = "",
+    theme: Theme = LIGHT,
+) -> dict[str, Any]:
+    """Everything that computation.js draws. `at` is the step and the cell of its result to open with.
+
+    `predict` asks a class which token gets most of a row ("most"), or how much the chosen one gets ("weight"). Until `revealed`
+    is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks.
+
+    >>> import numpy as np
+    >>> step = Step("X", "Tokens", "X", "As typed.", (Matrix("X", np.array([[0.5]]), ("a<b",), ("0",)),))
+    >>> drawn = computation([step])
+    >>> drawn["steps"][0]["matrices"][0]["rows"], drawn["steps"][0]["matrices"][0]["cells"][0][0]["text"]
+    (['a<b'], '0.50')
+    """
+    drawn = [_step(step, theme) for step in steps]
+    content = {"steps": drawn, "origins": _origins(steps), "predict": predict}
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    hidden = None if predict == "off" or revealed == key else _asking(steps)
+    if hidden is not None:
+        content = _without_weights(content, hidden)
+    colours = {"accent": theme.accent, "text": theme.text, "faint": theme.faint, "panel": theme.panel, "border": theme.border}
+    return {
+        **content, "key": key, "hidden": hidden, "at": list(at or (0, *steps[0].start)), "colours": colours,
+        "tones": [*OPERANDS, RESULT], "masked": theme.masked,
+    }  # fmt: skip
+
+
+def _asking(steps: Sequence[Step]) -> int | None:
+    return next((index for index, step in enumerate(steps) if step.result.weights), None)
+
+
+def _without_weights(content: dict[str, Any], hidden: int) -> dict[str, Any]:
+    """The steps up to the weights, which are question marks; of the others, what they are called."""
+    *known, asking = content["steps"][: hidden + 1]
+    *given, weights = asking["matrices"]
+    cells = [[{name: cell[name] for name in ("id", "masked") if name in cell} | {"text": "?"} for cell in row]
+             for row in weights["cells"]]  # fmt: skip
+    asking = {**asking, "sentence": "", "matrices": [*given, {**weights, "cells": cells}]}
+    later = [{**step, "formula": "", "sentence": "", "matrices": []} for step in content["steps"][hidden + 1 :]]
+    origins = {name: origin for name, origin in content["origins"].items() if origin["step"] < hidden}
+    return {**content, "steps": [*known, asking, *later], "origins": origins}
+
+
+def _step(step: Step, theme: Theme) -> dict[str, Any]:
+    return {
+        "symbol": step.symbol,
+        "title": step.title,
+        "formula": step.formula,
+        "sentence": step.sentence,
+        "signs": list(step.signs),
+        "start": list(step.start),
+        "matrices": [_matrix(matrix, theme) for matrix in step.matrices],
+    }
+
+
+def _matrix(matrix: Matrix, theme: Theme) -> dict[str, Any]:
+    n_rows, n_columns = len(matrix.rows), len(matrix.columns)
+    return {
+        "name": matrix.name,
+        "label": matrix.label or matrix.name,
+        "shape": matrix.shape,
+        "rows": [_visible(name) for name in matrix.rows],
+        "columns": [_visible(name) for name in matrix.columns],
+        "totals": list(matrix.totals),
+        "blocks": matrix.blocks,
+        "weights": matrix.weights,
+        "cells": [[_cell(matrix, row, column, theme) for column in range(n_columns)] for row in range(n_rows)],
+    }
+
+
+def _cell(matrix: Matrix, row: int, column: int, theme: Theme) -> dict[str, Any]:
+    value, seen = float(matrix.values[row, column]), matrix.visible is None or bool(matrix.visible[row, column])
+    cell: dict[str, Any] = {"id": _id(*matrix.place(row, column)), "text": matrix.shown[row][column]}
+    if math.isfinite(value):
+        cell["exact"] = f"{value:.8g}".replace("-", "−")
+    if not seen:
+        cell["masked"] = True
+    elif matrix.weights:
+        cell |= {"value": value, "shade": theme.colour(value), "ink": theme.ink(value)}
+    return cell
+
+
+def _origins(steps: Sequence[Step]) -> dict[str, Any]:
+    """For each cell that was computed: the step, the cells it came from, and the sum as pieces of (text, matrix)."""
+    found: dict[str, Any] = {}
+    for index, step in enumerate(steps):
+        for (row, column), origin in step.origins.items():
+            found[_id(*step.result.place(row, column))] = _origin(index, origin)
+    return found
+
+
+def _origin(step: int, origin: Origin) -> dict[str, Any]:
+    return {
+        "step": step,
+        "from": [_id(*place) for place in origin.cells],
+        "sum": [[part.text, part.of] for part in origin.sum],
+    }
+
+
+def _id(name: str, row: int, column: int) -> str:
+    return f"{name}:{row}:{column}"
+
+
+def _visible(text: str) -> str:
+    """A token as a label, with white space made visible; the browser sets it as text, so nothing needs to be escaped."""
+    shown = text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
+    return shown if not shown or shown.strip() else "␣"

@@ -1,0 +1,265 @@
+"""What every model that answers looks like from outside, ours and those of the hub: a span of the passage, and how sure it is.
+
+A passage of any length is read in overlapping windows. Each token keeps the logits of the window in which it stands farthest
+from an edge, and the best spans are found over the whole passage at once (`attnviz.text.spans`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.trace import AttentionTrace, Prompt, Token
+from attnviz.models.base import AttentionModel
+from attnviz.text.spans import Span, Window, best_spans, merged, pair_logits, windows
+from attnviz.text.tokens import Encoded
+
+# About 10,000 words: more would keep a small server busy for a minute.
+MOST_CHARACTERS = 60_000
+# Windows that a model reads at once: more need more memory and are no faster.
+BATCH = 8
+# With less room than this beside the question, windows are too small to be understood.
+LEAST_ROOM = 48
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How a model's logits become an answer.
+
+    limit           tokens of an answer after its first, at most
+    window          tokens read at once, the question and special tokens counted; a window begins `stride` passage tokens later
+    threshold       by how much the best span's logit must exceed that of no answer: below, the passage is taken not to say
+    length_penalty  what each token of an answer after its first takes from its span's logit
+
+    >>> Decoding().limit
+    29
+    """
+
+    limit: int = 29
+    window: int = 384
+    stride: int = 256
+    threshold: float = 0.0
+    length_penalty: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Logits:
+    """Start and end logits of some tokens, and the logit of no answer being among them."""
+
+    start: Float[np.ndarray, " token"]
+    end: Float[np.ndarray, " token"]
+    nothing: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The spans of a passage, their probabilities among all legal spans and no answer at all.
+
+    spans    the best without overlap, best first; their positions are those of the passage's tokens
+    start    p(the answer starts with this token), summed over where it may end; end: the same the other way round
+    nothing  p(the passage does not say): with `start`, or with `end`, it sums to 1
+    margin   the best span's logit less that of no answer
+    windows  in which the passage was read; `best` is the place of the one that shows most around the best span
+    """
+
+    logits: Logits
+    spans: tuple[Span, ...]
+    start: Float[np.ndarray, " token"]
+    end: Float[np.ndarray, " token"]
+    nothing: float
+    margin: float
+    windows: tuple[Window, ...]
+    best: int
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model makes of a question about a passage.
+
+    trace   the attention over the window that holds the best span; `output` is the answer, empty where the model declines
+    tokens  of the whole passage, special tokens none of them
+    """
+
+    trace: AttentionTrace
+    tokens: tuple[Token, ...]
+    found: Found
+    decoding: Decoding
+
+    @property
+    def declined(self) -> bool:
+        """Whether the model says that the passage does not answer."""
+        return self.found.margin < self.decoding.threshold
+
+    def text(self, span: Span) -> str:
+        """A span as it stands in the passage."""
+        return text_of(span, self.trace.prompt.text, self.tokens)
+
+
+@runtime_checkable
+class AnsweringModel(AttentionModel, Protocol):
+    """A model that finds the answer to `prompt.question` in `prompt.text`."""
+
+    def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
+        """The best spans, and the trace of the window that holds the best one.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        ...
+
+
+def answers(model: AttentionModel, prompt: Prompt) -> Answers:
+    """What any model makes of a question.
+
+    Raises:
+        ModelError: it was not trained to answer.
+        PromptError: as of `AnsweringModel.answers`.
+    """
+    if not isinstance(model, AnsweringModel):
+        raise ModelError(
+            f"{model.card.name} was not trained to answer questions: choose an encoder that was, such as answer-en, or "
+            "distilbert-base-cased-distilled-squad from the hub."
+        )
+    return model.answers(prompt)
+
+
+def asked(prompt: Prompt) -> str:
+    """The question of a prompt.
+
+    Raises:
+        PromptError: there is none, or nothing in it but signs that cannot be seen; or the passage is too long.
+    """
+    if not prompt.question or not any(character.isprintable() and not character.isspace() for character in prompt.question):
+        raise PromptError("There is no question yet: type one about the passage.")
+    if (length := len(prompt.text)) > MOST_CHARACTERS:
+        raise PromptError(
+            f"This passage has {length:,} characters, and at most {MOST_CHARACTERS:,} are looked through: paste the part that "
+            "you ask about."
+        )
+    return prompt.question
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a model of that name looks through a passage: `around` tokens of each window are the question and special ones."""
+
+    name: str
+    decoding: Decoding
+    around: int
+
+    def find(self, passage: Sequence[Token], score: Callable[[Sequence[Window]], Sequence[Logits]], n_best: int) -> Found:
+        """The best spans of a passage, by the logits that `score` gives for each window.
+
+        Raises:
+            PromptError: the passage holds no token, or the question leaves no room for it.
+        """
+        read = self._windows(passage)
+        logits = _together(tuple(zip(read, score(read), strict=True)))
+        limit, penalty = self.decoding.limit, self.decoding.length_penalty
+        pairs = pair_logits(logits.start, logits.end, limit=limit, length_penalty=penalty)
+        best = float(pairs.max())
+        if not np.isfinite(best):
+            raise PromptError(f"{self.name} finds no word in this passage that could be an answer: paste a text.")
+        start, end, nothing = _marginals(pairs, logits.nothing)
+        spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
+        return Found(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
+
+    def output(self, found: Found, text: str, passage: Sequence[Token]) -> str:
+        """The answer as it stands in the text; empty where the model declines."""
+        return "" if found.margin < self.decoding.threshold else text_of(found.spans[0], text, passage)
+
+    def _windows(self, passage: Sequence[Token]) -> tuple[Window, ...]:
+        n_tokens, room = len(passage), self.decoding.window - self.around
+        if not any(token.end > token.start for token in passage):
+            raise PromptError(f"{self.name} finds nothing to read in this passage: paste a text with words in it.")
+        if room < min(n_tokens, LEAST_ROOM):
+            raise PromptError(
+                f"The question takes {self.around} of the {self.decoding.window} tokens that {self.name} reads at once, "
+                "which leaves no room for the passage: ask in fewer words."
+            )
+        # Windows that do not overlap would cut an answer in two.
+        return windows(n_tokens, room, min(self.decoding.stride, max(room // 2, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A question and a passage as a model would read both: the passage's tokens stand at `first` up to `stop`."""
+
+    whole: Encoded
+    first: int
+    stop: int
+
+    @staticmethod
+    def of(whole: Encoded, name: str) -> "Pair":
+        """Finds the passage, segment 1, behind the question, segment 0.
+
+        Raises:
+            PromptError: the model of that name finds nothing to read in the question.
+        """
+        typed = [(index, token.segment) for index, token in enumerate(whole.tokens) if not token.special]
+        if not any(segment == 0 for _, segment in typed):
+            raise PromptError(f"{name} finds nothing to read in this question: type it in words.")
+        places = [index for index, segment in typed if segment == 1]
+        return Pair(whole, places[0], places[-1] + 1) if places else Pair(whole, len(whole), len(whole))
+
+    @property
+    def passage(self) -> tuple[Token, ...]:
+        return self.whole.tokens[self.first : self.stop]
+
+    @property
+    def around(self) -> int:
+        """Tokens of the question, and special ones: they stand in every window."""
+        return len(self.whole) - (self.stop - self.first)
+
+    def cut(self, window: Window) -> Encoded:
+        """The same pair with only a window's tokens of the passage."""
+        start, stop = self.first + window.start, self.first + window.stop
+
+        def kept(values: Sequence) -> list:
+            return [*values[: self.first], *values[start:stop], *values[self.stop :]]
+
+        inputs = {name: kept(values) for name, values in self.whole.inputs.items()}
+        return Encoded(inputs, tuple(kept(self.whole.tokens)), self.whole.cuts)
+
+
+def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
+    """A span as it stands in the text.
+
+    >>> text_of(Span(0, 1, 1.0), "in 1887, he", (Token("in", 0, 2), Token("1887", 3, 7)))
+    'in 1887'
+    """
+    return text[passage[span.start].start : passage[span.end].end]
+
+
+def _together(parts: Sequence[tuple[Window, Logits]]) -> Logits:
+    """The logits of a whole passage. That it says nothing is as likely as in the window where it is least so."""
+    start = merged([(window, logits.start) for window, logits in parts])
+    end = merged([(window, logits.end) for window, logits in parts])
+    return Logits(start, end, min(logits.nothing for _, logits in parts))
+
+
+def _marginals(
+    pairs: Float[np.ndarray, "token length"], nothing: float
+) -> tuple[Float[np.ndarray, " token"], Float[np.ndarray, " token"], float]:
+    """p(start), p(end) and p(no answer) of one softmax over all spans and no answer."""
+    top = max(float(pairs.max()), nothing)
+    weights, none = np.exp(pairs - top), float(np.exp(nothing - top))
+    total = float(weights.sum()) + none
+    end = np.zeros(len(pairs))
+    for length, column in enumerate(weights.T[: len(pairs)]):
+        end[length:] += column[: len(end) - length]
+    return weights.sum(axis=1) / total, end / total, none / total
+
+
+def _widest(span: Span, read: Sequence[Window]) -> int:
+    """The place of the window that shows most on either side of a span; the passage's own ends hide nothing."""
+    stop = read[-1].stop
+
+    def shown(window: Window) -> int:
+        left = span.start - window.start + stop * (window.start == 0)
+        return min(left, window.stop - 1 - span.end + stop * (window.stop == stop))
+
+    return max(range(len(read)), key=lambda place: shown(read[place]))

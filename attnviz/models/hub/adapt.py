@@ -1,0 +1,123 @@
+"""From a model and its tokenizer to something that traces: what it reads, how much of it, and which way its attention shows."""
+
+import inspect
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnviz import settings
+from attnviz.core.errors import UnsupportedModelError
+from attnviz.models.base import Architecture, ModelCard
+from attnviz.models.hub.capture import reader_for
+from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.hub.question_answering import HubAnswerer
+from attnviz.models.hub.seq2seq import WritingModel
+from attnviz.text.tokens import encode
+
+PROBE = "One word follows another."
+TASKS: dict[Architecture, str] = {
+    "encoder": "reads a text, every token seeing every other",
+    "decoder": "continues a text, every token seeing those before it",
+    "encoder-decoder": "reads a text and writes another",
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a model besides what it is."""
+
+    name: str
+    task: str = ""
+    revision: str = ""
+    licence: str = ""
+    languages: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
+    """An `AttentionModel` around a Hugging Face model that runs under "eager" and belongs to nobody else.
+
+    Raises:
+        UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
+    """
+    model.eval()
+    if model.config.is_encoder_decoder and model.generation_config.decoder_start_token_id is None:
+        raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
+    accepts = frozenset(inspect.signature(model.forward).parameters)
+    probe = _probe(model, tokenizer, accepts)
+    reader = reader_for(model, probe)
+    _, stacks = reader.read(probe)
+    architecture = (
+        "encoder-decoder" if model.config.is_encoder_decoder else "decoder" if stacks["encoder"].causal else "encoder"
+    )
+    # The last stack is the one people look at first: the attention across, where there is one.
+    store = stacks["encoder"].store
+    card = ModelCard(
+        name=facts.name,
+        task=facts.task or TASKS[architecture],
+        architecture=architecture,
+        n_layers=store.n_layers,
+        n_heads=store.n_heads,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        max_tokens=max_tokens(model, tokenizer),
+        device=str(model.device),
+        revision=facts.revision,
+        reads=_reads(tokenizer, architecture),
+        languages=facts.languages,
+        licence=facts.licence,
+        sources=facts.sources,
+    )
+    if architecture == "encoder-decoder":
+        return WritingModel(card, model, tokenizer, reader, accepts, writing=_writing(model, tokenizer))
+    if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
+        return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts)
+    return TracedModel(card, model, tokenizer, reader, accepts)
+
+
+def max_tokens(model: Any, tokenizer: Any) -> int:
+    """How many tokens the model reads at once: what its tokenizer, its positions and ATTNVIZ_MAX_TOKENS allow."""
+    limits = [settings.limit("ATTNVIZ_MAX_TOKENS"), tokenizer.model_max_length]
+    config = model.config.get_text_config()
+    limits += [
+        size for name in ("max_position_embeddings", "n_positions") if isinstance(size := getattr(config, name, None), int)
+    ]
+    for name, module in model.named_modules():
+        # RoBERTa and its kin count positions from after the padding index: 514 rows are 512 tokens.
+        if isinstance(module, nn.Embedding) and "position" in name.rsplit(".", 1)[-1] and module.padding_idx is not None:
+            limits.append(module.num_embeddings - module.padding_idx - 1)
+    return min(limit for limit in limits if limit > 0)
+
+
+def _probe(model: Any, tokenizer: Any, accepts: frozenset[str]) -> dict[str, Tensor]:
+    if "input_ids" not in accepts:
+        raise UnsupportedModelError(f"{model.config.model_type} does not read text; choose a language model.")
+    encoded = encode(tokenizer, [PROBE], limit=16)
+    inputs = {name: torch.tensor([ids], device=model.device) for name, ids in encoded.inputs.items() if name in accepts}
+    if model.config.is_encoder_decoder:
+        # One token fewer than the source has: equal lengths would hide a mistaken axis.
+        inputs["decoder_input_ids"] = inputs["input_ids"][:, 1:]
+    return inputs
+
+
+def _reads(tokenizer: Any, architecture: Architecture) -> tuple[str, ...]:
+    if architecture == "encoder-decoder":
+        return ("target",)
+    # A tokenizer that sets pairs apart adds more special tokens to a pair than to a single text.
+    apart = tokenizer.num_special_tokens_to_add(pair=True) > tokenizer.num_special_tokens_to_add(pair=False)
+    return ("pair",) if architecture == "encoder" and apart else ()
+
+
+def _writing(model: Any, tokenizer: Any) -> dict[str, Any]:
+    """What writing needs besides the text: a cache that fits, and of many languages the one to write."""
+    options: dict[str, Any] = {}
+    depths = {getattr(model.config, name, None) for name in ("num_layers", "num_decoder_layers")} - {None}
+    if len(depths) > 1:
+        # transformers gives T5's decoder a cache as deep as its encoder.
+        options["use_cache"] = False
+    if hasattr(tokenizer, "get_lang_id"):
+        # The first token tells the language: French, unless the tokenizer was saved with another.
+        tokenizer.tgt_lang = tokenizer.tgt_lang or "fr"
+        options["forced_bos_token_id"] = tokenizer.get_lang_id(tokenizer.tgt_lang)
+    return options

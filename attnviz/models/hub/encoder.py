@@ -1,0 +1,92 @@
+"""A Hugging Face model of one stack and its tokenizer, as an `AttentionModel`."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnviz.core.errors import PromptError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, Token
+from attnviz.models.base import ModelCard
+from attnviz.models.hub.capture import Reader, Stacks
+from attnviz.models.hub.qkv_layers import projecting
+from attnviz.nn.attention import Attended
+from attnviz.text.tokens import Encoded, encode
+
+Rows = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
+SINK = Token("sink", 0, 0, special=True)
+
+
+@dataclass(frozen=True, eq=False)
+class TracedModel:
+    """Traces a Hugging Face model that is an encoder or a decoder."""
+
+    card: ModelCard
+    model: Any
+    tokenizer: Any
+    reader: Reader
+    # The inputs that the model's forward pass takes.
+    accepts: frozenset[str]
+    # Tokenizers are not safe to share: some switch language or truncation within a call.
+    lock: Any = field(default_factory=threading.Lock)
+
+    def trace(self, prompt: Prompt | str) -> AttentionTrace:
+        """One forward pass over the prompt, with the attention of every head.
+
+        Raises:
+            PromptError: the tokenizer finds nothing in the text that the model could read.
+        """
+        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        source = self._source(prompt)
+        _, stacks = self.reader.read(self._tensors(source))
+        kind = self._kind
+        return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
+
+    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+        """What the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        return {self._kind: found} if (found := self.attended_in(self._source(prompt))) else {}
+
+    def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
+        """What the attention of each layer reads; nothing of a model whose layers keep W_Q, W_K and W_V where nobody knows."""
+        layers = projecting(self.model)
+        if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
+            return ()
+        with torch.inference_mode():
+            states = self.model(**self._tensors(encoded), output_hidden_states=True).hidden_states
+            entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
+        return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
+
+    @property
+    def _kind(self) -> Kind:
+        # A model of one stack has its attention under "encoder", whether it looks ahead or not.
+        return "decoder" if self.card.architecture == "decoder" else "encoder"
+
+    def _source(self, prompt: Prompt) -> Encoded:
+        return self._encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
+
+    def _encode(self, texts: Sequence[str], *, target: bool = False) -> Encoded:
+        with self.lock:
+            encoded = encode(self.tokenizer, texts, limit=self.card.max_tokens, target=target)
+        if not encoded.tokens:
+            raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
+        return encoded
+
+    def _tensors(self, encoded: Encoded) -> dict[str, Tensor]:
+        inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}
+        return {name: torch.tensor([ids], device=self.model.device) for name, ids in inputs.items()}
+
+    def _traced(self, prompt: Prompt, stacks: Stacks, tokens: Rows, source: Encoded, output: str = "") -> AttentionTrace:
+        maps = []
+        for kind, stack in stacks.items():
+            queries, keys = tokens[kind]
+            if stack.store.shape[1] == len(keys) + 1:
+                keys = (*keys, SINK)
+            maps.append(AttentionMap(kind, queries, keys, stack.store, stack.causal))
+        return AttentionTrace(self.card.name, prompt, tuple(maps), output, *source.cuts, revision=self.card.revision)

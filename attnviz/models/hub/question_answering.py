@@ -1,0 +1,90 @@
+"""A Hugging Face encoder that was trained to find answers, as an `AnsweringModel`: question and passage read as one pair.
+
+Its layers of attention hold all that question and passage have to do with each other; the blocks between the two are told
+apart by the tokens' segments: 0 is the question, 1 the passage. No answer is what the model says by pointing at its first
+special token (Rajpurkar et al. 2018, arXiv:1806.03822; Devlin et al. 2019, section 4.3).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.models.answer.base import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked
+from attnviz.models.hub.encoder import TracedModel
+from attnviz.nn.attention import Attended
+from attnviz.text.spans import Window
+from attnviz.text.tokens import encode
+
+
+@dataclass(frozen=True, eq=False)
+class HubAnswerer(TracedModel):
+    """An encoder with a start and an end logit for every token."""
+
+    def trace(self, prompt: Prompt | str) -> AttentionTrace:
+        """One forward pass over the prompt; with a question, over the window of the passage that holds the best answer.
+
+        Raises:
+            PromptError: nothing can be read, or there is too much; the message says which.
+        """
+        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        return self.answers(prompt).trace if prompt.question else super().trace(prompt)
+
+    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+        """As of any encoder; of a question and a passage, over the window of `trace`.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        if not prompt.question:
+            return super().attended(prompt)
+        pair, _, found = self._find(prompt, 1)
+        return {"encoder": self.attended_in(pair.cut(found.windows[found.best]))}
+
+    def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
+        """The best spans, and the trace of the window that holds the best one.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        pair, search, found = self._find(prompt, n_best)
+        read = pair.cut(found.windows[found.best])
+        _, stacks = self.reader.read(self._tensors(read))
+        output = search.output(found, prompt.text, pair.passage)
+        trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
+        return Answers(trace, pair.passage, found, search.decoding)
+
+    def _find(self, prompt: Prompt, n_best: int) -> tuple[Pair, Search, Found]:
+        pair = self._pair(asked(prompt), prompt.text)
+        decoding = Decoding(window=min(Decoding().window, self.card.max_tokens))
+        search = Search(self.card.name, decoding, pair.around)
+        return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
+
+    def _pair(self, question: str, passage: str) -> Pair:
+        with self.lock:
+            whole = encode(self.tokenizer, [question, passage])
+        return Pair.of(whole, self.card.name)
+
+    def _logits(self, pair: Pair, windows: Sequence[Window]) -> list[Logits]:
+        """What the model gives for each window; all windows of a passage are of one size."""
+        found: list[Logits] = []
+        for index in range(0, len(windows), BATCH):
+            cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
+            with torch.inference_mode():
+                outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
+            found += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
+        return found
+
+    def _window(self, pair: Pair, start: Tensor, end: Tensor) -> Logits:
+        begins, ends = (logits.float().cpu().numpy() for logits in (start, end))
+        stop = len(begins) - (len(pair.whole) - pair.stop)
+        inputs, mark = pair.whole.inputs["input_ids"], self.tokenizer.cls_token_id
+        # Without such a token the model cannot say that there is no answer.
+        place = inputs.index(mark) if mark in inputs else None
+        if place is not None and place >= pair.stop:
+            place -= len(inputs) - len(begins)
+        nothing = -np.inf if place is None else float(begins[place] + ends[place])
+        return Logits(begins[pair.first : stop], ends[pair.first : stop], nothing)

@@ -1,0 +1,188 @@
+"""A Hugging Face encoder-decoder and its tokenizer, as a `TranslatingModel`.
+
+What it writes is decided by transformers' own `generate`, with the settings that the model's authors saved with it. How likely
+each token was is read off a plain forward pass over what was written, with nothing forced or forbidden.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from attnviz.core.errors import PromptError
+from attnviz.core.trace import AttentionTrace, Prompt, Token
+from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.translate.base import Step, Translation, Tree
+from attnviz.nn.decoding import Beam
+from attnviz.text.tokens import placed_ids
+
+# A translation longer than this is a model that repeats itself.
+MAX_WRITTEN = 256
+# Vocabularies are padded to a round size: a model may write a number that stands for nothing.
+_NAMELESS = re.compile(r"<(\d{1,7})>", re.ASCII)
+Inputs = dict[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class WritingModel(TracedModel):
+    """Traces an encoder, a decoder, and the attention across; a row of the last two is the token that the decoder reads.
+
+    writing  options of `generate` besides the text
+    """
+
+    writing: dict[str, Any] = field(default_factory=dict)
+
+    def trace(self, prompt: Prompt | str) -> AttentionTrace:
+        """What the model writes, or `prompt.target` where it is given, with the attention of every head.
+
+        Raises:
+            PromptError: nothing in the text can be read, or the target is longer than the model writes.
+        """
+        return self.steps(prompt)[0]
+
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+        """The trace, and how likely the model found every token of it.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        if not prompt.target:
+            (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
+            return self.follow(prompt, pieces, n_alternatives)
+        encoded = self._encode([prompt.target], target=True)
+        if encoded.cuts[0] is not None:
+            most = self.card.max_tokens
+            raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has more: type less.")
+        (start,) = self.names([self._start])
+        tokens = (Token(start, 0, 0, special=True), *encoded.tokens)
+        return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens), n_alternatives)
+
+    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+
+        Raises:
+            PromptError: nothing in the text can be read.
+        """
+        output = self._text(pieces)
+        with self.lock:
+            tokens = placed_ids(self.tokenizer, [self._start, *pieces], output)
+        return self._followed(prompt, pieces, (output, tokens), n_alternatives)
+
+    def _followed(
+        self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
+    ) -> tuple[AttentionTrace, tuple[Step, ...]]:
+        text, tokens = output
+        source = self._encode([prompt.text])
+        # Shifted right by one: the decoder reads the start token first, and its own last token never.
+        read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
+        scores, stacks = self.reader.read({**self._tensors(source), "decoder_input_ids": read})
+        rows = tokens[:-1]
+        axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
+        return self._traced(prompt, stacks, axes, source, text), self._likely(scores[0], pieces, tokens[1:], n_alternatives)
+
+    def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
+        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+
+        Raises:
+            PromptError: nothing in the text can be read.
+        """
+        inputs = self._inputs(text)
+        found = self._generated(inputs, beam or Beam(width=1), prefix)
+        return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in found)
+
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree | None]:
+        """As `translate`; transformers does not show the tree that its search walks."""
+        return self.translate(text, beam, prefix), None
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """The names of the pieces that stand for no text."""
+        special = {self.tokenizer.pad_token_id, self.tokenizer.unk_token_id} - {None, *self._ends}
+        return frozenset(self.names(sorted(special)))
+
+    def ended(self, pieces: Sequence[int]) -> bool:
+        """Whether an end mark is among the pieces."""
+        return not self._ends.isdisjoint(pieces)
+
+    def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Pieces of the vocabulary by their names, such as those of `Step.alternatives`.
+
+        Raises:
+            PromptError: one of them is no piece that this model writes.
+        """
+        found = tuple(map(self._piece, names))
+        if self.names(found) != tuple(names) or not self.closed.isdisjoint(names):
+            wrong = next(name for name in names if name in self.closed or self.names([self._piece(name)]) != (name,))
+            raise PromptError(f"{self.card.name} has no piece {wrong!r} to go on from: choose one of its alternatives.")
+        return found
+
+    def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
+        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        with self.lock:
+            found = self.tokenizer.convert_ids_to_tokens(list(pieces))
+        return tuple(name or f"<{piece}>" for piece, name in zip(pieces, found, strict=True))
+
+    def _piece(self, name: str) -> int:
+        """The piece of that name, or where there is none, one that has another."""
+        nameless = _NAMELESS.fullmatch(name)
+        if nameless and int(nameless[1]) < self.model.get_output_embeddings().out_features:
+            return int(nameless[1])
+        with self.lock:
+            return self.tokenizer.convert_tokens_to_ids(name) or 0
+
+    @property
+    def _start(self) -> int:
+        return self.model.generation_config.decoder_start_token_id
+
+    @property
+    def _ends(self) -> frozenset[int]:
+        ends = self.model.generation_config.eos_token_id
+        return frozenset(ends if isinstance(ends, list) else [ends])
+
+    def _inputs(self, text: str) -> Inputs:
+        return self._tensors(self._encode([text]))
+
+    def _text(self, pieces: Sequence[int]) -> str:
+        with self.lock:
+            text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text.strip()
+
+    def _generated(self, inputs: Inputs, beam: Beam, prefix: Sequence[int] = ()) -> list[tuple[int, ...]]:
+        """What the model writes after the prefix, with it, as many as the beam is wide, best first."""
+        longest = max(1, min(MAX_WRITTEN, self.card.max_tokens - 1) - len(prefix))
+        options: dict[str, Any] = {"do_sample": False, "max_new_tokens": longest, "max_length": None, "num_beams": beam.width}
+        if beam.width > 1:
+            options |= {"num_return_sequences": beam.width, "length_penalty": beam.length_penalty}
+        if prefix:
+            options["decoder_input_ids"] = torch.tensor([[self._start, *prefix]], device=self.model.device)
+        with torch.inference_mode():
+            written = self.model.generate(**inputs, **options, **self.writing)
+        return [self._until_end(row[1:]) for row in written.tolist()]
+
+    def _until_end(self, pieces: list[int]) -> tuple[int, ...]:
+        """The shorter of several is padded after its end mark."""
+        end = next((place + 1 for place, piece in enumerate(pieces) if piece in self._ends), len(pieces))
+        return tuple(pieces[:end])
+
+    def _log_probability(self, inputs: Inputs, pieces: Sequence[int]) -> float:
+        """ln p of it; read alone, for a large vocabulary's scores of many at once would not fit into memory."""
+        read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
+        target = torch.tensor(pieces, device=self.model.device)
+        with torch.inference_mode():
+            scores = self.model(**inputs, decoder_input_ids=read, use_cache=False).logits[0]
+        return -float(F.cross_entropy(scores.float(), target, reduction="sum"))
+
+    def _likely(self, scores: Tensor, pieces: Sequence[int], tokens: Sequence[Token], n_alternatives: int) -> tuple[Step, ...]:
+        probabilities = scores.float().softmax(dim=-1).cpu()
+        best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
+        steps = []
+        for token, own, piece, values, places in zip(
+            tokens, probabilities, pieces, best.values.tolist(), best.indices.tolist(), strict=True
+        ):
+            steps.append(Step(token, float(own[piece]), tuple(zip(self.names(places), values, strict=True))))
+        return tuple(steps)

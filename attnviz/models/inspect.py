@@ -1,0 +1,154 @@
+"""What one head of a model was given: the vectors behind its weights, from the model's own forward pass over a text.
+
+A trace keeps what its pictures need. What queries, keys and values were made of, and the states behind additive attention, are
+computed again when somebody asks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected, Projections
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
+from attnviz.core.weights import QueryKeyWeights, causal_triangle
+from attnviz.models.base import AttentionModel
+from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.own import TranslationModel
+from attnviz.nn.attention import AdditiveAttention, Attended
+from attnviz.nn.decoding import START
+from attnviz.nn.seq2seq import Seq2Seq
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A model that tells what its attentions read."""
+
+    def attended(self, prompt: Prompt) -> Mapping[str, Sequence[Attended]]:
+        """By kind, lowest layer first; a kind that is missing is not told."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A trace, and the function that looks into one of its heads."""
+
+    trace: AttentionTrace
+    model: AttentionModel
+    pieces: tuple[int, ...] = ()
+
+    def head(self, kind: str, layer: int, head: int) -> Ingredients | None:
+        """What the weights of a head were computed from; None: the model gives its weights, but not what is behind them.
+
+        Raises:
+            TraceError: there is no such map, layer or head.
+        """
+        attention = self.trace.map(kind)
+        attention.weights(layer, head)  # says so where there is none
+        if isinstance(self.model, TranslationModel):
+            return self._written(self.model, kind, layer, head)
+        found = _queries_and_keys(attention, layer, head)
+        if found is None or not (read := self._attended.get(kind)):
+            return found
+        made = _projections(read[layer], head, attention.n_heads)
+        # What a model does with its projections before it compares them, as by rotary embedding, would make this untrue.
+        true = _agree(made.query.vectors, found.query) and _agree(made.key.vectors, found.key)
+        return replace(found, made=made) if true else found
+
+    @cached_property
+    def _attended(self) -> Mapping[str, Sequence[Attended]]:
+        """What the attentions of a model read, by kind and layer, where it tells."""
+        return self.model.attended(self.trace.prompt) if isinstance(self.model, Telling) else {}
+
+    def _written(self, translator: TranslationModel, kind: str, layer: int, head: int) -> Ingredients:
+        read, _, _ = translator.read(self.trace.prompt.text)
+        inputs = torch.tensor([[START, *self.pieces[:-1]]], device=read.device)
+        with torch.inference_mode():
+            if isinstance(translator.model, Seq2Seq):
+                return _recurrent(translator.model, read, inputs)
+            found = translator.model.attended(read, inputs)[kind][layer]
+        n_queries, n_heads = inputs.shape[1], translator.card.n_heads
+        visible = causal_triangle(n_queries, n_queries) if kind == "decoder" else None
+        return _dot_product(found, head, n_heads, visible)
+
+
+def open_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Opened:
+    """One forward pass; `begins` are names of the pieces that a translation begins with, or consists of.
+
+    Raises:
+        AttnvizError: the prompt is not one this model can read; the message says why and what to do.
+    """
+    if not isinstance(model, TranslationModel):
+        # A model of the hub writes by itself, unless Translate has found something else.
+        return Opened(draft(model, prompt, Wish(begins=tuple(begins))).trace if begins else model.trace(prompt), model)
+    if prompt.target:
+        return Opened(model.trace(prompt), model, model.forced(prompt.target))
+    found = draft(model, prompt, Wish(begins=tuple(begins)))
+    return Opened(found.trace, model, model.pieces(found.pieces))
+
+
+def _queries_and_keys(attention: AttentionMap, layer: int, head: int) -> DotProduct | None:
+    if not isinstance(attention.store, QueryKeyWeights):
+        return None
+    found = attention.store.layers[layer]
+    groups = found.query.shape[0] // found.key.shape[0]
+    bias = found.bias if found.bias is None or found.bias.shape[0] > 1 else np.repeat(found.bias, head + 1, axis=0)
+    return DotProduct(
+        query=found.query[head],
+        key=found.key[head // groups],
+        value=None if found.value is None else found.value[head // groups],
+        scaling=found.scaling,
+        visible=found.visible_keys(),
+        bias=None if bias is None else bias[head],
+        softcap=found.softcap,
+        sink=None if found.sink is None else float(found.sink[head]),
+    )
+
+
+def _recurrent(model: Seq2Seq, read: Int[Tensor, "one key"], inputs: Int[Tensor, "one query"]) -> Ingredients:
+    """The decoder, step by step over what it read: the state that each of its tokens was asked for with."""
+    source, states = model.read(read), []
+    state = source.state
+    for embedded in model.tokens(inputs).unbind(dim=1):
+        states.append(state.hidden[-1])
+        _, state, _ = model.step(embedded, state, source)
+    queries, attention = torch.stack(states, dim=1), model.attention
+    if isinstance(attention, AdditiveAttention):
+        weights = attention.query.weight, attention.query.bias, attention.key.weight, attention.energy.weight[0]
+        return Additive(_array(queries[0]), _array(source.annotations.value[0]), *map(_array, weights))
+    return _dot_product(Attended(attention, queries, model.encoder(read)[0]), 0, 1)
+
+
+def _dot_product(found: Attended, head: int, n_heads: int, visible: Bool[np.ndarray, "query key"] | None = None) -> DotProduct:
+    attention: Any = found.attention
+    made = _projections(found, head, n_heads)
+    return DotProduct(made.query.vectors, made.key.vectors, made.value.vectors, attention.scaling, visible, made=made)
+
+
+def _projections(found: Attended, head: int, n_heads: int) -> Projections:
+    """What one head makes its vectors of: its rows of the matrices that all heads share."""
+    attention: Any = found.attention
+    width = attention.query.out_features // n_heads
+    own = slice(head * width, (head + 1) * width)
+
+    def projected(states: Tensor, layer: Any) -> Projected:
+        return Projected(_array(states[0]), _array(layer.weight[own]), _array(layer.bias[own]))
+
+    return Projections(
+        projected(found.asking, attention.query),
+        projected(found.offering, attention.key),
+        projected(found.offering, attention.value),
+    )
+
+
+def _agree(made: np.ndarray, found: np.ndarray) -> bool:
+    return made.shape == found.shape and np.allclose(made, found, atol=1e-4)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().float().cpu().numpy()

@@ -1,0 +1,14 @@
+"""What a trace keeps of the attention of our own modules."""
+
+from typing import Any
+
+from attnviz.core.weights import QueryKeyLayer
+from attnviz.nn.attention import Attended
+
+
+def query_key_layer(found: Attended) -> QueryKeyLayer:
+    """The queries, keys and values of a `MultiHeadAttention`, of the first text of its batch, without a mask."""
+    attention: Any = found.attention
+    known = attention.project(found.offering)
+    query, key, value = (each[0].cpu().numpy() for each in (attention.queries(found.asking), known.key, known.value))
+    return QueryKeyLayer(query, key, scaling=attention.scaling, value=value)

@@ -1,0 +1,244 @@
+"""Answering as a task: questions on cropped passages, some of which do not answer, and the loss of start and end."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.models.answer import shipped as answerers
+from attnviz.models.answer.base import Decoding
+from attnviz.models.hub.load import silent
+from attnviz.models.hub.minilm import minilm
+from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.paths import assets_folder
+from attnviz.text.spans import best_spans, pair_logits
+from attnviz.training.answer.initial_weights import LAYERS, begin, depth_of
+from attnviz.training.answer.questions import (
+    EncodedQuestion,
+    Pair,
+    QuestionBatch,
+    collate,
+    crop,
+    crop_without,
+    encode_questions,
+    in_batches,
+    plain_question,
+    read_questions,
+)
+from attnviz.training.answer.recipe import SQUAD, AnswerRecipe, Diet
+from attnviz.training.loop import Report, Run, swapped
+from attnviz.training.schedule import precision
+from attnviz.training.task import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """Questions to learn from, and questions held out."""
+
+    recipe: AnswerRecipe
+    questions: Sequence[EncodedQuestion]
+    held_out: Sequence[EncodedQuestion] = ()
+
+    @property
+    def n_examples(self) -> int:
+        """The questions there are."""
+        return len(self.questions)
+
+    def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
+        """AdamW; the lower a layer of the encoder, the less it moves (Howard & Ruder 2018, arXiv:1801.06146, section 3.2)."""
+        groups: dict[float, list[nn.Parameter]] = {}
+        for name, parameter in model.named_parameters():
+            if parameter.requires_grad:
+                groups.setdefault(self._scale(name), []).append(parameter)
+        settings = [{"params": parameters, "scale": scale} for scale, parameters in groups.items()]
+        return torch.optim.AdamW(settings, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+
+    def _scale(self, name: str) -> float:
+        depth = depth_of(name, self.recipe.model)
+        return 1.0 if depth is None else self.recipe.encoder * self.recipe.lower ** (LAYERS - 1 - depth)
+
+    def batches(self, epoch: int) -> list[QuestionBatch]:
+        """The questions of an epoch's diet, each on a newly cropped passage."""
+        schedule, diet = self.recipe.schedule, self._diet(epoch)
+        generator = random.Random(schedule.seed * 1000 + epoch)
+        pairs = []
+        for source, share in diet.shares.items():
+            mine = [question for question in self.questions if question.source == source]
+            for question in self._served(mine, source, share, epoch):
+                pairs.append(self.pair(question, generator.choice(mine), diet, generator))
+        # An answer of hundreds of words would be a window longer than the encoder reads.
+        readable = [pair for pair in pairs if len(pair.context) <= LONGEST]
+        return [collate(rows) for rows in in_batches(readable, schedule.batch, generator)]
+
+    def _diet(self, epoch: int) -> Diet:
+        return max((diet for diet in self.recipe.diets if diet.since <= epoch), key=lambda diet: diet.since)
+
+    def _served(self, mine: Sequence[EncodedQuestion], source: str, share: int, epoch: int) -> list[EncodedQuestion]:
+        """This epoch's share of a source: where the last epoch stopped, in an order that is new in every pass."""
+        served = 0
+        for diet, after in zip(self.recipe.diets, [*self.recipe.diets[1:], None], strict=True):
+            until = epoch if after is None else min(epoch, after.since)
+            served += max(0, until - diet.since) * diet.shares.get(source, 0)
+        found = []
+        for place in range(served, served + share) if mine else ():
+            turn, index = divmod(place, len(mine))
+            found.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
+        return found
+
+    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> Pair:
+        """A question with a part of its passage, or of one that does not answer it."""
+        size, start, end = generator.randint(*diet.window), -1, -1
+        if generator.random() >= diet.unanswered:
+            context, start, end = crop(question, size, generator)
+        else:
+            # Half of them from the same passage, where it is long enough: a window that misses the answer looks like that.
+            found = crop_without(question, size // 2, generator) if generator.random() < 0.5 else None
+            if found is None and other.context != question.context:
+                found, _, _ = crop(other, size, generator)
+            if found is None:
+                found, start, end = crop(question, size, generator)
+            context = found
+        return framed(question.question, context, start, end, self.recipe.model)
+
+    def whole(self) -> list[Pair]:
+        """The questions held out, on their whole passages, as far as these can be read."""
+        generator = random.Random(0)
+        return [framed(one.question, *crop(one, LONGEST, generator), self.recipe.model) for one in self.held_out]
+
+    def loss(self, model: nn.Module, batch: QuestionBatch, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Mean cross-entropy of start and of end, in nats."""
+        drop(model, self.recipe.frozen, self._diet(place.epoch).dropout)
+        with precision(self.recipe.schedule, next(model.parameters()).device):
+            loss = span_loss(model, batch)
+        return loss, loss
+
+    def development(self, model: nn.Module) -> float:
+        """1 less the mean F1 of the best spans' tokens: a model that grows too sure has a higher loss and better answers."""
+        found = []
+        for row in self.whole():
+            start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
+            span = best_spans(start, end, limit=LIMIT, n=1, length_penalty=self.recipe.length_penalty)[0]
+            shared = min(span.end, row.end) - max(span.start, row.start) + 1
+            found.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
+        return 1 - float(np.mean(found)) if found else 1.0
+
+
+# Tokens of a passage that can be read beside a question.
+LONGEST = 400
+# Tokens of an answer after its first, at most.
+LIMIT = Decoding().limit
+_ORDERS: dict[tuple[int, int], list[int]] = {}
+
+
+def _order(n: int, seed: int) -> list[int]:
+    if (n, seed) not in _ORDERS:
+        _ORDERS[n, seed] = random.Random(seed).sample(range(n), n)
+    return _ORDERS[n, seed]
+
+
+def framed(question: tuple[int, ...], context: tuple[int, ...], start: int, end: int, config: AnswererConfig) -> Pair:
+    """The special ids around both texts; the passage has its own first one only where it is read alone."""
+    first, last = config.special
+    shift = 0 if config.joint else 1
+    context = (*context, last) if config.joint else (first, *context, last)
+    moved = (-1, -1) if start < 0 else (start + shift, end + shift)
+    return Pair((first, *question[:64], last), context, *moved)
+
+
+def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
+    """Mean of the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
+    start, end = _logits(model, batch)
+    losses = []
+    for logits, target in ((start, batch.start), (end, batch.end)):
+        choices = torch.cat([logits.float(), logits.new_zeros(len(logits), 1)], dim=1)
+        wanted = target.to(logits.device)
+        losses.append(F.cross_entropy(choices, wanted.where(wanted >= 0, choices.shape[1] - 1)))
+    return (losses[0] + losses[1]) / 2
+
+
+def margins(model: nn.Module, rows: Sequence[Pair], length_penalty: float = 0.0) -> list[float]:
+    """By how much the logit of each pair's best span exceeds that of no answer, which is 0."""
+    found = []
+    for row in rows:
+        start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
+        found.append(float(pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty).max()))
+    return found
+
+
+def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
+    device = next(model.parameters()).device
+    start, end, _ = model(
+        batch.question.to(device),
+        batch.context.to(device),
+        question_visible=batch.question_visible.to(device),
+        context_visible=batch.context_visible.to(device),
+    )
+    return start, end
+
+
+def threshold(run: Run, kept: float) -> float:
+    """The margin that a share `kept` of the questions held out of training exceeds."""
+    if not isinstance(run.task, Answering) or not (rows := run.task.whole()):
+        return 0.0
+    with swapped(run.model, run.best):
+        found = margins(run.model, rows, run.task.recipe.length_penalty)
+    return float(np.quantile(found, 1 - kept))
+
+
+def build(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
+    """The model, not yet trained, on an encoder of its own of which the lowest layers are frozen.
+
+    `base` is the answerer whose encoder's weights it begins with.
+    """
+    # Nobody looks at the weights while they are trained: the fastest attention there is will do.
+    encoder.set_attn_implementation("sdpa")
+    model = Answerer(recipe.model, encoder)
+    if base is not None:
+        begin(model, base)
+    encoder.requires_grad_(False)
+    for depth, layer in enumerate(encoder.encoder.layer):
+        layer.requires_grad_(depth >= recipe.frozen)
+        # A dropped weight would cost a random number for every pair of tokens, and the crops are noise enough.
+        layer.attention.self.dropout.p = 0.0
+    encoder.embeddings.dropout.p = 0.0
+    return model
+
+
+def drop(model: Any, frozen: int, share: float) -> None:
+    """Let the encoder's layers above the `frozen` ones drop a share of what they add; the frozen ones drop nothing."""
+    for depth, layer in enumerate(model.encoder.encoder.layer):
+        layer.attention.output.dropout.p = layer.output.dropout.p = share if depth >= frozen else 0.0
+
+
+def encoded(recipe: AnswerRecipe, data: Path, tokenizer: Any) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
+    """What is learned from, and what is held out of it: the last questions of the first source, on passages of their own."""
+    questions = [plain_question(question) for question in read_questions(data, f"{recipe.corpus}.train")]
+    found = encode_questions(questions, tokenizer)
+    held_out = [question for question in found if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []
+    kept = {question.context for question in held_out}
+    return [question for question in found if question.context not in kept], held_out
+
+
+def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[Report], None]) -> Run:
+    """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
+
+    Raises:
+        ModelNotFoundError: the model that it begins with has not been trained.
+        DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
+    """
+    encoder = minilm(silent)
+    train, held_out = encoded(recipe, data, encoder.tokenizer)
+    base = answerers.load_folder(assets_folder() / "models" / recipe.base, silent) if recipe.base else None
+    torch.manual_seed(recipe.schedule.seed)
+    model = build(recipe, encoder.model, base.answerer if base else None)
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    run = Run(recipe, model, Answering(recipe, train, held_out), folder)
+    run.train(report)
+    return run

@@ -1,0 +1,138 @@
+"""Abstracts and their one-sentence summaries (SciTLDR: Cachola et al. 2020, arXiv:2004.15011), as targets for attention."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnviz.analysis.summarize.rouge import rouge, stems
+from attnviz.analysis.summarize.selection import passage
+from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.summarize.own import read, sentence_numbers
+from attnviz.text.language import is_content_word
+from attnviz.text.sentences import Sentences
+from attnviz.training.sentence_pairs import read_records
+
+
+@dataclass(frozen=True)
+class Abstract:
+    """The sentences of an abstract, and one-sentence summaries of its paper.
+
+    >>> Abstract(("We do it.", "It works."), ("It is done.",)).text
+    'We do it. It works.'
+    """
+
+    sentences: tuple[str, ...]
+    references: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.sentences)
+
+    @property
+    def spans(self) -> Sentences:
+        return Sentences.joined(self.sentences)
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """An abstract as an encoder has read it, and what its attention should receive.
+
+    states   last states of the encoder, in half precision: a thousand abstracts have to fit into memory
+    numbers  each token's sentence; `typed` False for special tokens
+    content  tokens of content words; `wanted`: the share of the references that have the word, 0 to 1
+    target   probability of each sentence to be the summary
+    """
+
+    states: Float[Tensor, "token state"]
+    numbers: Int[Tensor, " token"]
+    typed: Bool[Tensor, " token"]
+    content: Bool[Tensor, " token"]
+    wanted: Float[Tensor, " token"]
+    target: Float[Tensor, " sentence"]
+
+
+def read_abstracts(folder: Path, name: str) -> list[Abstract]:
+    """`name`.jsonl.gz of a folder, one abstract a line with its `sentences` and `references`.
+
+    Raises:
+        DataError: there is no such file, or a line is no abstract.
+    """
+
+    def made(row: dict[str, Any]) -> Abstract:
+        return Abstract(tuple(row["sentences"]), tuple(row["references"]))
+
+    found = read_records(folder, name, made, "abstract with sentences and references")
+    return [abstract for abstract in found if abstract.text.strip() and abstract.references]
+
+
+def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
+    """The share of the references, each as its stems, that have a word.
+
+    >>> in_references("Networks", [frozenset({"network", "deep"}), frozenset({"tree"})])
+    0.5
+    """
+    mine = stems(word)
+    return sum(bool(mine) and all(stem in reference for stem in mine) for reference in references) / len(references)
+
+
+def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Example:
+    """What an abstract teaches: its sentences by their mean ROUGE, sharpened by `temperature`; its words by the references."""
+    encoded, states, _ = read(encoder, abstract.text)
+    numbers = sentence_numbers(encoded.tokens, abstract.spans)
+    found = passage(abstract.text, encoded.tokens, sentences=abstract.spans)
+    references = [frozenset(stems(reference)) for reference in abstract.references]
+    content, wanted = torch.zeros(len(encoded), dtype=torch.bool), torch.zeros(len(encoded))
+    for unit, parts in zip(found.units, found.parts, strict=True):
+        if is_content_word(unit.text):
+            content[list(parts)], wanted[list(parts)] = True, in_references(unit.text, references)
+    worth = torch.tensor([rouge(sentence, abstract.references).mean for sentence in abstract.sentences])
+    seen = torch.tensor(found.read)
+    target = (worth / temperature).masked_fill(~seen, -torch.inf).softmax(0)[: int(numbers.max()) + 1]
+    typed = torch.tensor([not token.special for token in encoded.tokens])
+    return Example(states[0].half().cpu().clone(), numbers, typed, content, wanted, target)
+
+
+def examples(
+    abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[object], None]
+) -> list[Example]:
+    """All of them, each read alone as it will be read on a page."""
+    found = []
+    for number, abstract in enumerate(abstracts, 1):
+        found.append(example(abstract, encoder, temperature))
+        if number % 200 == 0:
+            report(f"read {number} of {len(abstracts)} abstracts")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Examples padded to the longest; padding is of sentence 0, and neither typed, content nor wanted."""
+
+    states: Float[Tensor, "batch token state"]
+    numbers: Int[Tensor, "batch token"]
+    real: Bool[Tensor, "batch token"]
+    typed: Bool[Tensor, "batch token"]
+    content: Bool[Tensor, "batch token"]
+    wanted: Float[Tensor, "batch token"]
+    target: Float[Tensor, "batch sentence"]
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same on a device."""
+        return Batch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
+
+
+def collate(rows: Sequence[Example]) -> Batch:
+    """Examples as one batch."""
+
+    def padded(name: str) -> Tensor:
+        return torch.nn.utils.rnn.pad_sequence([getattr(row, name) for row in rows], batch_first=True)
+
+    real = torch.nn.utils.rnn.pad_sequence([torch.ones_like(row.typed) for row in rows], batch_first=True)
+    fields = (padded(name) for name in ("typed", "content", "wanted", "target"))
+    return Batch(padded("states").float(), padded("numbers"), real, *fields)

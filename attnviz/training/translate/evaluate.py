@@ -1,0 +1,178 @@
+"""What a translator is worth, measured: `attnviz evaluate NAME` prints it, and it is what metrics.json holds."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from attnviz.analysis.translate.sinkhorn import alike, balanced
+from attnviz.models.translate.own import TranslationModel
+from attnviz.nn.decoding import END, Beam, greedy
+from attnviz.nn.seq2seq import Seq2Seq
+from attnviz.training.sentence_pairs import DataError, Sentence, collate, read_pairs
+from attnviz.training.translate.alignment_error import (
+    LinkedPair,
+    alignment_error_rate,
+    by_word,
+    by_words,
+    hard_links,
+    read_links,
+    spans,
+)
+
+Report = Callable[[str], None]
+# The corpus that links are looked for in, by metric: in the domain of the training data, and the field's standard.
+LINKS = {"AER in domain": "{corpus}.dev.links", "AER Hansards": "hansards-{languages}.gold"}
+
+# Sentences of more words than this are measured apart: short ones are most of the corpus, and hide what happens to long ones.
+LONG = 8
+
+
+@dataclass(frozen=True)
+class Scores:
+    """BLEU and chrF, 0 to 100, with sacrebleu's signatures: without them a figure cannot be compared."""
+
+    bleu: float
+    chrf: float
+    bleu_signature: str
+    chrf_signature: str
+
+
+def score(written: Sequence[str], sentences: Sequence[Sentence]) -> Scores:
+    """Corpus BLEU (Papineni et al. 2002) and chrF (Popović 2015) against all translations of each sentence.
+
+    Raises:
+        DataError: sacrebleu is not installed.
+    """
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
+    except ImportError:
+        raise DataError("to measure BLEU, install sacrebleu: pip install attnviz[train]") from None
+    most = max(len(sentence.translations) for sentence in sentences)
+    # As many columns as the most translations; sacrebleu takes None where a sentence has fewer, though its types do not say.
+    references: list[list[Any]] = [
+        [sentence.translations[index] if index < len(sentence.translations) else None for sentence in sentences]
+        for index in range(most)
+    ]
+    bleu, chrf = BLEU(), CHRF()
+    values = [metric.corpus_score(list(written), references).score for metric in (bleu, chrf)]
+    return Scores(values[0], values[1], str(bleu.get_signature()), str(chrf.get_signature()))
+
+
+def translate_all(model: TranslationModel, texts: Sequence[str], size: int = 64) -> list[str]:
+    """Greedy translations of many texts, batched by length, in the order of the texts."""
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+    found = [""] * len(texts)
+    for start in range(0, len(order), size):
+        rows = order[start : start + size]
+        encodings = [model.source.encode(texts[index]) for index in rows]
+        source = collate([(encoding.ids, ()) for encoding in encodings]).source
+        with torch.inference_mode():
+            written = greedy(model.speaking(source), len(rows), model.longest(source.shape[1]))
+        for index, pieces, encoding in zip(rows, written, encodings, strict=True):
+            # In a batch the longest source sets the limit; each is held to its own.
+            mine = pieces[: model.longest(len(encoding.ids))]
+            found[index] = model.target.decode([piece for piece in mine if piece != END]).strip()
+    return found
+
+
+def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64) -> dict[str, float]:
+    """The AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
+
+    A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
+    that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced`, with every source word used
+    and words linked with words (`attnviz.analysis.translate.sinkhorn`), is measured of an LSTM, and of the head that was told.
+    """
+    found: dict[str, list[frozenset[tuple[int, int]]]] = {}
+    whole = {"", "L{}·H{} shifted".format(*model.card.told)} if model.card.told else {""}
+    order = sorted(range(len(pairs)), key=lambda index: len(pairs[index].texts[0]))
+    for start in range(0, len(order), size):
+        batch = [pairs[index] for index in order[start : start + size]]
+        sources = [model.source.encode(pair.texts[0]) for pair in batch]
+        targets = [model.target.encode(pair.texts[1]) for pair in batch]
+        tensors = collate([(one.ids, other.ids) for one, other in zip(sources, targets, strict=True)])
+        with torch.inference_mode():
+            attention = model.model(tensors.source, tensors.inputs)[1]
+        readings = _readings(model, attention)
+        for row, (pair, source, target) in enumerate(zip(batch, sources, targets, strict=True)):
+            columns = by_word(source.offsets, spans(pair.words[0], pair.texts[0]))
+            rows = by_word(target.offsets, spans(pair.words[1], pair.texts[1]))
+            for name, (weights, shift) in readings.items():
+                mine = by_words(weights[row, shift : shift + len(target.ids), : len(source.ids)], rows, columns)
+                found.setdefault(name, []).append(hard_links(mine))
+                if name in whole:
+                    shares = balanced(mine, alike(pair.words[1], pair.words[0]))
+                    found.setdefault(f"{name} balanced".strip(), []).append(hard_links(shares))
+    gold = [pairs[index] for index in order]
+    return {name: alignment_error_rate(links, gold) for name, links in found.items()}
+
+
+def _readings(model: TranslationModel, attention: Any) -> dict[str, tuple[np.ndarray, int]]:
+    """Matrices by name, and by how many rows each is read late."""
+    if isinstance(model.model, Seq2Seq):
+        return {"": (attention.cpu().numpy(), 0)}
+    layers = [layer.cpu().numpy() for layer in attention.cross]
+    found: dict[str, tuple[np.ndarray, int]] = {}
+    for shift, way in enumerate(("naive", "shifted")):
+        for layer, weights in enumerate(layers):
+            found[f"L{layer} mean {way}"] = (weights.mean(axis=1), shift)
+            for head in range(weights.shape[1]):
+                found[f"L{layer}·H{head} {way}"] = (weights[:, head], shift)
+    return found
+
+
+def evaluate(model: TranslationModel, data: Path, report: Report, *, beam: Beam | None = None) -> dict[str, Any]:
+    """Every metric that the data folder allows, by name; each is reported as soon as it is known.
+
+    Raises:
+        DataError: the folder lacks the development pairs, or sacrebleu is not installed.
+    """
+    corpus, languages = _corpus(model), "-".join(model.card.languages)
+    sentences = read_pairs(data, f"{corpus}.dev")
+    texts = [sentence.text for sentence in sentences]
+    found: dict[str, Any] = {"sentences": len(sentences), "references": sum(len(one.translations) for one in sentences)}
+
+    def note(**figures: Any) -> None:
+        for name, value in figures.items():
+            report(f"{name}  {value:.2f}" if isinstance(value, float) else f"{name}  {value}")
+        found.update(figures)
+
+    written = translate_all(model, texts)
+    scores = score(written, sentences)
+    note(**{"BLEU": scores.bleu, "chrF": scores.chrf, "BLEU signature": scores.bleu_signature})
+    note(**{"chrF signature": scores.chrf_signature})
+    for name, long in ((f"BLEU up to {LONG} words", False), (f"BLEU over {LONG} words", True)):
+        rows = [index for index, text in enumerate(texts) if (len(text.split()) > LONG) == long]
+        if rows:
+            note(**{name: score([written[row] for row in rows], [sentences[row] for row in rows]).bleu})
+    if beam is not None:
+        best = score([model.translate(text, beam)[0].text for text in texts], sentences)
+        note(**{f"BLEU beam {beam.width}": best.bleu, f"chrF beam {beam.width}": best.chrf})
+    for metric, pattern in LINKS.items():
+        path = data / f"{pattern.format(corpus=corpus, languages=languages)}.tsv.gz"
+        if path.is_file():
+            readings = aligned(model, read_links(path))
+            note(**{f"{metric} {name}".strip(): value for name, value in readings.items()})
+    return found
+
+
+def _corpus(model: TranslationModel) -> str:
+    return f"tatoeba-{'-'.join(model.card.languages)}"
+
+
+def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Figures as they are shown and saved: to the second digit."""
+    return {name: round(value, 2) if isinstance(value, float) else value for name, value in metrics.items()}
+
+
+def save(metrics: dict[str, Any], folder: Path) -> None:
+    """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
+    weights = (folder / "model.safetensors").read_bytes()
+    figures = {**rounded(metrics), "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
+    (folder / "metrics.json").write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,207 @@
+"""Models and traces for the pages: found, loaded and computed once for everybody, with progress and clear errors."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import streamlit as st
+from threadpoolctl import ThreadpoolController
+
+from attnviz import memory
+from attnviz.analysis.answer.meeting import Side, Telling, telling_heads
+from attnviz.core.errors import AttnvizError, ModelTooLargeError
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.models import catalog
+from attnviz.models.answer.base import Answers, answers
+from attnviz.models.base import AttentionModel, ModelCard, Progress
+from attnviz.models.inspect import Opened, open_trace
+from attnviz.models.translate.decode import Draft, Wish, draft
+from attnviz.ui.background.jobs import Job, Result, workers
+from attnviz.ui.background.lru import Shelf
+from attnviz.ui.permissions import check_offered, folders_allowed, is_listed
+
+# A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
+# threads wait for each other. PyTorch keeps its own threads.
+ThreadpoolController().select(internal_api="openblas").limit(limits=1)
+
+# Four stand side by side on Translate.
+MODELS_KEPT = 5
+# A class has one or a few each, which are small: half a megabyte for a sentence. Of long texts, two by large models still fit.
+TRACES_KEPT, TRACES_BYTES = 192, 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A trace, the card of the model that made it, how long the model took (seconds), and the file it comes from, if any."""
+
+    trace: AttentionTrace
+    card: ModelCard
+    seconds: float
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A translation, the card of the model that made it, and how long the model took (seconds)."""
+
+    draft: Draft
+    card: ModelCard
+    seconds: float
+
+    @property
+    def trace(self) -> AttentionTrace:
+        return self.draft.trace
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a model makes of a question, the card of the model, and how long it took (seconds)."""
+
+    answers: Answers
+    card: ModelCard
+    seconds: float
+
+    @property
+    def trace(self) -> AttentionTrace:
+        return self.answers.trace
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the likeliest answer stands in the passage, in characters."""
+        best, tokens = self.answers.found.spans[0], self.answers.tokens
+        return tokens[best.start].start, tokens[best.end].end
+
+    @cached_property
+    def telling(self) -> dict[Side, Telling]:
+        """The heads that say most about the answer: found once, not at every click."""
+        return telling_heads(self.trace, *self.place)
+
+
+def trace(name: str, prompt: Prompt) -> Traced | None:
+    """The trace of a prompt; None after the page has said why there is none."""
+    return _result(name, _trace, (prompt,))
+
+
+def translate(name: str, prompt: Prompt, wish: Wish) -> Drafted | None:
+    """The translation of a prompt; None after the page has said why there is none."""
+    return _result(name, _translate, (prompt, wish))
+
+
+def summarize(name: str, prompt: Prompt) -> Traced | None:
+    """The trace of a text that is to be summarized; None after the page has said why there is none."""
+    return _result(name, _summarize, (prompt,))
+
+
+def answer(name: str, prompt: Prompt) -> Answered | None:
+    """What a model makes of a question; None after the page has said why there is nothing."""
+    return _result(name, _answer, (prompt,))
+
+
+def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> Opened | None:
+    """A trace whose heads can be looked into; None after the page has said why there is none."""
+    return _result(name, _open, (prompt, begins))
+
+
+def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
+    """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
+    place = st.empty()
+    try:
+        check_offered(name)
+        model = _load(name).result(place)
+    except AttnvizError as error:
+        # A failure is not kept: the next run tries again.
+        _load.clear(name)
+        place.error(str(error), icon=":material/error:")
+        return None
+    _make_room()
+    kept, key = traces_kept(), (compute, name, *asked)
+
+    def work(progress: Progress) -> Any:
+        found = compute(model, progress, *asked)
+        # Weighed here, for whoever asked may have gone.
+        kept.weigh(key, found.trace.nbytes)
+        return found
+
+    try:
+        return kept.get(key, lambda: Job(work)).result(place)
+    except (AttnvizError, MemoryError) as error:
+        kept.forget(key)
+        place.error(str(error) or "This needs more memory than there is: try a shorter text or a smaller model.")
+        return None
+
+
+@st.cache_resource(show_spinner=False)
+def traces_kept() -> Shelf[Job[Any]]:
+    """The traces of everybody, on their way or done."""
+    return Shelf(TRACES_KEPT, TRACES_BYTES)
+
+
+def _check_room(name: str) -> None:
+    """Stops at a further model of the hub where memory is nearly full; those of the catalog are small.
+
+    Raises:
+        ModelTooLargeError: it is.
+    """
+    if name not in catalog.CATALOG and (held := memory.read()) and held.is_tight:
+        raise ModelTooLargeError(
+            f"There is no memory left for {name}: choose a model that travels with attnviz, or come back later."
+        )
+
+
+def _make_room() -> None:
+    """Lets go of every trace that is kept where memory is nearly full: each is computed again when it is asked for."""
+    if (held := memory.read()) and held.is_tight:
+        traces_kept().clear()
+
+
+@st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
+def _load(name: str) -> Job[AttentionModel]:
+    allowed = folders_allowed() or is_listed(name)
+    _check_room(name)
+
+    def work(progress: Progress) -> AttentionModel:
+        # torch is imported here, in the background, where the page can say that it is waiting.
+        from attnviz.models import device
+
+        device.share_cores(workers())
+        model = catalog.load(name, progress=progress, allow_folders=allowed)
+        memory.settle()
+        return model
+
+    return Job(work)
+
+
+def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable[[], Any]) -> Result:
+    """`made` of what is computed, the model's card, and how long it took (seconds)."""
+    start = time.perf_counter()
+    found = compute()
+    return made(found, model.card, time.perf_counter() - start)
+
+
+def _trace(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+    progress(f"Computing the attention of {model.card.n_layers} × {model.card.n_heads} heads", None)
+    return _timed(Traced, model, lambda: model.trace(prompt))
+
+
+def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+    from attnviz.models.summarize import run as summaries
+
+    progress(f"Reading with {model.card.name}", None)
+    return _timed(Traced, model, lambda: summaries.summarize(model, prompt))
+
+
+def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, wish: Wish) -> Drafted:
+    progress(f"Translating with {model.card.name}", None)
+    return _timed(Drafted, model, lambda: draft(model, prompt, wish))
+
+
+def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answered:
+    progress(f"Looking for the answer with {model.card.name}", None)
+    return _timed(Answered, model, lambda: answers(model, prompt))
+
+
+def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Opened:
+    progress(f"Computing the attention of {model.card.name}", None)
+    return open_trace(model, prompt, begins)

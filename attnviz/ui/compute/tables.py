@@ -1,0 +1,205 @@
+"""The worked example on the page: its tokens, its settings in the sidebar, and tables to type numbers into."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Bool
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.core.errors import TraceError
+from attnviz.core.head_inputs import LARGEST, MASKS, MOST_TOKENS, Mask, Tables
+from attnviz.ui.compute.lessons import (
+    TABLES,
+    Lesson,
+    Numbers,
+    lessons,
+    mask_of,
+    random_numbers,
+    read,
+    read_mask,
+    resized,
+    written,
+    written_mask,
+)
+from attnviz.ui.state import asked, publish, restore
+
+_NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
+_MOST_SEED = 9_999
+_MASKS = {"none": "None", "causal": "Causal", "padding": "Padding", "own": "Your own"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the sidebar says of a worked example; `head` is the one whose steps are shown."""
+
+    n_heads: int
+    head: int
+    mask: Mask
+    padded: int
+    scaled: bool
+    seed: int
+
+
+def tokens_box() -> tuple[tuple[str, ...], Lesson]:
+    """The tokens, and worked examples as chips under them; the lesson is the one that was opened last."""
+    shown = lessons()
+    labels = [lesson.label for lesson in shown]
+    restore("lesson", labels[0], labels)
+    lesson = next(each for each in shown if each.label == st.session_state.lesson)
+    restore("tokens", lesson.tokens)
+    text = st.text_input("Tokens", key="tokens", label_visibility="collapsed", placeholder="Type a few words", max_chars=120)
+    st.session_state.chip = lesson.label
+
+    def choose() -> None:
+        if chosen := next((each for each in shown if each.label == st.session_state.chip), None):
+            open_lesson(chosen)
+
+    st.pills("Examples", labels, key="chip", on_change=choose, label_visibility="collapsed")
+    publish("lesson", lesson.label, labels[0])
+    publish("tokens", text, lesson.tokens)
+    return tuple(text.split()[: MOST_TOKENS + 1]), lesson
+
+
+def open_lesson(lesson: Lesson) -> None:
+    """Makes a worked example the one that is shown."""
+    st.session_state.update(
+        lesson=lesson.label, tokens=lesson.tokens, heads=str(lesson.heads), head=0, mask=lesson.mask, seed=lesson.seed,
+        dim=lesson.dim, divide="on",
+    )  # fmt: skip
+    _replace(lesson.numbers())
+
+
+def settings(lesson: Lesson, numbers: Numbers) -> Settings:
+    """Heads, mask, scale and seed, in the sidebar."""
+    sidebar, dim = st.sidebar, numbers["x"].shape[1]
+    choices = [str(heads) for heads in range(1, dim + 1) if dim % heads == 0]
+    if st.session_state.get("heads") not in choices:
+        st.session_state.pop("heads", None)
+    restore("heads", str(lesson.heads) if str(lesson.heads) in choices else "1", choices)
+    left, right = sidebar.columns(2)
+    heads = int(left.selectbox("Heads", choices, key="heads"))
+    st.session_state.head = min(_whole(st.session_state.get("head", st.query_params.get("head")), 0), heads - 1)
+    head = right.number_input("Head", 0, max(heads - 1, 1), key="head", disabled=heads == 1)
+    restore("divide", "on", ("on", "off"))
+    scaled = sidebar.segmented_control("Divide by √d", ["on", "off"], key="divide", required=True) != "off"
+    restore("mask", lesson.mask, MASKS)
+    mask = sidebar.selectbox("Mask", MASKS, key="mask", format_func=_MASKS.__getitem__)
+    padded = 0
+    if mask == "padding":
+        st.session_state.padded = max(_whole(st.session_state.get("padded", st.query_params.get("padded")), 1), 1)
+        padded = sidebar.number_input("Padding tokens at the end", 1, MOST_TOKENS, key="padded")
+    for name, value, default in (
+        ("heads", str(heads), str(lesson.heads)), ("head", str(head), "0"), ("mask", mask, lesson.mask),
+        ("divide", "on" if scaled else "off", "on"), ("padded", str(padded), "0"),
+    ):  # fmt: skip
+        publish(name, value, default)
+    return Settings(heads, head if heads > 1 else 0, mask, padded, scaled, _seed(sidebar, lesson, dim))
+
+
+def _seed(sidebar: DeltaGenerator, lesson: Lesson, dim: int) -> int:
+    """Random numbers instead of those that stand there."""
+    seed = _whole(st.session_state.get("seed", st.query_params.get("seed")), lesson.seed)
+    st.session_state.seed = min(max(seed, 1), _MOST_SEED)
+    st.session_state.setdefault("dim", dim)
+
+    def draw() -> None:
+        n_tokens = len(st.session_state.tokens.split()) or 1
+        _replace(random_numbers(min(n_tokens, MOST_TOKENS), int(st.session_state.dim), int(st.session_state.seed)))
+
+    def again() -> None:
+        st.session_state.seed = int(st.session_state.seed) % _MOST_SEED + 1
+        draw()
+
+    left, right = sidebar.columns(2)
+    left.selectbox("Dimensions", range(1, 9), key="dim", on_change=draw)
+    seed = right.number_input("Seed", 1, _MOST_SEED, key="seed", on_change=draw)
+    publish("seed", str(seed), str(lesson.seed))
+    sidebar.button("Random numbers", icon=":material/casino:", on_click=again, width="stretch")
+    return int(seed)
+
+
+def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
+    """The numbers that the tables begin with: of this visit, of the address, or the lesson's; as many rows as tokens."""
+    n_tokens = max(1, min(len(tokens), MOST_TOKENS))
+    if "numbers" not in st.session_state:
+        found = read(asked("numbers", ""), n_tokens)
+        _replace(found or lesson.numbers())
+    numbers = st.session_state.numbers
+    if len(numbers["x"]) != n_tokens:
+        _replace(resized(st.session_state.get("edited", numbers), n_tokens, int(st.session_state.get("seed", lesson.seed))))
+    if f"x-{st.session_state.edition}-{n_tokens}" not in st.session_state:
+        # The tables were not there, as on another page: what was typed into them last comes back.
+        st.session_state.numbers = st.session_state.edited
+    return st.session_state.numbers
+
+
+def _replace(numbers: Numbers) -> None:
+    """New numbers for the tables, in place of what was typed into them."""
+    edition = st.session_state.get("edition", 0) + 1
+    st.session_state.update(numbers=numbers, edited=numbers, edition=edition)
+
+
+def tables_editor(
+    place: DeltaGenerator, tokens: tuple[str, ...], numbers: Numbers, chosen: Settings, lesson: Lesson
+) -> Tables | None:
+    """Tables to type into; None after the page has said what is wrong with what was typed."""
+    edited: Numbers = {}
+    with place:
+        columns = st.columns(3)
+        for index, name in enumerate(TABLES):
+            rows = tokens[:MOST_TOKENS] if name == "x" else tuple(map(str, range(len(numbers[name]))))
+            with columns[index % 3]:
+                edited[name] = _edit(name, rows, numbers[name])
+        n_tokens = len(numbers["x"])
+        visible = mask_of(chosen.mask, n_tokens, padded=min(chosen.padded, n_tokens))
+        if chosen.mask == "own":
+            with columns[2]:
+                visible = _edit_mask(tokens[:n_tokens])
+        else:
+            publish("own", "", "")
+    st.session_state.edited = edited
+    publish("numbers", written(edited), written(lesson.numbers()))
+    try:
+        return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled)
+    except TraceError as error:
+        st.error(str(error), icon=":material/edit:")
+        return None
+
+
+def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
+    st.caption(f"**{_NAMES[name]}**")
+    columns = [str(column) for column in range(values.shape[1])]
+    # Two tokens may be the same word: the words are a column, the positions the index.
+    frame = pd.DataFrame(values, columns=columns)
+    if name == "x":
+        frame.insert(0, "token", list(rows))
+    config = {column: st.column_config.NumberColumn(min_value=-LARGEST, max_value=LARGEST, step=0.1) for column in columns}
+    key = f"{name}-{st.session_state.edition}-{len(rows)}"
+    found = st.data_editor(frame, key=key, hide_index=True, disabled=["token"], column_config=config)
+    return found[columns].to_numpy(dtype=float)
+
+
+def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
+    st.caption("**Mask**: a tick is what a token may look at")
+    key = f"own-{len(tokens)}"
+    if key not in st.session_state:
+        st.session_state.own_begun = read_mask(st.session_state.get("own", asked("own", "")), len(tokens))
+    frame = pd.DataFrame(st.session_state.own_begun, columns=[str(index) for index in range(len(tokens))])
+    config = {str(index): st.column_config.CheckboxColumn(token) for index, token in enumerate(tokens)}
+    found = st.data_editor(
+        frame.assign(token=list(tokens)), key=key, hide_index=True, disabled=["token"], column_config=config,
+        column_order=["token", *frame.columns],
+    )  # fmt: skip
+    visible = found[list(frame.columns)].to_numpy(dtype=bool)
+    st.session_state.own = written_mask(visible)
+    publish("own", st.session_state.own, written_mask(np.ones_like(visible)))
+    return visible
+
+
+def _whole(value: object, default: int) -> int:
+    try:
+        return max(int(str(value)), 0)
+    except ValueError:
+        return default

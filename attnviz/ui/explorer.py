@@ -1,0 +1,201 @@
+"""Figures mounted on the page, and what a click in them does to its state."""
+
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from attnviz.analysis.head_metrics import telling_cell
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.core.trace import AttentionMap
+from attnviz.figures import explorer
+from attnviz.figures.bertviz import views as bertviz
+from attnviz.figures.tokens import token_strip
+from attnviz.ui.layout import size, theme
+from attnviz.ui.permissions import message_bytes
+from attnviz.ui.sidebar import Choice
+from attnviz.ui.state import forget_cell, publish
+
+_EXPLORER = component(
+    "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
+)
+_OVERVIEWS: WeakKeyDictionary[AttentionMap, dict[tuple[View, int], explorer.Overview]] = WeakKeyDictionary()
+OnHead = Callable[[int, int | None], None]
+VIEWS = ("grid", "matrix", "arcs", "text")
+PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
+
+
+def open_head(layer: int, head: int | None) -> None:
+    """Makes a head the one that is looked at, with its own strongest link."""
+    st.session_state.update(layer=layer, head=head or 0, mean=head is None)
+    forget_cell()
+
+
+def all_heads(
+    attention: AttentionMap,
+    choice: Choice,
+    on_head: OnHead,
+    *,
+    cell: tuple[int, int] | None = None,
+    slot: str = "",
+    label: str = "All heads, any of them at full size",
+) -> None:
+    """Every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
+
+    Call it below that picture, with the map, the head and the view of tokens that it shows. A head that is clicked is given to
+    `on_head(layer, head)`, `head` None for the mean of the layer: `open_head` where the page has the controls of Encode
+    (`attnviz.ui.sidebar.head_controls`), else a function that puts both into the page's own. A cell that is clicked becomes
+    `query` and `key` of the session, positions in the map, which `selected_cell` reads; `cell` is the one that the page's own
+    picture has chosen, None: the head's most telling one. A page that shows several models side
+    by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address.
+
+    Raises:
+        TraceError: the view leaves no token.
+    """
+    name = f"all{slot}"
+    folded = st.expander(
+        label, expanded=st.query_params.get(name) == "open", key=name, on_change="rerun", icon=":material/grid_on:"
+    )
+    publish(name, "open" if folded.open else "", "")
+    if folded.open:
+        with folded:
+            matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
+            at = cell or selected_cell(matrix, slot) or telling_cell(matrix)
+            explore(attention, choice, matrix, at, slot=slot, on_head=on_head)
+
+
+def show_heads(attention: AttentionMap, choice: Choice, on_head: OnHead, *, slot: str = "") -> None:
+    """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
+
+    def picked() -> None:
+        if "layer" in (change := st.session_state[f"explorer{slot}"].picked or {}):
+            on_head(change["layer"], change["head"])
+
+    _mount(attention, choice, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
+
+
+def explore(
+    attention: AttentionMap,
+    choice: Choice,
+    matrix: HeadMatrix,
+    cell: tuple[int, int],
+    *,
+    extra: tuple[str, ...] = (),
+    slot: str = "",
+    on_head: OnHead = open_head,
+) -> str:
+    """The explorer: all heads, and `matrix` with its chosen cell. What a person chooses in it becomes the page's.
+
+    `slot` tells several explorers of a page apart. Returns the view that is shown: one of `VIEWS`, or of `extra`, which are
+    tabs whose picture the page draws below.
+    """
+    name = f"view{slot}"
+    view = st.session_state.get(name, st.query_params.get(name))
+    view = view if view in (*VIEWS, *extra) else VIEWS[0]
+    publish(name, view, VIEWS[0])
+
+    def picked() -> None:
+        change = st.session_state[f"explorer{slot}"].picked or {}
+        st.session_state.update({name: change.get("view", view), f"seq{slot}": change.get("seq", 0)})
+        if "layer" in change:
+            on_head(change["layer"], change["head"])
+        if "query" in change:
+            select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
+
+    settings = {
+        "shownViews": VIEWS,
+        "view": view,
+        "query": cell[0],
+        "key": cell[1],
+        "seq": st.session_state.get(f"seq{slot}", 0),
+        "extra": extra,
+        "fact": size(attention),
+    }
+    _mount(attention, choice, matrix, settings, (slot, picked))
+    return view
+
+
+def _mount(
+    attention: AttentionMap,
+    choice: Choice,
+    matrix: HeadMatrix | None,
+    settings: dict[str, object],
+    place: tuple[str, Callable[[], None]],
+) -> None:
+    """`matrix`: the head in view, where it is to be seen at full size; `place`: the slot, and what is called on a click."""
+    slot, picked = place
+    wanted = f"wanted{slot}"
+
+    def want() -> None:
+        st.session_state[wanted] = st.session_state[f"explorer{slot}"].wanted
+
+    look = {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
+    heads: dict[tuple[int, int | None], HeadMatrix | None] = {}
+    if matrix is not None:
+        heads = {(int(layer), head): None for layer, head in st.session_state.pop(wanted, None) or ()}
+        heads[choice.layer, choice.head] = matrix
+    shown = _overview(attention, choice.view, 0 if matrix is None else message_bytes())
+    package = explorer.heads_package(shown, attention, heads, **look, **settings)
+    with st.container(gap=None):
+        # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
+        _EXPLORER(key=f"overview{slot}", data=shown.data)
+        _EXPLORER(key=f"explorer{slot}", data=package, on_picked_change=picked, on_wanted_change=want)
+
+
+def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overview:
+    """The overview of a map is made once for each way to see its tokens, and kept as long as the map is."""
+    ways = _OVERVIEWS.setdefault(attention, {})
+    if (view, limit) not in ways:
+        ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
+    return ways[view, limit]
+
+
+def show_tokens(matrix: HeadMatrix, query: int) -> None:
+    """The sentence, shaded by what one query gives to each token."""
+    st.html(token_strip(matrix, query=query, theme=theme()))
+
+
+def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
+    """BertViz's own head view or model view, without its network."""
+    kind = st.segmented_control(
+        "BertViz",
+        ["Head view", "Model view"],
+        default="Head view",
+        key="bertviz",
+        required=True,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    try:
+        if kind == "Head view":
+            page = bertviz.head_view(attention, layer=choice.layer, view=choice.view, theme=theme())
+        else:
+            page = bertviz.model_view(attention, view=choice.view, theme=theme())
+    except bertviz.TooManyTokensError as error:
+        st.info(str(error), icon=":material/grid_view:")
+        return
+    st.iframe(page, height=700)
+
+
+def select_cell(query: int, key: int, slot: int | str = "") -> None:
+    """Makes a cell, by its positions in the map, the chosen one; for a callback.
+
+    Streamlit keeps the callback of every figure that a visit has seen: it should hold these numbers, and not the matrix.
+    """
+    st.session_state.update({f"query{slot}": query, f"key{slot}": key})
+
+
+def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
+    """The chosen (row, column) of this matrix, clicked or from the address, kept in the address; None if it shows no such.
+
+    `slot` tells several pictures of a page apart.
+    """
+    names = f"query{slot}", f"key{slot}"
+    query, key = (st.session_state.get(name, st.query_params.get(name)) for name in names)
+    try:
+        cell = matrix.rows.index(int(query)), matrix.columns.index(int(key))  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        return None
+    st.query_params.update(dict(zip(names, (str(query), str(key)), strict=True)))
+    return cell

@@ -1,0 +1,129 @@
+"""Which head is drawn of models that have several, and which of its two readings."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.translate.alignment import Reading
+from attnviz.analysis.wording import head_name
+from attnviz.core.trace import AttentionMap
+from attnviz.models.base import ModelCard
+from attnviz.ui.background.results import Drafted
+from attnviz.ui.sidebar import stepper
+from attnviz.ui.state import forget_cell, publish
+
+_MEAN = "all_heads"
+_READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Naive": "naive"}
+_READING_HELP = (
+    "A step of a Transformer's decoder reads one word and writes the next, so a word has two rows. Shifted takes the step that "
+    "reads it, when it is known (Chen et al. 2020); naive takes the step that writes it. Truer is the one whose links were "
+    "measured to be nearer to an aligner's, head by head; shifted where nothing was measured."
+)
+
+
+def head_picker(
+    maps: Sequence[AttentionMap],
+    sidebar: DeltaGenerator,
+    told: tuple[int, int] | None = None,
+    telling: tuple[int, int] | None = None,
+) -> tuple[int, int | None]:
+    """Layer, and head or None for their mean, where a map has several.
+
+    Unasked, it is the head that was told, if one was, else the `telling` one, else the mean of the last layer.
+    """
+    n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
+    if n_layers == n_heads == 1:
+        return 0, None
+    chosen = told or telling
+    first = (*chosen, False) if chosen else (n_layers - 1, 0, True)
+    _follow(first)
+    mean = st.session_state.setdefault(_MEAN, st.query_params.get(_MEAN, _said(first[2])) == "true")
+    left, right = sidebar.columns(2)
+    with left:
+        layer = stepper("Layer", "layer", first[0], n_layers)
+    with right:
+        head = stepper("Head", "head", first[1], n_heads, disabled=mean)
+    if told:
+        _told_button(told, chosen=(layer, None if mean else head) == told, sidebar=sidebar)
+    sidebar.toggle("Mean over heads", key=_MEAN)
+    publish(_MEAN, _said(mean), _said(first[2]))
+    return layer, None if mean else head
+
+
+def reading_picker(shown: list[Drafted], sidebar: DeltaGenerator) -> Reading | None:
+    """Which of a word's two rows is its own, where a model has two; None: the truer one of each head."""
+    if not any(each.draft.reads_its_rows for each in shown):
+        return None
+    reading = sidebar.segmented_control(
+        "Row of a word",
+        list(_READINGS),
+        key="reading",
+        default=next(iter(_READINGS)),
+        required=True,
+        bind="query-params",
+        help=_READING_HELP,
+        on_change=forget_cell,
+    )
+    return _READINGS[reading]
+
+
+def truer(card: ModelCard, layer: int, head: int | None) -> Reading:
+    """The reading of a head, or of a layer's mean, with the lower alignment error rate on the model's card; else shifted.
+
+    >>> figures = {"AER in domain L1·H0 naive": 0.77, "AER in domain L1·H0 shifted": 0.12}
+    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", metrics=figures)
+    >>> truer(card, 1, 0), truer(card, 0, None)
+    ('shifted', 'shifted')
+    """
+    name = f"{head_name(layer, head)}{' mean' if head is None else ''}"
+    naive, shifted = (card.metrics.get(f"AER in domain {name} {reading}") for reading in ("naive", "shifted"))
+    return "naive" if naive is not None and shifted is not None and naive < shifted else "shifted"
+
+
+def named(card: ModelCard, layer: int, head: int | None) -> str:
+    """The head that is drawn of a model, marked if it was told; nothing for a model of one.
+
+    >>> from attnviz.models.base import ModelCard
+    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", told=(1, 0))
+    >>> named(card, 1, 0), named(card, 1, 2), named(card, 0, None)
+    ('L1·H0 — told', 'L1·H2', 'L0, mean of 4 heads')
+    """
+    if card.n_layers == card.n_heads == 1:
+        return ""
+    if head is None:
+        return f"{head_name(layer, None)}, mean of {card.n_heads} heads"
+    return f"{head_name(layer, head)}{' — told' if (layer, head) == card.told else ''}"
+
+
+def choose_head(layer: int, head: int | None) -> None:
+    """Makes a head, or with None the mean of its layer, the one that is drawn; for a callback."""
+    st.session_state.update({"layer": layer, "head": head or 0, _MEAN: head is None})
+    forget_cell()
+
+
+def _told_button(told: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:
+    """The told head by its name: marked where it is the one that is drawn, the way to it where it is not."""
+    sidebar.button(
+        f"{head_name(*told)} — told",
+        key="told",
+        icon=":material/school:",
+        type="primary" if chosen else "secondary",
+        on_click=choose_head,
+        args=told,
+        width="stretch",
+        help="The one head that was taught where to look, by a statistical aligner's links (Garg et al. 2019).",
+    )
+
+
+def _follow(first: tuple[int, int, bool]) -> None:
+    """A choice that nobody made goes with the models: what stood there unasked becomes what is first now."""
+    state = st.session_state
+    names = ("layer", "head", _MEAN)
+    if tuple(state.get(name) for name in names) == state.get("first_head") != first:
+        state.update(zip(names, first, strict=True))
+    state.first_head = first
+
+
+def _said(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,197 @@
+"""The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.view import BETWEEN, Between, View
+from attnviz.core.errors import PromptError
+from attnviz.core.trace import AttentionMap, Prompt
+from attnviz.models import catalog
+from attnviz.models.inspect import Opened
+from attnviz.ui.background.results import Traced
+from attnviz.ui.permissions import any_model, check_length, offered
+from attnviz.ui.state import asked, forget_drafts, publish, restore
+
+_BETWEEN_LABELS = {
+    "all": "All",
+    "first-first": "First → first",
+    "first-second": "First → second",
+    "second-first": "Second → first",
+    "second-second": "Second → second",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which head is looked at, and how: `head` None is the mean over the layer's heads."""
+
+    layer: int
+    head: int | None
+    view: View
+    full_scale: bool
+
+
+def model_picker() -> str:
+    """The model to look into: of the catalog, of the hub, or any id or folder that is typed."""
+    return one_model(
+        [*catalog.available(), *(name for names in catalog.HUB.values() for name in names)],
+        "minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
+        "such as google/electra-small-discriminator, or a folder.",
+    )
+
+
+def one_model(known: Sequence[str], about: str) -> str:
+    """One of the models that are known, or any id or folder that is typed; the first is that of a first visit."""
+    default = known[0]
+    restore("model", default)
+    options = offered(known)
+    if (current := st.session_state.model) and current not in options:
+        options.append(current)
+    name = st.sidebar.selectbox(
+        "Model", options, key="model", format_func=_model_label, accept_new_options=any_model(), help=about
+    )
+    publish("model", name or default, default)
+    return name or default
+
+
+def _model_label(name: str) -> str:
+    kind = next((kind for kind, names in catalog.HUB.items() if name in names), "")
+    return f"{name} · {kind}" if kind else name
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Models to choose from, at most `most` of them; `unasked` are those of a first visit."""
+
+    known: Sequence[str]
+    unasked: tuple[str, ...]
+    most: int
+    placeholder: str
+    help: str
+
+
+def side_by_side(choices: Choices) -> tuple[str, ...]:
+    """Models that stand side by side: of the catalog, of the hub, or any id or folder that is typed."""
+    default = choices.unasked
+    if "models" not in st.session_state:
+        st.session_state.models = (st.query_params.get_all("models") or list(default))[: choices.most]
+    names = st.sidebar.multiselect(
+        "Models",
+        [*choices.known, *(name for name in st.session_state.models if name not in choices.known)],
+        key="models",
+        max_selections=choices.most,
+        accept_new_options=any_model(),
+        on_change=forget_drafts,
+        placeholder=choices.placeholder,
+        help=choices.help,
+    )
+    if tuple(names) == default:
+        st.query_params.pop("models", None)
+    else:
+        st.query_params["models"] = list(names)
+    return tuple(names)
+
+
+def map_picker(traced: Traced | Opened) -> AttentionMap:
+    """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
+    kinds = traced.trace.kinds
+    if len(kinds) == 1:
+        return traced.trace.maps[0]
+    if st.session_state.get("attention") not in kinds:
+        st.session_state.pop("attention", None)
+    kind = st.sidebar.segmented_control(
+        "Attention", kinds, key="attention", default=kinds[-1], required=True, bind="query-params"
+    )
+    if traced.trace.prompt.question is None:
+        st.sidebar.text_input(
+            "Target text",
+            key="target",
+            bind="query-params",
+            placeholder=traced.trace.output,
+            help="The text whose tokens the decoder reads. Empty: what the model writes by itself.",
+        )
+    return traced.trace.map(kind)
+
+
+def forced_target(prompt: Prompt) -> Prompt:
+    """The prompt with what else the page or the address gives, a target text or a question; what is no text is left out."""
+    prompt = replace(prompt, question=asked("question", "") or None)
+    target = st.session_state.get("target", st.query_params.get("target"))
+    try:
+        check_length(target)
+        return replace(prompt, target=target) if target else prompt
+    except PromptError as error:
+        st.error(str(error), icon=":material/edit:")
+        return prompt
+
+
+def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> Choice:
+    """Layer, head and options for one map; `layer` and `head` are what a first visit opens."""
+    sidebar = st.sidebar
+    left, right = sidebar.columns(2)
+    with left:
+        layer = stepper("Layer", "layer", layer, attention.n_layers)
+    mean = st.session_state.get("mean", st.query_params.get("mean") == "true")
+    with right:
+        head = stepper("Head", "head", head, attention.n_heads, disabled=mean)
+    mean = sidebar.toggle("Mean over heads", key="mean", bind="query-params")
+    words = sidebar.toggle("Merge subwords to words", key="words", bind="query-params")
+    hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
+    renormalize = hide and sidebar.toggle(
+        "Scale rows up to 1",
+        key="renormalize",
+        bind="query-params",
+        help="Off, a row sums to what the shown tokens really get. On, it is divided by that sum.",
+    )
+    between: Between = "all"
+    if paired:
+        restore("between", between, BETWEEN)
+        between = sidebar.selectbox("Between sentences", BETWEEN, key="between", format_func=_BETWEEN_LABELS.__getitem__)
+        publish("between", between, "all")
+    return Choice(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
+
+
+def scale_picker(sidebar: DeltaGenerator) -> bool:
+    """Whether colours run from 0 to 1, and not to the largest weight of the picture."""
+    scale = sidebar.segmented_control(
+        "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
+    )
+    return scale == "0 to 1"
+
+
+def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
+    """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is."""
+    value = st.session_state.get(key, st.query_params.get(key, default))
+    st.session_state[key] = min(max(_whole(value, default), 0), size - 1)
+    number = st.number_input(label, 0, size - 1, key=key, disabled=disabled)
+    st.query_params[key] = str(number)
+    return number
+
+
+def _whole(value: str | int | None, default: int) -> int:
+    """What the address says, if it is a number."""
+    try:
+        return int(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        return default
+
+
+def machine(traced: Traced) -> None:
+    """Where the model ran, how long it took, and what it is."""
+    card = traced.card
+    if traced.file:
+        st.sidebar.caption("Out of a file: no model ran here.")
+        return
+    device = "CPU" if card.device == "cpu" else card.device.upper()
+    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{number(card.parameters)} parameters")
+
+
+def number(count: int) -> str:
+    """23 million as "23 M"."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return str(count)

@@ -1,0 +1,216 @@
+"""A training mounted on the page: begun, watched, paused and played back; one a visitor, a bounded number on the server."""
+
+from functools import cache
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from attnviz import memory, settings
+from attnviz.analysis.wording import Part, Sentence
+from attnviz.figures.html import SCRIPT
+from attnviz.figures.train.emergence import STYLE, Curve, Held, curves, examples
+from attnviz.models import device
+from attnviz.models.base import Progress
+from attnviz.models.translate import toy as toys
+from attnviz.text.toys import MARKS
+from attnviz.training.toy.live import MOST_COURTESY_SECONDS, Line, LiveRun
+from attnviz.training.toy.task import DRAWN, Frame, ToyRecipe, Training
+from attnviz.ui.background.jobs import COURTESY, Job, workers
+from attnviz.ui.layout import theme
+
+REDRAW_SECONDS = 0.3
+# From here on a model is told to know where to look, and what to write.
+HALF_ALIGNED, HALF_RIGHT = 0.25, 0.5
+_PICTURE = component("attnviz.training", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
+
+
+@cache
+def _line() -> Line:
+    return Line(settings.limit("ATTNVIZ_TRAININGS"))
+
+
+def run_of(recipe: ToyRecipe) -> LiveRun:
+    """This visitor's run; where it is of another recipe it ends, and one that has not begun takes its place."""
+    run: LiveRun | None = st.session_state.get("run")
+    if run is not None and run.recipe == recipe:
+        return run
+    return _renewed(recipe)
+
+
+def _renewed(recipe: ToyRecipe) -> LiveRun:
+    if (run := st.session_state.pop("run", None)) is not None:
+        run.stop()
+    st.session_state.pop("frame", None)
+    place = st.empty()
+    line = _line()
+
+    def work(progress: Progress) -> LiveRun:
+        device.share_cores(workers())
+        memory.settle()
+        progress("Making examples", None)
+        return LiveRun(Training(recipe), line, COURTESY.give_way)
+
+    st.session_state.run = Job(work).result(place)
+    return st.session_state.run
+
+
+def open_run(training: Training) -> None:
+    """Makes a model that was trained before this visitor's run."""
+    if (run := st.session_state.pop("run", None)) is not None:
+        run.stop()
+    st.session_state.pop("frame", None)
+    st.session_state.run = LiveRun(training, _line(), COURTESY.give_way)
+
+
+def begin(run: LiveRun) -> None:
+    """Train, continue, or where a run has ended train afresh; for a callback."""
+    if run.state in ("stopped", "finished", "failed"):
+        run = LiveRun(Training(run.recipe), run.line, run.give_way)
+        st.session_state.run = run
+    st.session_state.pop("frame", None)
+    run.begin()
+
+
+def buttons(run: LiveRun) -> None:
+    """What can be done with a run as it stands."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if run.active:
+            st.button("Pause", key="pause", icon=":material/pause:", type="primary", on_click=run.pause)
+            st.button("Stop", key="stop", icon=":material/stop:", on_click=run.stop)
+            return
+        halted = run.state in ("paused", "left")
+        label = "Continue" if halted else "Start" if run.state == "ready" else "Start again"
+        st.button(label, key="start", icon=":material/play_arrow:", type="primary", on_click=begin, args=(run,))
+        if halted:
+            st.button("Start again", key="again", icon=":material/replay:", on_click=_again, args=(run,))
+
+
+def _again(run: LiveRun) -> None:
+    run.state = "stopped"
+    begin(run)
+
+
+def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
+    """The run as it is now, drawn again several times a second while it trains; afterwards any of its kept frames."""
+    trained, followed = shown.active, frame_of(shown).step
+
+    def draw() -> None:
+        run: LiveRun = st.session_state.run
+        run.watched()
+        live = run.active
+        if live:
+            COURTESY.give_way(MOST_COURTESY_SECONDS)
+        left, right = st.columns([5, 7], vertical_alignment="center")
+        with left:
+            buttons(run)
+        # As high whether a bar or a slider stands there: the picture below keeps its place.
+        with right, st.container(height=72, border=False, vertical_alignment="center"):
+            frame = run.frames[-1] if live else _chosen(run)
+            if live:
+                _progress(run)
+        if run.state == "failed":
+            st.error(f"Training stopped at step {run.step:,}: {run.failure}. Start again.", icon=":material/error:")
+        _mount(run, frame, head)
+        # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
+        # a picture that has not been drawn yet would be gone for a moment.
+        if (run, live) != (shown, trained) or (not live and frame.step != followed):
+            st.rerun()
+
+    st.fragment(draw, run_every=REDRAW_SECONDS if trained else None)()
+
+
+def frame_of(run: LiveRun) -> Frame:
+    """The frame that is looked at: the one chosen with the slider, or the last."""
+    step = st.session_state.get("frame", run.frames[-1].step)
+    return min(run.frames, key=lambda frame: abs(frame.step - step))
+
+
+def _chosen(run: LiveRun) -> Frame:
+    frames = run.frames
+    if len(frames) < 2:
+        st.progress(
+            0.0, text=f"{run.recipe.steps:,} steps to go. What stands below is the model before it has learned anything."
+        )
+        return frame_of(run)
+    steps = [frame.step for frame in frames]
+    st.session_state.frame = frame_of(run).step
+    halted = {
+        "paused": "Paused", "left": "Paused, because nobody looked", "stopped": "Stopped", "finished": "Trained",
+    }.get(run.state, "Held")  # fmt: skip
+    st.select_slider(
+        f"{halted} at step {run.step:,}. Slide back to see how the alignment emerged.", steps, key="frame",
+        format_func=lambda step: f"step {step:,}",
+    )  # fmt: skip
+    return frame_of(run)
+
+
+def _progress(run: LiveRun) -> None:
+    if run.state == "waiting":
+        ahead = run.line.ahead(run)
+        turn = "You are next" if not ahead else f"{ahead} {'waits' if ahead == 1 else 'wait'} before you"
+        st.progress(
+            run.step / run.recipe.steps,
+            text=f":material/hourglass_empty: **Waiting.** This server trains {run.line.places} at once, and others are at it. "
+            f"{turn}: yours starts by itself.",
+        )
+        return
+    left = "" if run.left is None else f" · {_duration(run.left)} left"
+    st.progress(run.step / run.recipe.steps, text=f"Step {run.step:,} of {run.recipe.steps:,}{left}")
+
+
+def _duration(seconds: float) -> str:
+    """
+    >>> _duration(7.4), _duration(130.0)
+    ('8 s', '3 min')
+    """
+    return f"{int(seconds) + 1} s" if seconds < 100 else f"{int(seconds / 60) + 1} min"
+
+
+def _mount(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> None:
+    layer, head_ = head or frame.best
+    shown = [each for each in run.frames if each.step > 0]
+    losses = tuple((each.step, each.loss) for each in shown)
+    found = [
+        Curve("of held-out sequences right", f"{frame.accuracy:.0%}", tuple((each.step, each.accuracy) for each in run.frames)),
+        Curve(
+            "alignment error rate", f"{frame.errors[layer, head_]:.2f}",
+            tuple((each.step, float(each.errors[layer, head_]) if head else each.error) for each in run.frames),
+        ),
+        Curve("training loss", f"{frame.loss:.2f}", losses, max((loss for _, loss in losses), default=1.0)),
+    ]  # fmt: skip
+    drawn = curves(found, steps=run.recipe.steps, at=frame.step, theme=theme())
+    _PICTURE(key="training", data=drawn + examples(_held(run, frame, layer, head_), theme=theme()))
+
+
+def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> list[Held]:
+    held, outputs = run.training.held_out, (*MARKS, *run.recipe.task.outputs)
+    found = []
+    for index, solved in enumerate(held.solved[:DRAWN]):
+        weights = frame.alignments[index][layer, head]
+        n_rows, n_columns = weights.shape
+        padding = (MARKS[toys.FILLED],) * (n_columns - len(solved.source))
+        true = (links[index, :n_rows, :n_columns] for links in (held.sure, held.possible))
+        written = tuple(outputs[piece] for piece in frame.written[index])
+        found.append(Held((*solved.source, *padding), (*solved.target, MARKS[2]), written, weights, *true))
+    return found
+
+
+def told(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Sentence]:
+    """What the chosen frame shows, and in which order right alignments and right answers came."""
+    if not frame.step:
+        largest = float(frame.alignments[0][head or frame.best].max(axis=1).mean())
+        return [(Part("Before the first step "), Part("no place is special", True),
+                 Part(f": the strongest link of a row holds {largest:.2f} of its attention. Press Start."))]  # fmt: skip
+    right = Part(f"{frame.accuracy:.0%}", True)
+    sentences: list[Sentence] = [
+        (Part(f"After {frame.step:,} steps "), right, Part(" of the held-out sequences are written without a mistake, at an "
+         "alignment error rate of "), Part(f"{frame.errors[head or frame.best]:.2f}", True), Part("."))
+    ]  # fmt: skip
+    aligned = next((each.step for each in run.frames if each.error <= HALF_ALIGNED), None)
+    answered = next((each.step for each in run.frames if each.accuracy >= HALF_RIGHT), None)
+    if aligned is not None and answered is not None and frame is run.frames[-1] and len(run.frames) > 2:
+        first = "First it learned where to look" if aligned < answered else "Where to look did not come first here"
+        sentences.append(
+            (Part(f"{first}: three links in four were right at step {aligned:,}, every second answer at step {answered:,}."),)
+        )
+    return sentences

@@ -1,0 +1,141 @@
+"""A trained toy, tried out: one's own input through any kept checkpoint, saved as a file, and opened again."""
+
+import time
+
+import streamlit as st
+
+from attnviz.analysis.translate.alignment import describe_origin
+from attnviz.analysis.view import View
+from attnviz.analysis.wording import plain
+from attnviz.core.errors import AttnvizError, PromptError
+from attnviz.core.trace import Prompt
+from attnviz.models.translate import toy as toys
+from attnviz.models.translate.decode import Wish, draft
+from attnviz.text.toys import Toy
+from attnviz.training.toy.live import LiveRun
+from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
+from attnviz.ui.alignment import Drawing, chosen_cell, show_matrix, show_pair
+from attnviz.ui.background.results import Drafted
+from attnviz.ui.download import Kept
+from attnviz.ui.layout import answer, story
+from attnviz.ui.state import asked, forget_drafts, publish
+from attnviz.ui.train.live import open_run
+from attnviz.ui.train.settings import compared, show_recipe
+
+_LSTM = (
+    "One LSTM reads the source in both directions, another writes. Before each token the writer's state is compared with every "
+)
+_HOW = {
+    "additive": _LSTM + "state of the reader by a small network (Bahdanau, Cho & Bengio 2014, section 3.1).",
+    "dot": _LSTM + "state of the reader by a dot product (Luong, Pham & Manning 2015, section 3.1).",
+    "scaled": _LSTM + "state of the reader by a dot product, divided by √d (Vaswani et al. 2017, section 3.2.1).",
+    "transformer": "No recurrence: every token looks at all others, and what is written looks at the source "
+    "(Vaswani et al. 2017). Row t is drawn as the token that step t writes.",
+}
+_FORMULA = r"e_{ij} = %s, \qquad \alpha_i = \mathrm{softmax}(e_i)"
+_SCORES = {"additive": r"v^\top \tanh(W s_{i-1} + U h_j)", "dot": r"q_i \cdot k_j", "scaled": r"q_i \cdot k_j / \sqrt{d}"}
+_MEASURED = """
+Nobody tells the attention where to look: the loss only asks for the right token. **Held-out sequences** are 128 examples whose
+text is never trained on; one is right when every token of it is. The **alignment error rate** compares the strongest link of
+each row with the true one, AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|) with sure links S and possible links P (Och & Ney 2003).
+"""
+_BELIEVE = """
+- Here, and almost only here, the right alignment is known: the task was made so. In translation people disagree about it.
+- A model may be right while it looks elsewhere: a recurrent state carries what stands beside the place that it looks at. On
+  dates you can often see it.
+- Everything follows from the seed. Change it: does the same pattern come, and as soon?
+"""
+
+
+def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Kept]:
+    """A box for one's own input, and what the chosen checkpoint makes of it; what can be kept of that."""
+    task = run.recipe.task
+    text = _box(task)
+    try:
+        solved = task.solve(text)
+        began = time.perf_counter()
+        model = toys.toy_model(run.recipe.model, frame.weights)
+        drafted = Drafted(draft(model, Prompt(text), Wish()), model.card, time.perf_counter() - began)
+    except PromptError as error:
+        st.error(str(error), icon=":material/edit:")
+        return []
+    except AttnvizError as error:
+        st.error(str(error), icon=":material/error:")
+        return []
+    drawing = Drawing(*(head or frame.best), "naive", View(), True, "Off", 0.0)
+    matrix = drawing.matrix(drafted)
+    right, written = "".join(solved.target), drafted.trace.output
+    answer(written or "(nothing)")
+    st.caption(
+        f":material/check: Right, after {frame.step:,} steps." if written == right
+        else f":material/close: Right would be {right}. This is the model after {frame.step:,} steps."
+    )  # fmt: skip
+    if len(solved.source) > 8 and task.words is False and task.name != "dates":
+        st.caption("Longer than anything it has learned from: three to eight characters.")
+    left, beside = st.columns([6, 5], gap="large")
+    row, column = chosen_cell(matrix, 1, "")
+    said = describe_origin(matrix, row, column)
+    with left:
+        show_matrix(matrix, drawing, 1, alt=plain(said))
+    with beside:
+        show_pair(matrix, drawing, 1)
+    story(said)
+    return [drawing.kept(f"{run.recipe.model.name}.safetensors", drafted, Wish())]
+
+
+def _box(task: Toy) -> str:
+    """What was typed and run last, for this task."""
+    typed = st.session_state.setdefault("toy_inputs", {})
+    key = f"toy_input_{task.name}"
+    st.session_state.setdefault(key, typed.get(task.name, asked(key, task.example)))
+    with st.form("toy_trial", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Your own input", key=key, help=f"Type {task.reads}.")
+        if st.form_submit_button("Run", type="primary"):
+            forget_drafts()
+    typed[task.name] = st.session_state[key]
+    publish(key, typed[task.name], task.example)
+    return typed[task.name]
+
+
+def files(run: LiveRun, frame: Frame) -> None:
+    """The chosen checkpoint as a file, and a saved one opened again."""
+    recipe = run.recipe
+    name = f"{recipe.model.name}.safetensors"
+
+    def data() -> bytes:
+        return to_file(recipe, frame)
+
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.caption(f"The model as it is after {frame.step:,} steps: safetensors, its configuration inside.")
+        st.download_button("Save the model", data, name, "application/octet-stream", key="save_toy", on_click="ignore",
+                           icon=":material/save:", help=f"Opens again here, and in Python: attnviz.load({name!r})")  # fmt: skip
+    with right:
+        st.file_uploader("Open a saved model", type=["safetensors"], key="toy_file", on_change=_receive,
+                         max_upload_size=toys.LARGEST_BYTES // 2**20)  # fmt: skip
+        if refused := st.session_state.get("toy_refused"):
+            st.error(refused, icon=":material/draft:")
+
+
+def _receive() -> None:
+    """Reads the file and makes its model the run that the page shows."""
+    st.session_state.toy_refused = ""
+    if (chosen := st.session_state.toy_file) is None:
+        return
+    try:
+        training = from_file(chosen.getvalue(), chosen.name)
+    except AttnvizError as error:
+        st.session_state.toy_refused = str(error)
+        return
+    show_recipe(training.recipe)
+    open_run(training)
+
+
+def explained(recipe: ToyRecipe) -> None:
+    """Folded: how such a model computes and is measured, and how far to believe it."""
+    with st.expander("How it is computed"):
+        st.markdown(_HOW[recipe.model.kind])
+        st.latex(_FORMULA % _SCORES[compared(recipe.model)])
+        st.markdown(_MEASURED)
+    with st.expander("How far to believe it"):
+        st.markdown(_BELIEVE)

@@ -1,0 +1,128 @@
+"""What is said of a translation: its notices, and the box in which a person gives one."""
+
+import html
+from collections.abc import Sequence
+
+import streamlit as st
+
+from attnviz.analysis.translate.alignment import Reading
+from attnviz.analysis.wording import head_name
+from attnviz.core.trace import Prompt
+from attnviz.text.language import seems_english
+from attnviz.ui.alignment import Drawing
+from attnviz.ui.background.results import Drafted
+from attnviz.ui.examples import examples
+from attnviz.ui.head_picker import named
+from attnviz.ui.state import forget_cell, forget_drafts
+
+# The recipes leave out longer pairs (attnviz.training.translate.recipe.Corpus).
+TRAINED_TOKENS = 40
+_NOTICE = ":material/info:"
+_HOW = """
+Before it writes token *i*, the decoder compares its state with every source token *j*. The softmax of these scores is the
+alignment: a row that sums to 1. The weighted mean of the source is what the decoder reads next
+(Bahdanau, Cho & Bengio 2014, *Neural Machine Translation by Jointly Learning to Align and Translate*, section 3.1).
+"""
+_HOW_SCORED = """
+The generations differ in the score. Bahdanau's is a small network; Luong et al. 2015 made it a dot product of query and key,
+which Vaswani et al. 2017 divide by √d; a Transformer computes it in every head of every layer.
+"""
+_HOW_LIKELY = "*log p* is the sum of the logarithms of the tokens' probabilities: 0 would be certainty."
+_BELIEVE = """
+- The weights are the model's own, from the very pass that wrote the translation.
+- A weight says where the decoder **looked**, not that the words mean the same: to write *ne* it must know of *not*, and may
+  have read that at the verb.
+- Each source token's vector has already seen its neighbours, so a link may be off by one and still be used rightly.
+- A Transformer's step reads one word and writes the next, so a word has two rows. By the time it is **read** it is known, and
+  its row is the better alignment; the row that **writes** it is what the model had to go by.
+- Subwords merged to words: a word receives the sum over its pieces, and gives their mean.
+"""
+
+
+_ROWS: dict[Reading, str] = {
+    "shifted": "The row of a word is the step that **reads** it, just after it was written (shifted: Chen et al. 2020).",
+    "naive": "The row of a word is the step that **writes** it, while the decoder reads the word before (naive).",
+}
+_TOLD = (
+    "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "
+    "found in the training pairs (Garg et al. 2019). This picture is taught, not discovered; the other heads found their own."
+)
+
+
+def forget_target() -> None:
+    """The models write by themselves again; for a callback."""
+    st.session_state.target = ""
+    forget_cell()
+
+
+def forget_text() -> None:
+    """Lets go of what belonged to the text before: a target that a person typed stays, an example's goes with its text."""
+    forget_drafts()
+    given = {example.target for example in examples("translate")}
+    if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
+        st.session_state.target = ""
+
+
+def target_box(prompt: Prompt, written: str) -> None:
+    """Where a person types the translation whose alignment is looked at; `written` is what stands there else."""
+    with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
+        st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
+        st.text_input(
+            "Target text",
+            key="target",
+            bind="query-params",
+            placeholder=written or "A translation",
+            label_visibility="collapsed",
+            on_change=forget_cell,
+        )
+        if prompt.target:
+            st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
+
+
+def headline(drafted: Drafted, drawn: Drawing) -> None:
+    """The translation in large type, and beside it the model, its head, ln p, and how good the model was measured to be."""
+    card, draft = drafted.card, drafted.draft
+    head = named(card, *drawn.head_of(drafted))
+    facts = [card.name, *([head] if head else []), *(["target given"] if draft.trace.prompt.target else [])]
+    facts.append(f"log p = {draft.log_probability:.2f}".replace("-", "−"))
+    if "BLEU" in card.metrics:
+        facts.append(f"BLEU {card.metrics['BLEU']:.1f} on held-out pairs")
+    text = html.escape(draft.trace.output) or "<em>nothing</em>"
+    st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(" · ".join(facts))}</small></p>')
+
+
+def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
+    """Says when a text is not of the kind that translators of ours learned from; it is translated all the same."""
+    own = [each for each in drafted if each.card.languages[:1] == ("en",)]
+    if not own:
+        return
+    names = " and ".join(each.card.name for each in own)
+    if not seems_english(prompt.text):
+        st.info(f"This does not look like English, the only language that {names} can read: expect guesses.", icon=_NOTICE)
+    longest = max(len(each.trace.cross.keys) for each in own)
+    if longest > TRAINED_TOKENS:
+        st.info(
+            f"This text has {longest} tokens, and {names} learned from {TRAINED_TOKENS} at most: expect its end to suffer.",
+            icon=_NOTICE,
+        )
+
+
+def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
+    """Which row was taken for a word, where there are two; and of a head that was told, by whom."""
+    if drafted.draft.reads_its_rows:
+        st.caption(_ROWS[drawn.reading_of(drafted)])
+    head = drawn.head_of(drafted)
+    if head == drafted.card.told:
+        st.info(_TOLD.format(head_name(*head)), icon=":material/school:")
+
+
+def explained() -> None:
+    """How an alignment is computed, and how far to believe it."""
+    with st.expander("How these numbers come about · softmax of a score for each pair of words"):
+        st.markdown(_HOW)
+        st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
+        st.markdown(_HOW_SCORED)
+        st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j) \qquad \text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
+        st.markdown(_HOW_LIKELY)
+    with st.expander("How far to believe it"):
+        st.markdown(_BELIEVE)

@@ -1,0 +1,92 @@
+"""The sidebar of Translate: which models stand side by side, how they decode, and how their alignments are drawn."""
+
+import html
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.view import View
+from attnviz.models import catalog
+from attnviz.models.translate.decode import Wish
+from attnviz.ui.alignment import HARD, Drawing
+from attnviz.ui.background.results import Answered, Drafted
+from attnviz.ui.head_picker import head_picker, reading_picker
+from attnviz.ui.permissions import offered
+from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
+from attnviz.ui.state import SLOTS
+
+WIDEST = 10
+
+
+def models_picker() -> tuple[str, ...]:
+    """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
+    own = catalog.translators()
+    return side_by_side(
+        Choices(
+            offered([*own, *catalog.HUB["encoder-decoder"]]),
+            own[:SLOTS],
+            SLOTS,
+            "Choose a translator",
+            "Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face hub: type "
+            "any encoder-decoder's id, or a folder.",
+        )
+    )
+
+
+def decoding() -> Wish:
+    """Greedy, or a beam with its width and length penalty."""
+    sidebar = st.sidebar
+    kind = sidebar.segmented_control(
+        "Decoding", ["Greedy", "Beam"], key="decoding", default="Greedy", required=True, bind="query-params"
+    )
+    if kind == "Greedy":
+        return Wish()
+    left, right = sidebar.columns(2)
+    with left:
+        width = st.number_input("Width", 2, WIDEST, value=5, key="width", bind="query-params")
+    with right:
+        penalty = st.number_input(
+            "Length penalty",
+            0.0,
+            2.0,
+            value=1.0,
+            step=0.1,
+            key="penalty",
+            bind="query-params",
+            help="α of ln p / length^α. 0 favours short translations; 1 compares them by the mean over their tokens.",
+        )
+    return Wish(width, penalty)
+
+
+def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Drawing:
+    """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first."""
+    told = next((each.card.told for each in shown if each.card.told), None)
+    layer, head = head_picker([each.trace.cross for each in shown], sidebar, told)
+    reading = reading_picker(shown, sidebar)
+    words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
+    hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
+    hard = sidebar.segmented_control(
+        "Hard links",
+        HARD,
+        key="hard",
+        default=HARD[0],
+        required=True,
+        bind="query-params",
+        help="Decided links over the soft weights: each target word's strongest; balanced, the same among words alone, and "
+        "among punctuation, once every source word has got its share of attention: nearer to what people would link; or all "
+        "from a weight on.",
+    )
+    threshold = 0.0
+    if hard == "Threshold":
+        threshold = sidebar.slider("From weight", 0.05, 0.95, value=0.3, step=0.05, key="threshold", bind="query-params")
+    return Drawing(layer, head, reading, View(words, hide), scale_picker(sidebar), hard, threshold, word)
+
+
+def machines(drafted: Sequence[Drafted | Answered]) -> None:
+    """How long each model took, and what it is."""
+    for each in drafted:
+        card = each.card
+        device = "CPU" if card.device == "cpu" else card.device.upper()
+        figures = f"{number(card.parameters)} parameters · {device} · {each.seconds * 1000:,.0f} ms"
+        st.sidebar.html(f'<p class="machine"><bdi>{html.escape(card.name)}</bdi><br>{figures}</p>')

@@ -1,0 +1,253 @@
+"""The numbers of a head, on heads made by hand whose numbers are known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.head_metrics import (
+    Link,
+    entropy,
+    is_word,
+    mean_distance,
+    mean_entropy,
+    near_diagonal,
+    received,
+    strongest_link,
+    summarize,
+)
+from attnviz.analysis.view import View, head_matrix
+from attnviz.core.trace import AttentionMap, Token
+from tests.factories import dot_product_map, given_map, make_map, numbered, pair, sentence, special, typed
+
+TOKENS = sentence("a b c d e")
+
+
+def matrix_of(attention: AttentionMap, **view):
+    return head_matrix(attention, layer=0, head=0, view=View(**view))
+
+
+def looking_at(offset: int, n: int = 7) -> np.ndarray:
+    """Every token looks at the one `offset` further on; at the edge, at itself."""
+    weights = np.zeros((n, n))
+    for query in range(n):
+        weights[query, query + offset if 0 <= query + offset < n else query] = 1
+    return weights
+
+
+SINK = np.eye(7)[[0] * 7]
+UNIFORM = np.full((7, 7), 1 / 7)
+# itself, previous, following, special, first, entropy
+HEADS = {
+    "previous token": (looking_at(-1), (0, 1, 0, 1 / 5, 1 / 5, 0)),
+    "next token": (looking_at(1), (0, 0, 1, 1 / 5, 0, 0)),
+    "the token itself": (looking_at(0), (1, 0, 0, 0, 0, 0)),
+    "two back": (looking_at(-2), (1 / 5, 0, 0, 1 / 5, 1 / 5, 0)),
+    "uniform": (UNIFORM, (1 / 7, 1 / 7, 1 / 7, 2 / 7, 1 / 7, math.log2(7))),
+    "sink": (SINK, (0, 1 / 5, 0, 1, 1, 0)),
+    "half sink, half itself": ((SINK + np.eye(7)) / 2, (0.5, 0.5 / 5, 0, 0.5, 0.5, 1)),
+}
+
+
+@pytest.mark.parametrize(("weights", "numbers"), HEADS.values(), ids=HEADS)
+def test_the_shares_of_a_head(weights, numbers):
+    found = summarize(matrix_of(given_map(weights, TOKENS)))
+    shares = (found.itself, found.previous, found.following, found.special, found.first, found.entropy)
+    assert shares == pytest.approx(numbers, abs=1e-6)
+
+
+def test_special_tokens_have_no_say_in_a_heads_numbers():
+    weights = np.vstack([SINK[:1], looking_at(-1)[1:6], UNIFORM[:1]])
+    matrix = matrix_of(given_map(weights, TOKENS))
+    assert summarize(matrix).previous == pytest.approx(1)
+    assert summarize(matrix).entropy == mean_entropy(matrix) == pytest.approx(0)
+
+
+def test_where_all_tokens_are_special_all_have_their_say():
+    tokens = tuple(special(name) for name in ("[CLS]", "[SEP]", "[SEP]"))
+    found = summarize(matrix_of(given_map(looking_at(-1, 3), tokens)))
+    assert (found.previous, found.special) == (1, 1)
+
+
+def test_one_token_has_no_neighbours():
+    found = summarize(matrix_of(given_map([[1]], typed("a"))))
+    assert (found.itself, found.previous, found.following, found.first) == (1, 0, 0, 1)
+
+
+@pytest.mark.parametrize("keys", [TOKENS, numbered(7)], ids=["the same words", "other words"])
+def test_between_two_texts_there_is_no_token_before(keys):
+    for offset in (-1, 0, 1):
+        found = summarize(matrix_of(given_map(looking_at(offset), TOKENS, keys)))
+        assert (found.itself, found.previous, found.following) == (0, 0, 0)
+
+
+def test_between_the_sentences_of_a_pair_there_is_no_token_before():
+    tokens = pair("a b", "c d e")  # four tokens in each
+    weights = np.roll(np.eye(8), 4, axis=1)
+    found = summarize(matrix_of(given_map(weights, tokens), between="first-second"))
+    assert (found.itself, found.previous, found.following, found.first) == (0, 0, 0, 0)
+
+
+def test_a_sink_does_not_hide_a_previous_token_head():
+    attention = dot_product_map(numbered(5), sink=np.full(6, -2.0))
+    weights = attention.weights(0, 0)
+    found = summarize(matrix_of(attention))
+    assert found.previous == pytest.approx(np.mean([weights[row, row - 1] for row in range(1, 5)]), abs=1e-6)
+    assert found.itself == pytest.approx(np.mean([weights[row, row] for row in range(5)]), abs=1e-6)
+    assert found.special == pytest.approx(weights[:, 5].mean(), abs=1e-6)
+
+
+def test_the_first_token_counts_only_where_it_is_shown():
+    attention = given_map(looking_at(-1), TOKENS)
+    assert summarize(matrix_of(attention)).first == pytest.approx(1 / 5)
+    assert summarize(matrix_of(attention, hide_special=True)).first == 0
+
+
+def test_received_is_the_mean_over_the_queries():
+    attention = make_map(numbered(5), numbered(7))
+    weights = attention.weights(0, 0)
+    means = [sum(float(weights[query, key]) for query in range(5)) / 5 for key in range(7)]
+    np.testing.assert_allclose(received(matrix_of(attention)), means, atol=1e-6)
+
+
+def test_entropy_is_that_of_the_shares():
+    rows = np.array([[0.5, 0.25, 0.25, 0], [0.25, 0.25, 0.25, 0.25], [0, 0, 1, 0], [0, 0, 0, 0], [0.1, 0.1, 0, 0]])
+    np.testing.assert_allclose(entropy(rows), [1.5, 2, 0, 0, 1], atol=1e-12)
+    weights = make_map(numbered(11), numbered(13)).weights(1, 1)
+    by_hand = [-sum(float(p) * math.log2(p) for p in row) for row in weights]
+    np.testing.assert_allclose(entropy(weights), by_hand, rtol=1e-5)
+    assert str(float(entropy(rows)[2])) == "0.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("it", True),
+        ("3", True),
+        ("中", True),
+        ("مرحبا", True),
+        ("'", False),
+        ("…", False),
+        ("🙂", False),
+        (" ", False),
+        ("a.", True),
+    ],
+)
+def test_words_have_a_letter_or_a_digit(text, word):
+    assert is_word(Token(text, 0, len(text))) is word
+    assert not is_word(Token(text, 0, 0, special=True))
+
+
+def strongest(tokens, cells, **view):
+    """The strongest link where the given cells have weight, in order of it; what is left goes to [CLS]."""
+    weights = np.zeros((len(tokens), len(tokens)))
+    for (query, key), weight in cells.items():
+        weights[query, key] = weight
+    weights[:, 0] += 1 - weights.sum(axis=1)
+    return strongest_link(matrix_of(given_map(weights, tokens), **view))
+
+
+def test_the_strongest_link_is_between_two_words():
+    # [CLS] a , b|c d [SEP]: a link to a special token, punctuation, itself, its own word; then to another word.
+    tokens = sentence("a , b|c d")
+    cells = {
+        (1, 6): 0.9,
+        (6, 3): 0.95,
+        (1, 2): 0.08,
+        (2, 3): 0.9,
+        (3, 3): 0.5,
+        (3, 4): 0.45,
+        (4, 3): 0.9,
+        (5, 4): 0.3,
+        (5, 1): 0.2,
+    }
+    found = strongest(tokens, cells)
+    assert found is not None
+    assert (found.query, found.key, found.weight) == (5, 4, pytest.approx(0.3))
+    merged = strongest(tokens, cells, words=True)
+    assert merged is not None
+    assert (merged.query, merged.key, merged.weight) == (4, 3, pytest.approx(0.3))
+
+
+def test_a_word_may_look_at_its_repetition():
+    found = strongest(sentence("the cat the"), {(3, 1): 0.5, (3, 3): 0.25, (1, 2): 0.375})
+    assert found == Link(3, 1, 0.5)
+
+
+def test_words_of_the_same_number_in_two_sentences_are_two_words():
+    found = strongest(pair("a", "b"), {(3, 1): 0.5, (1, 3): 0.25})
+    assert found == Link(3, 1, 0.5)
+
+
+def test_words_of_two_texts_are_never_the_same_one():
+    tokens = typed("Paris i|s")
+    diagonal = np.array([[0.75, 0.125, 0.125], [0.25, 0.5, 0.25], [0.125, 0.625, 0.25]])
+    assert strongest_link(matrix_of(given_map(diagonal, tokens, tokens))) == Link(0, 0, 0.75)
+    assert strongest_link(matrix_of(given_map(diagonal, tokens))) == Link(1, 0, 0.25)
+
+
+def test_a_sink_does_not_make_a_self_link_strongest():
+    attention = dot_product_map(numbered(5), sink=np.full(6, -2.0))
+    weights = attention.weights(0, 0)[:, :5].copy()
+    np.fill_diagonal(weights, 0)
+    found = strongest_link(matrix_of(attention))
+    assert found is not None
+    assert (found.query, found.key) == np.unravel_index(weights.argmax(), weights.shape)
+
+
+@pytest.mark.parametrize("text", ["a", ", .", "a|b|c"])
+def test_no_two_words_have_no_strongest_link(text):
+    assert strongest_link(matrix_of(make_map(sentence(text)))) is None
+
+
+def test_words_that_ignore_each_other_have_no_strongest_link():
+    assert strongest_link(matrix_of(given_map(SINK, TOKENS))) is None
+
+
+@pytest.mark.parametrize(
+    ("weights", "near", "distance"),
+    [
+        (looking_at(-1), 1, 1),
+        (looking_at(-2), 1 / 5, 8 / 5),
+        (looking_at(0), 1, 0),
+        (SINK, 1 / 5, 3),
+        (UNIFORM, 3 / 7, np.mean([abs(query - key) for query in range(1, 6) for key in range(7)])),
+    ],
+    ids=["previous", "two back", "itself", "sink", "uniform"],
+)
+def test_how_far_a_head_looks(weights, near, distance):
+    matrix = matrix_of(given_map(weights, TOKENS))
+    assert (near_diagonal(matrix), mean_distance(matrix)) == pytest.approx((near, distance), abs=1e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_long_text_is_as_far_as_its_cells_say(causal):
+    attention = dot_product_map((special("<s>"), *numbered(1499)), heads=1, key_heads=1, layers=1, causal=causal)
+    weights = attention.weights(0, 0)[1:].astype(np.float64)
+    steps = np.abs(np.arange(1500) - np.arange(1, 1500)[:, None])
+    assert mean_distance(matrix_of(attention)) == pytest.approx((weights * steps).sum(axis=1).mean(), rel=1e-5)
+
+
+def test_distance_counts_the_keys_that_are_shown():
+    matrix = matrix_of(given_map((SINK + np.eye(7)) / 2, TOKENS), hide_special=True)
+    assert mean_distance(matrix) == 0
+
+
+def test_between_two_texts_there_is_no_distance():
+    matrix = matrix_of(given_map(np.full((2, 3), 1 / 3), numbered(2), numbered(3)))
+    assert (mean_distance(matrix), near_diagonal(matrix)) == (None, 0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_numbers_of_a_long_text_are_those_of_all_its_rows_at_once(causal: bool):
+    count = 331
+    attention = make_map(numbered(count), layers=1, heads=1, causal=causal)
+    matrix = head_matrix(attention, layer=0, head=0)
+    weights, positions = attention.weights(0, 0).astype(np.float64), np.arange(count)
+    away = np.abs(positions[:, None] - positions)
+    bits = -np.where(weights > 0, weights * np.log2(np.where(weights > 0, weights, 1)), 0).sum(axis=1)
+    assert mean_entropy(matrix) == pytest.approx(bits.mean(), rel=1e-5)
+    assert mean_distance(matrix) == pytest.approx((weights * away).sum(axis=1).mean(), rel=1e-5)
+    link = strongest_link(matrix)
+    assert link
+    assert (link.query, link.key) == divmod(int(np.where(away > 0, weights, 0).argmax()), count)

@@ -1,0 +1,127 @@
+"""What is said of a picture is what its numbers are."""
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.wording import Part, describe_head, describe_hidden, describe_link, head_name, plain
+from tests.factories import given_map, make_map, numbered, pair, sentence, typed
+
+TOKENS = sentence("The animal slept , it")
+CELLS = [[1, 0, 0, 0, 0, 0, 0], [0.5, 0, 0.25, 0.25, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0],
+         [1, 0, 0, 0, 0, 0, 0], [0.1, 0, 0.68, 0, 0.12, 0.1, 0], [1, 0, 0, 0, 0, 0, 0]]  # fmt: skip
+
+
+def matrix_of(weights, tokens=TOKENS, **view):
+    return head_matrix(given_map(weights, tokens), layer=0, head=0, view=View(**view))
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ((5, 2), "L3·H1 sends “it” to “animal” with weight 0.68: its strongest link between two words."),
+        (
+            (1, 3),
+            "L3·H1 sends “The” to “slept” with weight 0.25; its strongest link between two words is “it” to “animal” (0.68).",
+        ),
+        (
+            (0, 0),
+            "L3·H1 sends “[CLS]” to “[CLS]” with weight 1.00; its strongest link between two words is “it” to “animal” (0.68).",
+        ),
+    ],
+)
+def test_a_link_is_told_beside_the_strongest(cell, said):
+    assert plain(describe_link(matrix_of(CELLS), "L3·H1", cell)) == said
+
+
+def test_a_link_stands_alone_where_no_words_look_at_each_other():
+    weights = np.eye(7)[[0] * 7]
+    assert plain(describe_link(matrix_of(weights), "L0", (2, 0))) == "L0 sends “animal” to “[CLS]” with weight 1.00."
+
+
+def test_a_masked_link_is_not_one_of_weight_zero():
+    matrix = head_matrix(make_map(typed("a b c"), causal=True), layer=0, head=0)
+    said = plain(describe_link(matrix, "L0·H0", (0, 2)))
+    assert said == "“a” cannot look at “c”: attention is masked there, and no weight was possible."
+
+
+@pytest.mark.parametrize("cell", [(7, 0), (0, 7)])
+def test_a_link_that_is_not_there_is_an_error(cell):
+    with pytest.raises(IndexError):
+        describe_link(matrix_of(CELLS), "L0·H0", cell)
+
+
+def test_tokens_are_quoted_even_where_they_look_like_a_head():
+    tokens = typed("L3·H1 L2")
+    said = describe_link(matrix_of([[0.4, 0.6], [0.5, 0.5]], tokens), "L3·H1", (0, 1))
+    assert plain(said) == "L3·H1 sends “L3·H1” to “L2” with weight 0.60: its strongest link between two words."
+    assert [part.text for part in said if part.strong] == ["L3·H1", "L3·H1", "L2"]
+
+
+def test_plain_joins_the_parts():
+    assert plain((Part("a", quoted=True), Part(" and "), Part("L1", strong=True))) == "“a” and L1"
+
+
+@pytest.mark.parametrize(("head", "name"), [(0, "L7·H0"), (11, "L7·H11"), (None, "L7")])
+def test_heads_count_from_zero(head, name):
+    assert head_name(7, head) == name
+
+
+def rolled(by):
+    """The words look `by` further on; [CLS] and [SEP] at themselves."""
+    weights = np.eye(7)
+    weights[1:6] = np.roll(np.eye(7), by, axis=1)[1:6]
+    return weights
+
+
+HEADS = {
+    "previous": (rolled(-1), "100% of its attention goes to the token before"),
+    "next": (rolled(1), "100% of its attention goes to the token after"),
+    "itself": (np.eye(7), "100% of its attention goes to the token itself."),
+    "special": (np.eye(7)[[6] * 7], "100% of its attention goes to special tokens"),
+    # The first token is special: its attention is told under one name.
+    "first and special": (np.eye(7)[[0] * 7], "100% of its attention goes to special tokens"),
+    "half": ((np.eye(7) + np.full((7, 7), 1 / 7) * 6) / 7, "Its attention is spread as if over"),
+    "uniform": (np.full((7, 7), 1 / 7), "Its attention is spread as if over 7.0 tokens alike (entropy 2.8 bits)."),
+    "four of seven": (
+        np.tile([0, 0.25, 0.25, 0.25, 0.25, 0, 0], (7, 1)),
+        "Its attention is spread as if over 4.0 tokens alike (e",
+    ),
+    "just mostly": (0.505 * rolled(-1) + 0.495 * np.full((7, 7), 1 / 7), "58% of its attention goes to the token before"),
+}
+
+
+@pytest.mark.parametrize(("weights", "said"), HEADS.values(), ids=HEADS)
+def test_a_head_is_told_by_where_it_looks(weights, said):
+    assert plain(describe_head(matrix_of(weights))).startswith(said)
+
+
+def test_the_first_token_is_told_where_it_is_not_special():
+    said = plain(describe_head(matrix_of(np.eye(5)[[0] * 5], numbered(5))))
+    assert said.startswith("100% of its attention goes to the very first token")
+
+
+def test_half_is_mostly():
+    weights = 0.5 * np.eye(5)[[0] * 5] + 0.5 * np.eye(5)[[2, 3, 4, 2, 2]]
+    assert plain(describe_head(matrix_of(weights, numbered(5)))).startswith("50% of its attention goes to the very first token")
+
+
+@pytest.mark.parametrize(
+    ("hidden", "said"),
+    [(0.0, ""), (0.0001, ""), (0.002, "less than 1%"), (0.31, "31%"), (0.984, "98%"), (0.997, "more than 99%"), (1.0, "100%")],
+)
+def test_what_is_hidden_is_told(hidden, said):
+    shown = (1 - hidden) / 5
+    weights = np.array([[hidden / 2, *[shown] * 5, hidden / 2]] * 7)
+    matrix = matrix_of(weights, hide_special=True)
+    sentence_ = describe_hidden(matrix, renormalized=False)
+    assert sentence_ == (said and f"What is hidden holds {said} of the attention; rows sum to what is left.")
+    if said:
+        assert describe_hidden(matrix, renormalized=True).endswith("rows are scaled up to sum to 1.")
+
+
+def test_a_view_of_a_pair_tells_what_it_leaves_out():
+    tokens = pair("a", "b")
+    weights = np.full((5, 5), 0.2)
+    matrix = matrix_of(weights, tokens, between="first-second")
+    assert describe_hidden(matrix, renormalized=False).startswith("What is hidden holds 60% of the attention")

@@ -1,0 +1,85 @@
+"""Weights of a model of one's own: every array there is, every shape that is meant, and a clear no to all others."""
+
+import numpy as np
+import pytest
+import torch
+
+import attnviz
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import Token
+
+LAYERS, HEADS, QUERIES, KEYS = 2, 3, 5, 7
+ROWS, COLUMNS = [f"q{index}" for index in range(QUERIES)], [f"k{index}" for index in range(KEYS)]
+
+
+def random(*shape: int) -> np.ndarray:
+    weights = np.random.default_rng(5).random(shape).astype(np.float32)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+class Jax:
+    """An array as JAX's: it is no NumPy array, and becomes one when asked."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        return self._values.astype(dtype or self._values.dtype)
+
+
+FULL = random(LAYERS, HEADS, QUERIES, KEYS)
+
+
+@pytest.mark.parametrize(("given", "want"), [
+    (FULL, FULL), (FULL[1], FULL[1:]), (FULL[1, 2], FULL[1:, 2:]), (list(FULL), FULL), (FULL[:, None], FULL),
+    (FULL.tolist(), FULL), (FULL[1, 2].tolist(), FULL[1:, 2:]), (Jax(FULL), FULL), ([Jax(layer) for layer in FULL], FULL),
+    (torch.tensor(FULL, requires_grad=True), FULL), (tuple(torch.tensor(FULL)[:, None].unbind(0)), FULL),
+], ids=["full", "layer", "head", "layers", "batch", "lists", "rows", "jax", "jaxes", "torch", "torches"])  # fmt: skip
+def test_arrays_of_every_kind_and_shape(given: object, want: np.ndarray) -> None:
+    attention = attnviz.from_weights(given, queries=ROWS, keys=COLUMNS).cross
+    np.testing.assert_array_equal([attention.layer_weights(layer) for layer in range(attention.n_layers)], want)
+    assert [token.text for token in attention.queries] == ROWS
+    assert [token.text for token in attention.keys] == COLUMNS
+
+
+def test_half_precision_is_read() -> None:
+    weights = torch.tensor([[0.25, 0.75], [0.5, 0.5]], dtype=torch.bfloat16)
+    assert attnviz.from_weights(weights, queries=["a", "b"]).encoder.weights(0, 0).tolist() == weights.float().tolist()
+
+
+def test_the_kind_is_told_by_the_weights_unless_it_is_given() -> None:
+    square = random(HEADS, QUERIES, QUERIES)
+    lower = np.tril(square)
+    lower /= lower.sum(axis=-1, keepdims=True)
+    assert attnviz.from_weights(square, ROWS).kinds == ("encoder",)
+    decoder = attnviz.from_weights(lower, ROWS).decoder
+    assert not decoder.visible(0)[0, 1]
+    assert attnviz.from_weights(lower, ROWS, kind="encoder").encoder.visible(0).all()
+    assert not attnviz.from_weights(square, ROWS, kind="decoder").decoder.causal
+
+
+def test_words_have_their_places_in_the_text_and_tokens_stay_as_they_are() -> None:
+    given = (Token("[CLS]", 0, 0, special=True), Token("hi", 3, 5, word=2))
+    trace = attnviz.from_weights(random(2, 2), queries=given)
+    assert trace.encoder.queries == given
+    trace = attnviz.from_weights(FULL, queries=ROWS, keys=COLUMNS, model="mine")
+    assert (trace.model, trace.prompt.text, trace.output) == ("mine", " ".join(COLUMNS), " ".join(ROWS))
+    assert all(trace.prompt.text[token.start : token.end] == token.text for token in trace.cross.keys)
+    assert all(trace.output[token.start : token.end] == token.text for token in trace.cross.queries)
+
+
+@pytest.mark.parametrize(("weights", "told"), [
+    (FULL.swapaxes(2, 3), "7 queries and 5 keys .* 5 query tokens and 7 key tokens"),
+    (FULL[None, :, None].repeat(2, axis=2), r"shape \(1, 2, 2, 3, 5, 7\)"), (FULL[:, None].repeat(2, axis=1), "batches"),
+    (FULL[0, 0, 0], r"\(query, key\)"), (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
+    ([FULL[0], FULL[1, :2]], "same shape"), (FULL * 2, "sums to 2.0000 instead of 1"), (FULL - 1, "negative"),
+    ([["a"]], "array of numbers"), (None, "shape|numbers|finite"),
+], ids=["swapped", "six", "batch", "row", "empty", "ragged", "scores", "negative", "text", "none"])  # fmt: skip
+def test_a_wrong_shape_is_told(weights: object, told: str) -> None:
+    with pytest.raises(TraceError, match=told):
+        attnviz.from_weights(weights, queries=ROWS, keys=COLUMNS)
+
+
+def test_a_text_is_no_list_of_tokens() -> None:
+    with pytest.raises(TraceError, match="lists of tokens, not the text"):
+        attnviz.from_weights(random(3, 3), queries="abc")

@@ -1,0 +1,167 @@
+"""BertViz's documents: what is in the data they draw, and that nothing in them asks the network or runs a token."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from attnviz import AttentionMap, AttnvizError, Token
+from attnviz.analysis.view import View
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import DenseWeights, Kind
+from attnviz.figures.bertviz.views import TooManyTokensError, head_view, model_view
+from attnviz.figures.theme import DARK, LIGHT
+
+HOSTILE = (
+    "<script>window.hacked=1</script>", "</script>", "<img src=x onerror=window.hacked=1>", "<!--", "a&b", '"', "\\", "'",
+    "مرحبا", "🙂", "中文", "\u2028", "PYTHON_PARAMS", "the", "the",
+)  # fmt: skip
+VIEWS = pytest.mark.parametrize("view", [head_view, model_view])
+
+
+def make(layers: int, heads: int, queries: tuple[Token, ...], keys: tuple[Token, ...], kind: Kind = "encoder") -> AttentionMap:
+    shape = (layers, heads, len(queries), len(keys))
+    weights = np.random.default_rng(7).random(shape) * (np.tri(*shape[2:]) if kind == "decoder" else 1)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return AttentionMap(kind, queries, keys, DenseWeights(tuple(weights)), causal=kind == "decoder")
+
+
+def tokens(*texts: str, segment: int = 0) -> tuple[Token, ...]:
+    return tuple(Token(text, 0, len(text), segment=segment) for text in texts)
+
+
+def numbered(count: int) -> tuple[Token, ...]:
+    return tokens(*(f"t{index}" for index in range(count)))
+
+
+def parameters(document: str) -> dict:
+    found = re.search(r"const params = (\{.*\}); // ", document)
+    assert found
+    return json.loads(found[1])
+
+
+class Elements(HTMLParser):
+    """The elements of a document as a browser reads them, and the attributes that would fetch something."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.fetched: list[str | None] = []
+        self.feed(document)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.fetched += [value for name, value in attrs if name in ("src", "href")]
+
+
+@VIEWS
+@pytest.mark.parametrize(("kind", "n_queries", "n_keys"), [("encoder", 5, 5), ("decoder", 5, 5), ("cross", 5, 7)])
+def test_the_data_is_the_map(view, kind, n_queries, n_keys):
+    attention = make(2, 3, numbered(n_queries), numbered(n_keys), kind)
+    (part,) = parameters(view(attention))["attention"]
+    expected = np.stack([attention.layer_weights(layer) for layer in range(2)])
+    assert np.shape(part["attn"]) == (2, 3, n_queries, n_keys)
+    np.testing.assert_allclose(part["attn"], expected, atol=5.1e-5, rtol=0)
+    assert part["left_text"] == [token.text for token in attention.queries]
+    assert part["right_text"] == [token.text for token in attention.keys]
+
+
+def test_masked_cells_are_exactly_zero():
+    attention = make(2, 3, numbered(5), numbered(5), "decoder")
+    (part,) = parameters(head_view(attention))["attention"]
+    assert not np.triu(np.array(part["attn"]), k=1).any()
+
+
+@VIEWS
+def test_tokens_stand_as_typed_and_open_no_element(view):
+    attention = make(2, 3, tokens(*HOSTILE), tokens(*HOSTILE))
+    document = view(attention)
+    assert parameters(document)["attention"][0]["left_text"] == list(HOSTILE)
+    plain = make(2, 3, numbered(len(HOSTILE)), numbered(len(HOSTILE)))
+    assert Elements(document).names == Elements(view(plain)).names
+    assert "\u2028" not in document
+
+
+@VIEWS
+def test_nothing_is_fetched(view):
+    document = view(make(2, 3, numbered(5), numbered(5)))
+    elements = Elements(document)
+    assert elements.fetched == []
+    assert elements.names.count("script") == document.count("</script") == 4
+    assert "default-src 'none'" in document
+
+
+@VIEWS
+def test_a_pair_has_a_menu_of_sentences(view):
+    pair = (*tokens("a", "b", "c"), *tokens("d", "e", segment=1))
+    attention = make(2, 3, pair, pair)
+    document = view(attention, view=View(between="second-first"))
+    drawn = parameters(document)
+    names = [part["name"] for part in drawn["attention"]]
+    assert names == ["All", "First to first", "First to second", "Second to first", "Second to second"]
+    assert [np.shape(part["attn"])[2:] for part in drawn["attention"]] == [(5, 5), (3, 3), (3, 2), (2, 3), (2, 2)]
+    assert drawn["default_filter"] == "3"
+    assert '<option value="3" selected>Second to first</option>' in document
+    second_to_first = drawn["attention"][3]
+    assert (second_to_first["left_text"], second_to_first["right_text"]) == (["d", "e"], ["a", "b", "c"])
+    np.testing.assert_allclose(second_to_first["attn"][1], attention.layer_weights(1)[:, 3:, :3], atol=5.1e-5, rtol=0)
+
+
+@VIEWS
+def test_one_sentence_has_no_menu_of_sentences(view):
+    assert 'id="filter"' not in view(make(2, 3, numbered(5), numbered(5)))
+
+
+def test_a_view_hides_special_tokens():
+    row = (Token("[CLS]", 0, 0, special=True), *numbered(3))
+    (part,) = parameters(head_view(make(2, 3, row, row), view=View(hide_special=True)))["attention"]
+    assert part["left_text"] == part["right_text"] == ["t0", "t1", "t2"]
+    assert np.shape(part["attn"]) == (2, 3, 3, 3)
+
+
+def test_the_head_view_opens_at_a_layer():
+    attention = make(2, 3, numbered(5), numbered(5))
+    assert parameters(head_view(attention, layer=1))["layer"] == 1
+    with pytest.raises(TraceError, match="no layer 2"):
+        head_view(attention, layer=2)
+
+
+@VIEWS
+def test_a_css_variables_the_page(view):
+    attention = make(1, 2, numbered(3), numbered(3))
+    for theme in (LIGHT, DARK):
+        assert f"--background:{theme.background};" in view(attention, theme=theme)
+
+
+@VIEWS
+@pytest.mark.parametrize(("layers", "count", "limit"), [(1, 101, "100 tokens"), (151, 100, "1,500,000 lines")])
+def test_too_many_tokens_get_one_sentence_that_says_why(view, layers, count, limit):
+    attention = make(layers, 1, numbered(count), numbered(count))
+    with pytest.raises(TooManyTokensError, match=limit) as caught:
+        view(attention)
+    assert isinstance(caught.value, AttnvizError)
+    assert "open Grid" in str(caught.value)
+
+
+@VIEWS
+def test_a_hundred_tokens_are_drawn(view):
+    attention = make(1, 1, numbered(100), numbered(100))
+    assert np.shape(parameters(view(attention))["attention"][0]["attn"]) == (1, 1, 100, 100)
+
+
+def test_neither_torch_nor_matplotlib_is_imported():
+    script = """
+import sys, numpy
+from attnviz import AttentionMap, Token
+from attnviz.figures.bertviz.views import head_view
+from attnviz.core.trace import DenseWeights
+row = (Token("a", 0, 1),)
+head_view(AttentionMap("encoder", row, row, DenseWeights((numpy.ones((1, 1, 1)),))))
+print({"torch", "matplotlib", "IPython", "bertviz", "mpld3"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,0 +1,391 @@
+"""Every way in which a model cannot be loaded ends in one clear sentence."""
+
+import json
+import shutil
+import urllib.error
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import huggingface_hub
+import pytest
+import torch
+import transformers as hf
+
+from attnviz.core.errors import (
+    AttnvizError,
+    ModelError,
+    ModelNotFoundError,
+    ModelTooLargeError,
+    PromptError,
+    UnsupportedModelError,
+)
+from attnviz.core.trace import Prompt
+from attnviz.models import catalog
+from attnviz.models.hub import checkpoint, download
+from attnviz.models.hub import load as hub
+from tests import tiny
+
+CLIP = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
+FAMILY = {family.name: family for family in tiny.FAMILIES}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("saved")
+    FAMILY["bert"].save(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """A good model folder, for a test to break."""
+    return Path(shutil.copytree(saved, tmp_path / "model"))
+
+
+def refusal(folder: Path | str, kind: type[AttnvizError], **options: Any) -> str:
+    """The sentence that refuses it: one sentence, that tells what to do."""
+    with pytest.raises(kind) as caught:
+        catalog.load(str(folder), **options)
+    assert type(caught.value) is kind
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert sentence.endswith((".", "?"))
+    assert len(sentence) < 320
+    return sentence
+
+
+def configure(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_good_folder_loads_and_tells_what_it_is(folder: Path) -> None:
+    stages: list[tuple[str, float | None]] = []
+    model = catalog.load(str(folder), progress=lambda stage, fraction: stages.append((stage, fraction)))
+    card = model.card
+    assert (card.architecture, card.n_layers, card.n_heads, card.max_tokens) == ("encoder", 2, 3, 61)
+    assert card.parameters == sum(parameter.numel() for parameter in FAMILY["bert"].model().parameters())
+    assert card.reads == ("pair",)
+    assert stages == [(f"Loading {folder}", None)]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    assert "no folder" in refusal(tmp_path / "nowhere", ModelNotFoundError)
+
+
+def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    assert "config.json" in refusal(tmp_path, ModelNotFoundError)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_folders_can_be_forbidden(folder: Path, monkeypatch: pytest.MonkeyPatch, relative: bool) -> None:
+    monkeypatch.chdir(folder.parent)
+    sentence = refusal("./model" if relative else folder, ModelNotFoundError, allow_folders=False)
+    assert sentence.startswith("Folders cannot be named here")
+
+
+def test_a_forbidden_folder_in_the_form_of_an_id_is_looked_for_on_the_hub(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert "hub" in refusal("model", ModelNotFoundError, allow_folders=False)
+    assert catalog.load("model").card.n_heads == 3
+
+
+@pytest.mark.parametrize("changes", [{"model_type": "mlp"}, {"model_type": "bert", "hidden_size": "many"}])
+def test_a_config_that_transformers_cannot_take(folder: Path, changes: dict[str, Any]) -> None:
+    configure(folder, **changes)
+    refusal(folder, UnsupportedModelError if changes["model_type"] == "mlp" else ModelError)
+
+
+def test_a_config_without_a_model_type(folder: Path) -> None:
+    (folder / "config.json").write_text('{"layers": [5, 3]}')
+    assert "model type" in refusal(folder, UnsupportedModelError)
+
+
+def test_a_config_that_is_no_json(folder: Path) -> None:
+    (folder / "config.json").write_text("{model")
+    assert "config.json" in refusal(folder, ModelError)
+
+
+def test_code_of_its_own_is_not_run(folder: Path) -> None:
+    configure(folder, model_type="custom", auto_map={"AutoConfig": "code.Config", "AutoModel": "code.Model"})
+    (folder / "code.py").write_text("raise SystemExit('ran')")
+    assert "code of its own" in refusal(folder, UnsupportedModelError)
+
+
+def test_weights_that_are_only_pickles_are_not_opened(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    assert "pickle" in refusal(folder, UnsupportedModelError)
+
+
+def test_no_weights_at_all(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    assert "no weights" in refusal(folder, ModelNotFoundError)
+
+
+@pytest.mark.parametrize("content", [lambda whole: whole[: len(whole) // 2], lambda whole: b"", lambda whole: b"x" * 999])
+def test_damaged_weights(folder: Path, content: Any) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(content(path.read_bytes()))
+    assert "damaged" in refusal(folder, ModelError)
+
+
+def test_weights_of_another_size(folder: Path) -> None:
+    configure(folder, hidden_size=18)
+    assert "damaged" in refusal(folder, ModelError)
+
+
+def test_weights_that_lack_a_layer_are_not_made_up(folder: Path) -> None:
+    configure(folder, num_hidden_layers=3)
+    assert "lack" in refusal(folder, ModelError)
+
+
+def test_a_pooler_may_be_missing_since_no_attention_depends_on_it(folder: Path) -> None:
+    hf.BertForMaskedLM(hf.AutoConfig.from_pretrained(folder)).save_pretrained(folder)
+    assert catalog.load(str(folder)).trace("the cat").encoder.n_layers == 2
+
+
+def test_a_folder_without_a_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    assert "tokenizer" in refusal(folder, UnsupportedModelError)
+
+
+def test_a_broken_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}")
+    assert "tokenizer" in refusal(folder, ModelError)
+
+
+def test_a_model_that_reads_no_text(folder: Path) -> None:
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
+    hf.ViTModel(hf.ViTConfig(**sizes, image_size=8, patch_size=4)).save_pretrained(folder)
+    assert "does not read text" in refusal(folder, UnsupportedModelError)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: hf.MambaModel(hf.MambaConfig(vocab_size=97, hidden_size=12, state_size=5, num_hidden_layers=2)),
+        lambda: hf.CLIPModel(hf.CLIPConfig(text_config=CLIP, vision_config=CLIP | {"image_size": 8, "patch_size": 4})),
+        lambda: hf.RwkvModel(hf.RwkvConfig(vocab_size=97, hidden_size=12, attention_hidden_size=12, num_hidden_layers=2)),
+    ],
+    ids=["mamba", "clip", "rwkv"],
+)
+def test_a_model_without_attention_weights(folder: Path, model: Any) -> None:
+    model().save_pretrained(folder)
+    tiny.tokenizer(tiny.DECODER).save_pretrained(folder)
+    assert "no attention that can be shown" in refusal(folder, UnsupportedModelError)
+
+
+def test_too_large_a_model_is_refused_with_both_figures_before_its_weights_are_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = checkpoint.count_parameters(hf.AutoConfig.from_pretrained(folder))
+    (folder / "model.safetensors").write_bytes(b"not even read")
+    monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", str(count - 1))
+    sentence = refusal(folder, ModelTooLargeError)
+    assert f"{count:,}" in sentence
+    assert f"{count - 1:,}" in sentence
+    monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", str(count))
+    assert "damaged" in refusal(folder, ModelError)
+
+
+def test_counting_parameters_makes_no_room_for_them() -> None:
+    config = hf.LlamaConfig(hidden_size=8192, intermediate_size=28672, num_hidden_layers=80, num_attention_heads=64)
+    assert checkpoint.count_parameters(config) > 60e9
+    with pytest.raises(ModelTooLargeError, match=r"billion parameters and this machine loads at most 1.5 billion"):
+        checkpoint.check_size("llama", checkpoint.count_parameters(config))
+
+
+@pytest.mark.parametrize("name", ["", "a/b/c", "no spaces", "a..b", "owner/na--me", "https://huggingface.co/gpt2", "x\x00"])
+def test_what_cannot_be_a_name(name: str) -> None:
+    assert refusal(name, ModelNotFoundError)
+
+
+def test_a_wrong_name_gets_the_nearest_right_ones() -> None:
+    assert refusal("mini-lm", ModelNotFoundError).endswith("Did you mean minilm?")
+    assert "bert-base-uncased" in refusal("bert-base-uncase", ModelNotFoundError)
+    assert "Did you mean" not in refusal("nobody/knows-this", ModelNotFoundError)
+
+
+def test_without_a_network_the_sentence_names_what_works() -> None:
+    sentence = refusal("bert-base-uncased", ModelNotFoundError)
+    assert "cannot be reached" in sentence
+    assert "minilm" in sentence
+
+
+def test_a_hub_that_does_not_answer_is_asked_once_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def no_route(request: Any, timeout: float) -> None:
+        asked.append(timeout)
+        raise OSError("no route to host")
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(download, "urlopen", no_route)
+    monkeypatch.setattr(download, "hf_hub_download", lambda *_, **__: pytest.fail("the hub was asked for a file"))
+    assert "cannot be reached" in refusal("bert-base-uncased", ModelNotFoundError)
+    assert asked == [5]
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_hub_that_refuses_is_there(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    def refuse(request: Any, timeout: float) -> None:
+        raise urllib.error.HTTPError("address", status, "no", None, None)  # type: ignore[arg-type]
+
+    def gone(*arguments: Any, **options: Any) -> None:
+        raise answer(404, huggingface_hub.errors.RepositoryNotFoundError)
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(download, "urlopen", refuse)
+    monkeypatch.setattr(download, "hf_hub_download", gone)
+    assert "private" in refusal("owner/model", ModelNotFoundError)
+
+
+def answer(status: int, kind: type[Exception]) -> Exception:
+    response = SimpleNamespace(status_code=status, headers={}, request=None)
+    return kind("many\nlines", response=response)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (lambda: answer(401, huggingface_hub.errors.GatedRepoError), ModelError, "gated"),
+        (lambda: answer(404, huggingface_hub.errors.RepositoryNotFoundError), ModelNotFoundError, "private"),
+        (lambda: answer(404, huggingface_hub.errors.RemoteEntryNotFoundError), ModelNotFoundError, "config.json"),
+        (lambda: answer(404, huggingface_hub.errors.RevisionNotFoundError), ModelNotFoundError, "revision"),
+        (lambda: answer(503, huggingface_hub.errors.HfHubHTTPError), ModelError, "broke off"),
+        (lambda: OSError(28, "No space left on device"), ModelError, "disk space"),
+    ],
+)
+def test_what_the_hub_may_answer(monkeypatch: pytest.MonkeyPatch, error: Any, kind: Any, words: str) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise error()
+
+    monkeypatch.setattr(download, "hf_hub_download", refuse)
+    assert words in refusal("owner/model", kind)
+
+
+def test_a_model_of_the_hub_is_counted_first_then_downloaded_with_progress(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def snapshot(name: str, *, tqdm_class: Any = None, local_files_only: bool = False, **options: Any) -> str:
+        if local_files_only:
+            raise huggingface_hub.errors.LocalEntryNotFoundError("not here")
+        asked.append("files")
+        assert "model*.safetensors" in options["allow_patterns"]
+        with tqdm_class(total=8, unit="B", name="huggingface_hub.x") as bar, tqdm_class(total=2) as files:
+            bar.update(2)
+            files.update(1)
+            bar.update(6)
+        return str(saved)
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(download, "urlopen", lambda *_, **__: None)
+    monkeypatch.setattr(download, "snapshot_download", snapshot)
+    monkeypatch.setattr(download, "hf_hub_download", lambda *_, **__: asked.append("config") or str(saved / "config.json"))
+    monkeypatch.setattr(download, "_weights", lambda name, revision: ["model.safetensors"])
+    stages: list[tuple[str, float | None]] = []
+    model = catalog.load("owner/model", progress=lambda *stage: stages.append(stage))
+    assert asked == ["config", "files"]
+    assert model.card.name == "owner/model"
+    assert model.card.revision == saved.name
+    assert stages == [
+        ("Looking up owner/model", None),
+        ("Downloading owner/model", 0.25),
+        ("Downloading owner/model", 1.0),
+        ("Loading owner/model", None),
+    ]
+    monkeypatch.setattr(download, "_weights", lambda name, revision: [])
+    assert "no safetensors" in refusal("owner/model", UnsupportedModelError)
+    monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", "7")
+    asked.clear()
+    refusal("owner/model", ModelTooLargeError)
+    assert asked == ["config"]
+
+
+def test_an_earlier_download_needs_no_network(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "snapshot_download", lambda *_, local_files_only=False, **__: str(saved))
+    assert catalog.load("owner/model").card.n_layers == 2
+
+
+def test_the_next_load_works_after_a_refused_one(folder: Path) -> None:
+    refusal(folder.parent, ModelNotFoundError)
+    assert catalog.load(str(folder)).trace("the cat sat").encoder.n_layers == 2
+
+
+@pytest.mark.parametrize("name", ["bert", "t5", "gpt2"])
+def test_a_long_text_is_cut_where_the_trace_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")
+    FAMILY[name].save(tmp_path)
+    model = hub.load(str(tmp_path))
+    text = "the cat sat on the mat " * 1000
+    trace = model.trace(Prompt(text, target="the dog" if name == "t5" else None))
+    attention = trace.maps[0]
+    assert len(attention.queries) == 13
+    assert trace.cut == max(token.end for token in attention.queries)
+    assert model.trace("the cat").cut is None
+
+
+def test_a_target_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")
+    FAMILY["t5"].save(tmp_path)
+    with pytest.raises(PromptError, match="writes at most 13 tokens"):
+        hub.load(str(tmp_path)).trace(Prompt("the cat sat", target="the dog " * 7))
+
+
+def test_positions_that_start_late_leave_fewer_tokens(tmp_path: Path) -> None:
+    FAMILY["roberta"].save(tmp_path)
+    model = hub.load(str(tmp_path))
+    assert model.card.max_tokens == 61 - 2
+    assert len(model.trace("the cat " * 60).encoder.queries) == 59
+
+
+def test_a_pair_is_read_by_models_that_read_pairs(folder: Path, tmp_path: Path) -> None:
+    pair = Prompt("the cat sat", pair="the dog ran too")
+    tokens = hub.load(str(folder)).trace(pair).encoder.queries
+    assert [token.segment for token in tokens if not token.special] == [0, 0, 0, 1, 1, 1, 1]
+    long = hub.load(str(folder)).trace(Prompt("the cat " * 60, pair="the dog " * 60))
+    firsts, seconds = ([token for token in long.encoder.queries if token.segment == segment] for segment in (0, 1))
+    assert (long.cut, long.cut_pair) == (max(token.end for token in firsts), max(token.end for token in seconds))
+    FAMILY["gpt2"].save(tmp_path / "gpt2")
+    decoder = hub.load(str(tmp_path / "gpt2"))
+    assert decoder.card.reads == ()
+    assert len(decoder.trace(pair).decoder.queries) == 3
+
+
+def test_a_decoder_that_finds_nothing_to_read_says_so(tmp_path: Path) -> None:
+    FAMILY["gpt2"].save(tmp_path)
+    with pytest.raises(PromptError, match="nothing to read"):
+        hub.load(str(tmp_path)).trace("\u200b")
+
+
+def test_a_written_target_reads_what_greedy_decoding_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
+    model = FAMILY["bart"].save(tmp_path)
+    traced = hub.load(str(tmp_path))
+    ids = traced.tokenizer("the cat sat", return_tensors="pt")["input_ids"]
+    written = [model.config.decoder_start_token_id]
+    while len(written) < traced.card.max_tokens and written[-1] != model.config.eos_token_id:
+        with torch.no_grad():
+            written.append(int(model(input_ids=ids, decoder_input_ids=torch.tensor([written])).logits[0, -1].argmax()))
+    trace = traced.trace("the cat sat")
+    pieces = traced.tokenizer.convert_ids_to_tokens(written[:-1])
+    assert [token.piece or token.text for token in trace.decoder.queries] == pieces
+    assert trace.cross.queries == trace.decoder.queries
+    assert trace.cross.keys == trace.encoder.queries
+    assert trace.output == traced.tokenizer.decode(written[1:], skip_special_tokens=True).strip()
+    assert (trace.encoder.n_layers, trace.decoder.n_layers) == (2, 3)
+
+
+def test_a_given_target_is_the_output(tmp_path: Path) -> None:
+    FAMILY["t5"].save(tmp_path)
+    trace = hub.load(str(tmp_path)).trace(Prompt("the cat sat", target="a dog ran"))
+    assert trace.output == "a dog ran"
+    assert [token.text for token in trace.decoder.queries] == ["[PAD]", "a", "dog", "ran"]
+    assert trace.decoder.queries[0].special

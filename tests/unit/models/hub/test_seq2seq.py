@@ -1,0 +1,125 @@
+"""Encoder-decoders of the hub as translators, held to transformers' own `generate` and to a plain forward pass."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import attnviz
+from attnviz.core.errors import PromptError
+from attnviz.core.trace import Prompt
+from attnviz.models.hub import load as hub
+from attnviz.models.hub.seq2seq import WritingModel
+from attnviz.models.translate.base import TranslatingModel
+from attnviz.models.translate.decode import Wish, draft
+from attnviz.nn.decoding import Beam
+from tests import tiny
+
+TEXT, TARGET = "the cat sat on the mat", "a dog ran"
+FAMILIES = [family for family in tiny.FAMILIES if family.architecture == tiny.SEQ2SEQ]
+
+
+@pytest.fixture(scope="module", params=FAMILIES, ids=str)
+def pair(request, tmp_path_factory) -> tuple[Any, WritingModel]:
+    """A model as transformers has it, and the same one as attnviz has it."""
+    folder = tmp_path_factory.mktemp("model")
+    with pytest.MonkeyPatch.context() as patch:
+        # A random model seldom ends by itself.
+        patch.setenv("ATTNVIZ_MAX_TOKENS", "13")
+        model = request.param.save(folder)
+        traced = hub.load(str(folder))
+    assert isinstance(traced, WritingModel)
+    return model, traced
+
+
+def plain(model: Any, pieces: tuple[int, ...]) -> torch.Tensor:
+    """p(token | what is written before it), by a forward pass of the model itself."""
+    ids = tiny.tokenizer(tiny.SEQ2SEQ)(TEXT, return_tensors="pt")["input_ids"]
+    read = torch.tensor([[model.config.decoder_start_token_id, *pieces[:-1]]])
+    with torch.no_grad():
+        return model(input_ids=ids, decoder_input_ids=read).logits[0].softmax(-1)
+
+
+def generated(model: Any, **options: Any) -> list[list[int]]:
+    ids = tiny.tokenizer(tiny.SEQ2SEQ)(TEXT, return_tensors="pt")["input_ids"]
+    # A cache that transformers makes too shallow for a T5 whose decoder is deeper than its encoder.
+    rows = model.generate(input_ids=ids, do_sample=False, max_new_tokens=12, max_length=None, use_cache=False, **options)
+    return rows[:, 1:].tolist()
+
+
+def unpadded(pieces: list[int], end: int) -> tuple[int, ...]:
+    return tuple(pieces[: pieces.index(end) + 1] if end in pieces else pieces)
+
+
+def test_it_can_be_asked_what_our_own_translators_can(pair):
+    _, traced = pair
+    assert isinstance(traced, TranslatingModel)
+    assert not isinstance(attnviz.load("minilm"), TranslatingModel)
+
+
+def test_greedy_is_generates_own_and_its_steps_are_the_plain_forwards(pair):
+    model, traced = pair
+    (best,) = traced.translate(TEXT)
+    assert best.pieces == unpadded(generated(model, num_beams=1)[0], model.config.eos_token_id)
+    trace, steps = traced.steps(TEXT)
+    assert trace.output == best.text
+    want = plain(model, best.pieces)
+    assert len(steps) == len(best.pieces) == len(trace.cross.queries)
+    for step, piece, probabilities in zip(steps, best.pieces, want, strict=True):
+        assert step.probability == pytest.approx(float(probabilities[piece]), abs=1e-5)
+        assert len(step.alternatives) == 5
+        by_name = dict(zip(traced.names(range(tiny.VOCABULARY)), probabilities.tolist(), strict=True))
+        for name, value in step.alternatives:
+            assert value == pytest.approx(by_name[name], abs=1e-5)
+        assert [value for _, value in step.alternatives] == pytest.approx(probabilities.topk(5).values.tolist(), abs=1e-5)
+    assert best.log_probability == pytest.approx(sum(np.log(step.probability) for step in steps), abs=1e-4)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.5])
+def test_a_beam_is_generates_own_and_so_is_ln_p_of_each(pair, penalty):
+    model, traced = pair
+    found = traced.translate(TEXT, Beam(4, penalty))
+    want = generated(model, num_beams=4, num_return_sequences=4, length_penalty=penalty)
+    assert [row.pieces for row in found] == [unpadded(row, model.config.eos_token_id) for row in want]
+    assert len({row.pieces for row in found}) == 4
+    for row in found:
+        likely = plain(model, row.pieces)[torch.arange(len(row.pieces)), list(row.pieces)]
+        assert row.log_probability == pytest.approx(float(likely.log().sum()), abs=1e-4)
+
+
+def test_a_given_target_is_read_token_by_token(pair):
+    model, traced = pair
+    trace, steps = traced.steps(Prompt(TEXT, target=TARGET))
+    pieces = tuple(tiny.tokenizer(tiny.SEQ2SEQ)(TARGET)["input_ids"])
+    want = plain(model, pieces)[torch.arange(len(pieces)), list(pieces)]
+    np.testing.assert_allclose([step.probability for step in steps], want, atol=1e-5)
+    assert [step.token.text for step in steps] == ["a", "dog", "ran", "[SEP]"]
+    assert [token.text for token in trace.cross.queries[1:]] == ["a", "dog", "ran"]
+    found = draft(traced, Prompt(TEXT, target=TARGET), Wish())
+    assert found.reads_its_rows
+    assert found.log_probability == pytest.approx(float(want.log().sum()), abs=1e-4)
+    assert found.own == traced.translate(TEXT)[0]
+
+
+def test_decoding_goes_on_from_what_was_chosen(pair):
+    _, traced = pair
+    own = draft(traced, Prompt(TEXT), Wish())
+    name = next(name for name, _ in own.steps[1].alternatives if name not in (own.pieces[1], "[SEP]", *own.closed))
+    begins = (own.pieces[0], name)
+    steered = draft(traced, Prompt(TEXT), Wish(begins=begins))
+    assert steered.pieces[:2] == begins
+    assert len(steered.steps) == len(own.steps) or "[SEP]" in (*steered.pieces, *own.pieces)
+    assert steered.steps[1].probability == pytest.approx(dict(own.steps[1].alternatives)[name], abs=1e-5)
+    several = draft(traced, Prompt(TEXT), Wish(3, begins=begins, candidate=2))
+    assert len(several.candidates) == 3
+    assert all(traced.names(row.pieces)[:2] == begins for row in several.candidates)
+    assert several.trace.output == several.candidates[2].text
+    ended = draft(traced, Prompt(TEXT), Wish(begins=(own.pieces[0], "[SEP]")))
+    assert ended.pieces == (own.pieces[0], "[SEP]")
+
+
+@pytest.mark.parametrize("name", ["nonsense", "", "[PAD]", "[UNK]", "<3>", "<9999999>"])
+def test_what_is_no_piece_is_refused(pair, name):
+    with pytest.raises(PromptError, match="has no piece"):
+        draft(pair[1], Prompt(TEXT), Wish(begins=(name,)))

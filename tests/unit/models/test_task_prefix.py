@@ -1,0 +1,70 @@
+"""What a model is told in front of a text is not the person's: it is special, and nothing else moves."""
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.core.trace import Prompt
+from attnviz.models.summarize.run import summarize
+from attnviz.models.task_prefix import SUMMARIZE, TRANSLATE, instruction
+from attnviz.models.translate.decode import Wish, draft
+from tests.tiny import FAMILIES
+
+TEXT = "the cat sat on the mat because it was tired ."
+TOLD, FRENCH = "the animal: ", "the mat: "
+
+
+@pytest.fixture(autouse=True)
+def _briefly(monkeypatch):
+    """A model that learned nothing writes until it may not."""
+    monkeypatch.setattr("attnviz.models.hub.seq2seq.MAX_WRITTEN", 32)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("t5")
+    model = next(family for family in FAMILIES if family.name == "t5").save(folder)
+    model.config.task_specific_params = {"summarization": {"prefix": TOLD}, "translation_en_to_fr": {"prefix": FRENCH}}
+    model.config.save_pretrained(folder)
+    return folder
+
+
+def test_the_prefix_comes_from_the_models_configuration(folder):
+    model = attnviz.load(str(folder))
+    assert (instruction(model, SUMMARIZE), instruction(model, TRANSLATE)) == (TOLD, FRENCH)
+    assert instruction(attnviz.load("minilm"), SUMMARIZE) == ""
+
+
+def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
+    model = attnviz.load(str(folder))
+    trace, told = summarize(model, Prompt(TEXT)), model.trace(TOLD + TEXT)
+    assert trace.prompt.text == TEXT
+    assert trace.output == told.output
+    for kind in ("encoder", "cross"):
+        np.testing.assert_array_equal(trace.map(kind).layer_weights(1), told.map(kind).layer_weights(1))
+    typed = [token for token in trace.cross.keys if not token.special]
+    assert typed
+    assert all(TEXT[token.start : token.end] == token.text for token in typed)
+    assert [token.text for token in typed] == [token.text for token in model.trace(TEXT).cross.keys if not token.special]
+    assert trace.cross.queries == told.cross.queries
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish"),
+    [(Prompt(TEXT), Wish()), (Prompt(TEXT), Wish(width=2, candidate=1)), (Prompt(TEXT, target="the cat"), Wish())],
+    ids=["greedy", "beam", "forced"],
+)
+def test_a_translation_is_that_of_the_told_text(folder, prompt, wish):
+    model = attnviz.load(str(folder))
+    found, told = draft(model, prompt, wish), model.trace(Prompt(FRENCH + TEXT, target=prompt.target))
+    assert (found.trace.prompt, found.told) == (prompt, FRENCH)
+    typed = [token for token in found.trace.cross.keys if not token.special]
+    assert [token.text for token in typed] == [TEXT[token.start : token.end] for token in typed]
+    assert [token.text for token in found.trace.cross.keys] == [token.text for token in told.cross.keys]
+    np.testing.assert_array_equal(found.trace.encoder.layer_weights(1), told.encoder.layer_weights(1))
+
+
+def test_a_model_that_is_told_nothing_is_traced_as_it_is(tmp_path):
+    next(family for family in FAMILIES if family.name == "bart").save(tmp_path)
+    model = attnviz.load(str(tmp_path))
+    assert summarize(model, Prompt(TEXT)).cross.keys == model.trace(TEXT).cross.keys

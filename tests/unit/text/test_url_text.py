@@ -1,0 +1,56 @@
+"""Texts in an address: whole again, short, and nothing that a stranger writes there does harm."""
+
+import base64
+import random
+import zlib
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz.text.url_text import LARGEST, MARK, pack, unpack
+
+WORDS = (
+    "the",
+    "cat",
+    "dog",
+    "house",
+    "river",
+    "bank",
+    "because",
+    "never",
+    "always",
+    "sat",
+    "ran",
+    "was",
+    "is",
+    "on",
+    "red",
+    "old",
+)
+
+
+@given(st.text() | st.text(min_size=200, max_size=900) | st.text().map(MARK.__add__))
+def test_a_text_comes_back(text: str) -> None:
+    assert unpack(pack(text)) == text
+
+
+@pytest.mark.parametrize(("language", "most"), [("en", 3_000), ("zh", 13_000)])
+def test_four_thousand_characters_fit_into_an_address(language: str, most: int) -> None:
+    draw = random.Random(2017)
+    english = " ".join(draw.choices(WORDS, k=1_200))
+    text = (english if language == "en" else "".join(chr(draw.randrange(0x4E00, 0x5800)) for _ in range(4_000)))[:4_000]
+    assert len(quote(pack(text))) <= most
+    assert unpack(pack(text)) == text
+
+
+@pytest.mark.parametrize("written", ["", "~", "AAAA", "é", "====", base64.urlsafe_b64encode(b"\xff" * 40).decode()])
+def test_what_is_no_text_is_none(written: str) -> None:
+    assert unpack(MARK + written) is None
+
+
+def test_a_few_bytes_that_stand_for_very_many_are_none() -> None:
+    packer = zlib.compressobj(wbits=-15)
+    data = packer.compress(b"a" * (LARGEST * 1_000)) + packer.flush()
+    assert unpack(MARK + base64.urlsafe_b64encode(data).decode()) is None

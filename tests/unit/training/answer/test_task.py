@@ -1,0 +1,233 @@
+"""Training an answerer: what an epoch reads, the loss by hand, how one begins with another, and what is saved of it."""
+
+import collections
+import dataclasses
+import gzip
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from attnviz.models.answer import shipped as answerers
+from attnviz.models.hub.load import silent
+from attnviz.models.hub.minilm import minilm
+from attnviz.nn.encoder import BlockConfig
+from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.training import commands
+from attnviz.training.answer import card as answer_card
+from attnviz.training.answer import task as answering
+from attnviz.training.answer.evaluate import exact, mismatched, overlap
+from attnviz.training.answer.initial_weights import LAYERS, begin
+from attnviz.training.answer.questions import EncodedQuestion, Question, collate
+from attnviz.training.answer.recipe import RECIPES, AnswerRecipe, Diet
+from attnviz.training.answer.task import Answering, framed, span_loss, train
+from attnviz.training.loop import Run
+from attnviz.training.schedule import Schedule
+from attnviz.training.task import Progress
+
+JOINT = AnswererConfig(True, 1, BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0))
+TINY = AnswerRecipe(
+    "tiny-answerer",
+    "made for a test",
+    "https://arxiv.org/abs/1810.04805",
+    JOINT,
+    (Diet(0, {"squad-1.1": 5, "qamr": 3}, (7, 11), 0.0), Diet(2, {"squad-1.1": 7}, (7, 11), 0.5)),
+    Schedule(epochs=1, batch=127, learning_rate=1e-3, warmup=2, average=0.5, precision="float32"),
+    frozen=5,
+    held_out=2,
+    length_penalty=0.25,
+)
+CITIES = {"Ann": "Rome", "Ben": "Oslo", "Eve": "Lima", "Tim": "Bonn", "Zoe": "Kyiv", "Max": "Bern", "Joe": "Nice"}
+
+
+def numbered(n: int, source: str) -> list[EncodedQuestion]:
+    return [EncodedQuestion((number,), tuple(range(100 * number, 100 * number + 40)), 17, 19, source) for number in range(n)]
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Where somebody lives, told among where others live."""
+    rows = []
+    for name, city in CITIES.items():
+        others = [f"{other} lives in {place}." for other, place in CITIES.items() if other != name][:3]
+        context = " ".join([*others[:2], f"{name} lives in {city}.", others[2]])
+        row = {"source": "squad-1.1", "question": f"Where does {name} live?", "context": context, "start": context.index(city)}
+        rows.append({**row, "answer": city, "answers": [city, "nowhere"]})
+    for split in ("train", "dev"):
+        with gzip.open(tmp_path / f"qa.{split}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return tmp_path
+
+
+def test_a_source_is_gone_through_before_it_comes_again():
+    task = Answering(TINY, [*numbered(11, "squad-1.1"), *numbered(4, "qamr")])
+    served = [[row for batch in task.batches(epoch) for row in batch.question[:, 1].tolist()] for epoch in range(4)]
+    # Sources share their numbers here: of 8 rows, 5 are of one and 3 of the other.
+    assert [len(epoch) for epoch in served] == [8, 8, 7, 7]
+    squad = Answering(dataclasses.replace(TINY, diets=(Diet(0, {"squad-1.1": 5}, (7, 11), 0.0),)), numbered(11, "squad-1.1"))
+    seen = [row for epoch in range(11) for batch in squad.batches(epoch) for row in batch.question[:, 1].tolist()]
+    assert collections.Counter(seen) == dict.fromkeys(range(11), 5)
+
+
+def test_an_answer_that_fills_pages_is_left_out():
+    long = EncodedQuestion((1,), tuple(range(900)), 100, 700, "squad-1.1")
+    diet = Diet(0, {"squad-1.1": 2}, (7, 11), 0.0)
+    task = Answering(dataclasses.replace(TINY, diets=(diet,)), [long, *numbered(1, "squad-1.1")])
+    assert [batch.question[:, 1].tolist() for batch in task.batches(0)] == [[0]]
+
+
+def test_the_share_without_an_answer():
+    diet = Diet(0, {"squad-1.1": 1000}, (7, 11), 0.3)
+    task = Answering(dataclasses.replace(TINY, diets=(diet,)), numbered(300, "squad-1.1"))
+    found = [
+        (int(start), context.tolist(), int(question[1]))
+        for batch in task.batches(0)
+        for start, context, question in zip(batch.start, batch.context, batch.question, strict=True)
+    ]
+    assert sum(start < 0 for start, _, _ in found) / 1000 == pytest.approx(0.3, abs=0.05)
+    for start, context, number in found:
+        answer = set(range(100 * number + 17, 100 * number + 20))
+        assert answer <= set(context) if start >= 0 else not answer & set(context)
+        assert start < 0 or context[start] == 100 * number + 17
+
+
+def test_the_loss_by_hand():
+    """Of -log(e^x / (1 + Σ e^x)): the 1 is that of no answer, whose logit is 0."""
+    start = torch.tensor([[1.0, 2.0, -math.inf], [0.5, -1.0, -math.inf]])
+    end = torch.tensor([[0.0, 3.0, -math.inf], [-2.0, 0.25, -math.inf]])
+    model = torch.nn.Linear(1, 1)
+    model.forward = lambda *ids, **visible: (start, end, ())
+    batch = collate([framed((7,), (11, 13), 1, 1, JOINT), framed((7,), (11, 13), -1, -1, JOINT)])
+    e = np.exp
+    by_hand = [
+        -np.log(e(2) / (1 + e(1) + e(2))), -np.log(1 / (1 + e(0.5) + e(-1))),
+        -np.log(e(3) / (1 + 1 + e(3))), -np.log(1 / (1 + e(-2) + e(0.25))),
+    ]  # fmt: skip
+    assert float(span_loss(model, batch)) == pytest.approx(np.mean(by_hand))
+
+
+def test_an_epochs_diet_says_what_is_dropped():
+    diets = (TINY.diets[0], dataclasses.replace(TINY.diets[1], dropout=0.25))
+    task = Answering(dataclasses.replace(TINY, diets=diets), numbered(5, "squad-1.1"))
+    model = answering.build(task.recipe, minilm(silent).model)
+    for epoch, share in ((1, 0.0), (2, 0.25), (0, 0.0)):
+        task.loss(model, task.batches(epoch)[0], Progress(epoch=epoch))
+        layers = model.encoder.encoder.layer
+        assert [layer.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
+        assert [layer.attention.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
+        assert model.encoder.embeddings.dropout.p == layers[5].attention.self.dropout.p == 0.0
+
+
+def test_special_ids_stand_around_both_texts():
+    alone = dataclasses.replace(JOINT, joint=False)
+    assert framed((7,), (11, 13), 0, 1, JOINT) == answering.Pair((101, 7, 102), (11, 13, 102), 0, 1)
+    assert framed((7,), (11, 13), 0, 1, alone) == answering.Pair((101, 7, 102), (101, 11, 13, 102), 1, 2)
+    assert framed((7,), (11, 13), -1, -1, alone).start == -1
+
+
+def test_the_lower_a_layer_the_less_it_learns():
+    for recipe in RECIPES.values():
+        model = Answerer(recipe.model, minilm(silent).model)
+        scales = {
+            id(parameter): group["scale"]
+            for group in Answering(recipe, []).optimizer(model).param_groups
+            for parameter in group["params"]
+        }
+        named = {name: scales[id(parameter)] for name, parameter in model.named_parameters() if "encoder.layer" in name}
+        depth = recipe.model.depth or LAYERS
+        by_layer = [named[f"encoder.encoder.layer.{layer}.output.dense.weight"] for layer in range(depth)]
+        assert by_layer == sorted(by_layer)
+        assert by_layer[-1] < scales[id(model.output.weight)] == 1.0
+
+
+def test_one_begins_with_the_layers_of_another():
+    base = Answerer(JOINT, minilm(silent).model)
+    with torch.no_grad():
+        for parameter in base.encoder.parameters():
+            parameter.add_(torch.randn_like(parameter) / 50)
+    recipe = RECIPES["answer-en-dual"]
+    model = Answerer(recipe.model, minilm(silent).model)
+    begin(model, base)
+    layers, depth = base.encoder.encoder.layer, recipe.model.depth
+    for mine, theirs in zip(model.encoder.encoder.layer, layers, strict=False):
+        assert all(torch.equal(one, other) for one, other in zip(mine.parameters(), theirs.parameters(), strict=True))
+    for block, layer in zip(model.blocks, layers[depth:], strict=True):
+        assert torch.equal(block.attention.query.weight, layer.attention.self.query.weight)
+        assert torch.equal(block.thinking.attention.output.weight, layer.attention.output.dense.weight / 2)
+        # Without what it looks at across, and with all of its attention within, a block is the layer that it began as.
+        states = torch.randn(1, 7, 384)
+        with torch.no_grad():
+            torch.nn.init.zeros_(block.attention.output.weight)
+            torch.nn.init.zeros_(block.attention.output.bias)
+            block.thinking.attention.output.weight.mul_(2)
+            got, _ = block.eval()(states, states)
+            torch.testing.assert_close(got, layer.eval()(states), atol=1e-4, rtol=1e-4)
+
+
+def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monkeypatch):
+    monkeypatch.setitem(RECIPES, TINY.name, TINY)
+    monkeypatch.setattr(commands, "folder_of", lambda name: tmp_path / "models" / name)
+    lines: list[str] = []
+    commands.train(TINY.name, data, tmp_path / "runs", epochs=None, report=lambda line: lines.append(str(line)))
+    folder = tmp_path / "models" / TINY.name
+    model = answerers.load_folder(folder, silent)
+    run = train(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
+    assert model.decoding.length_penalty == 0.25
+    weights = model.answerer.state_dict()
+    for name, value in run.best.items():
+        torch.testing.assert_close(weights[name], value, atol=1e-3, rtol=1e-3)
+    # One layer of six and the new ones: the rest is the embedded encoder's.
+    assert (folder / "model.safetensors").stat().st_size < 6e6
+    found = commands.evaluate(TINY.name, data, save=True, report=lambda line: None)
+    assert found["questions"] == len(CITIES)
+    assert 0 <= found["EM"] <= found["F1"] <= 100
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["questions to train on"] == len(CITIES) - TINY.held_out
+    written = (folder / "card.md").read_text(encoding="utf-8")
+    assert f"EM {metrics['EM']:.2f}" in written
+    assert "no figure below can be compared with a published one" in written
+    assert "Each token of an answer after its first takes 0.25 from the span's logit." in written
+    assert "SQuAD v1.1" not in written
+
+
+def test_a_margin_is_the_best_spans_logit_less_its_length(monkeypatch):
+    logits = torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([[0.0, 0.0, 2.25]])
+    monkeypatch.setattr(answering, "_logits", lambda model, batch: logits)
+    row = framed((7,), (5, 6), 0, 1, JOINT)
+    assert answering.margins(Answerer(JOINT), [row]) == [4.25]
+    assert answering.margins(Answerer(JOINT), [row], length_penalty=0.25) == [3.75]
+
+
+def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
+    """They are frozen here, and not the embedded encoder's either."""
+    model = answering.build(TINY, minilm(silent).model)
+    with torch.no_grad():
+        model.encoder.encoder.layer[1].output.dense.bias.add_(0.5)
+    answer_card.export(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path)
+    saved = {name for name in load_file(tmp_path / "model.safetensors") if name.startswith("encoder.")}
+    # The top layer is trained, but has not been yet.
+    assert saved == {"encoder.encoder.layer.1.output.dense.bias"}
+
+
+def test_a_mismatched_passage_is_of_another_article():
+    questions = [Question(str(number), f"article {number // 4}", 0, ("x",)) for number in range(16)]
+    found = mismatched(questions)
+    assert [one.text for one in found] == ["0", "4", "8", "12"]
+    assert [one.context for one in found] == ["article 2", "article 3", "article 0", "article 1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "em", "f1"),
+    [
+        ("The Broncos!", ["Denver", "broncos"], 1, 1),
+        ("Denver Broncos won", ["Denver Broncos", "Broncos"], 0, 0.8),
+        ("Carolina", ["Denver"], 0, 0),
+        ("the a", ["an"], 1, 0),
+    ],
+)
+def test_scores_are_those_of_squads_own_script(text, answers, em, f1):
+    assert exact(text, answers) == em
+    assert overlap(text, answers) == pytest.approx(f1)

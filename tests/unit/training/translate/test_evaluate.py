@@ -1,0 +1,187 @@
+"""Figures about a translator: against sacrebleu by hand, against alignments that are known."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attnviz.models.translate import shipped as translators
+from attnviz.nn.decoding import Beam
+from attnviz.nn.encoder import BlockConfig
+from attnviz.nn.translator import Attentions, Translator, TranslatorConfig
+from attnviz.training import commands
+from attnviz.training.sentence_pairs import DataError, Sentence
+from attnviz.training.translate import evaluate
+from attnviz.training.translate.alignment_error import (
+    LinkedPair,
+    alignment_error_rate,
+    by_word,
+    by_words,
+    hard_links,
+    joined,
+    read_links,
+    spans,
+)
+from attnviz.training.translate.recipe import RECIPES, recipe
+
+
+def pair(sure, possible=()) -> LinkedPair:
+    return LinkedPair((("a", "b"), ("c", "d")), ("a b", "c d"), frozenset(sure), frozenset(sure) | frozenset(possible))
+
+
+def test_the_alignment_error_rate_by_hand():
+    """Two pairs: 1 - ((1 + 2) + (1 + 1)) / ((2 + 2) + (1 + 1))."""
+    gold = [pair({(0, 0), (1, 1)}, {(0, 1)}), pair({(1, 0)})]
+    found = [frozenset({(0, 0), (0, 1)}), frozenset({(1, 0)})]
+    assert alignment_error_rate(found, gold) == pytest.approx(1 - 5 / 6)
+    assert alignment_error_rate([one.sure for one in gold], gold) == 0
+    assert alignment_error_rate([frozenset({(1, 0)}), frozenset({(0, 1)})], gold) == 1
+
+
+def test_links_are_read_in_the_form_of_the_shared_task(tmp_path):
+    path = tmp_path / "x.tsv.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("the cat .\tle chat .\t1-1 2p2 3-3\nIt 's me\tC' est moi\t1-1 2p1\tIt's me\tC'est moi\n")
+    first, second = read_links(path)
+    assert first.sure == {(0, 0), (2, 2)}
+    assert first.possible == {(0, 0), (1, 1), (2, 2)}
+    assert first.texts == ("the cat.", "le chat.")
+    assert second.texts == ("It's me", "C'est moi")
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("the cat\tle chat\t1:1\n")
+    with pytest.raises(DataError, match=r"line 1 of x\.tsv\.gz"):
+        read_links(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "language", "text"),
+    [
+        ("oh , oh !", "en", "oh, oh!"),
+        ("oh , oh !", "fr", "oh, oh !"),
+        ("the co - operation ( Mr. X ) .", "en", "the co - operation (Mr. X)."),
+        ("l' eau qu' il a", "fr", "l'eau qu'il a"),
+    ],
+)
+def test_words_are_joined_as_they_are_written(words, language, text):
+    assert joined(words.split(" "), language) == text
+
+
+def test_words_are_found_in_their_text_and_pieces_in_their_words():
+    text = "no, no"
+    places = spans(["no", ",", "no"], text)
+    assert places == [(0, 2), (2, 3), (4, 6)]
+    np.testing.assert_array_equal(by_word([(0, 1), (1, 3), (3, 6)], places), [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]])
+
+
+def test_a_words_pieces_are_added_before_the_strongest_is_taken():
+    weights = np.array([[0.4, 0.3, 0.3], [0.1, 0.2, 0.7]])
+    source = np.array([[1.0, 0], [0, 1], [0, 1]])
+    assert hard_links(by_words(weights, np.eye(2), source)) == {(1, 0), (1, 1)}
+    assert hard_links(by_words(weights, np.array([[1.0], [1.0]]), np.eye(3))) == {(2, 0)}
+    np.testing.assert_allclose(by_words(weights, np.array([[1.0], [1.0]]), np.eye(3)), weights.mean(axis=0, keepdims=True))
+
+
+def test_scores_use_every_reference():
+    sentences = [Sentence("Hello there.", ("Bonjour à toi .", "Salut à toi .")), Sentence("Go on now.", ("Allez , vas y .",))]
+    perfect = evaluate.score(["Salut à toi .", "Allez , vas y ."], sentences)
+    assert perfect.bleu == pytest.approx(100)
+    assert perfect.chrf == pytest.approx(100)
+    assert evaluate.score(["Salut à moi .", "Allez , vas y ."], sentences).bleu < 100
+    assert "nrefs:var" in perfect.bleu_signature
+
+
+@pytest.fixture
+def assets(monkeypatch, tmp_path, recipe_of_the_test):
+    """A place of its own for what is trained, and a recipe that takes seconds."""
+    monkeypatch.setattr("attnviz.training.commands.assets_folder", lambda: tmp_path / "assets")
+    monkeypatch.setitem(RECIPES, "tiny", recipe_of_the_test)
+    return tmp_path / "assets" / "models" / "tiny"
+
+
+@pytest.fixture
+def recipe_of_the_test(recipe):
+    return recipe
+
+
+def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
+    lines: list[str] = []
+    commands.train("tiny", data, tmp_path / "runs", epochs=12, report=lambda line: lines.append(str(line)))
+    assert lines[-1].startswith(f"saved in {assets}")
+    files = {"config.json", "model.safetensors", "source.json", "target.json", "metrics.json"}
+    assert {path.name for path in assets.iterdir()} == files
+    saved = json.loads((assets / "config.json").read_text(encoding="utf-8"))
+    assert saved["recipe"]["schedule"]["epochs"] == 12
+    figures: list[str] = []
+    found = commands.evaluate("tiny", data, save=True, report=lambda line: figures.append(str(line)))
+    assert (found["sentences"], found["references"]) == (22, 23)
+    assert found["BLEU"] > 5
+    # The map is known: a word is one word, the mark is last. A trained model finds it.
+    assert 0 <= found["AER in domain"] < 0.5
+    metrics = json.loads((assets / "metrics.json").read_text(encoding="utf-8"))
+    assert (metrics["epochs trained"], metrics["sentences trained"], metrics["seed"]) == (12, 253, 2014)
+    assert metrics["bytes"] == (assets / "model.safetensors").stat().st_size
+    text = (assets / "card.md").read_text(encoding="utf-8")
+    for words in (
+        "www.manythings.org/anki and tatoeba.org",
+        "CC-BY-2.0",
+        "nrefs:var",
+        "bad at",
+        f"| BLEU | {metrics['BLEU']:.2f} |",
+    ):
+        assert words in text
+    printed = dict(line.split("  ", 1) for line in figures)
+    for name in ("BLEU", "chrF", "BLEU beam 5", "AER in domain"):
+        assert f"{metrics[name]:.2f}" == printed[name]
+    assert translators.load_folder(assets).card.metrics["BLEU"] == metrics["BLEU"]
+    # Measured again, the same: what is measured is what was saved.
+    again = evaluate.evaluate(translators.load_folder(assets), data, lambda line: None, beam=Beam(5))
+    assert again == found
+
+
+def test_weights_are_saved_in_half_precision(assets, data, tmp_path):
+    from safetensors.torch import load_file
+
+    commands.train("tiny", data, tmp_path / "runs", epochs=1, report=lambda line: None)
+    weights = load_file(assets / "model.safetensors")
+    assert {value.dtype for value in weights.values()} == {torch.float16}
+
+
+def test_a_name_that_is_none_gets_the_nearest():
+    with pytest.raises(Exception, match="did you mean bahdanau-en-fr"):
+        recipe("bahdanau")
+
+
+class Pointing(Translator):
+    """Its first head looks, in the row that reads word n, at source word n; its second, in the row that writes it."""
+
+    def forward(self, source, inputs, teacher_forcing=1.0):
+        batch, n_keys = source.shape
+        n_rows = inputs.shape[1]
+        reads = torch.eye(n_rows, n_keys).roll(1, 0)
+        weights = torch.stack([reads, torch.eye(n_rows, n_keys)]).expand(batch, 2, n_rows, n_keys)
+        return torch.zeros(batch, n_rows, self.config.target_vocabulary), Attentions((), (), (weights,))
+
+
+def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(assets, data, tmp_path):
+    commands.train("tiny", data, tmp_path / "runs", epochs=1, report=lambda line: None)
+    lstm = translators.load_folder(assets)
+    sizes = lstm.source.get_vocab_size(), lstm.target.get_vocab_size()
+    pointing = Pointing(TranslatorConfig(*sizes, 1, BlockConfig(dim=22, n_heads=2, hidden=13)))
+    pairs = [pair for pair in read_links(data / "tatoeba-en-fr.dev.links.tsv.gz") if _whole(lstm, pair)]
+    assert len(pairs) > 5
+    found = evaluate.aligned(replace(lstm, model=pointing, card=replace(lstm.card, told=(0, 0))), pairs)
+    assert found["L0·H0 shifted"] == found["L0·H1 naive"] == 0
+    assert found["L0·H0 naive"] > 0.5
+    assert found["L0·H1 shifted"] > 0.5
+    assert found["L0·H0 shifted balanced"] == 0
+    readings = {f"L0{part} {way}" for part in ("·H0", "·H1", " mean") for way in ("naive", "shifted")}
+    assert set(found) == {*readings, "L0·H0 shifted balanced"}
+
+
+def _whole(model, pair) -> bool:
+    """Whether every word is one piece on both sides."""
+    pieces = len(model.source.encode(pair.texts[0]).ids), len(model.target.encode(pair.texts[1]).ids)
+    return pieces == (len(pair.words[0]), len(pair.words[1]))

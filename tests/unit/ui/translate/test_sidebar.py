@@ -1,0 +1,35 @@
+"""What Translate hands to whoever keeps its picture: Python that makes this very trace again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attnviz as av
+from attnviz.analysis.view import View
+from attnviz.models.translate.decode import Wish, draft
+from attnviz.ui.alignment import Drawing
+from attnviz.ui.background.results import Drafted
+from tests.tiny import FAMILIES
+
+TEXT, FRENCH = "the cat sat on the mat .", "the mat: "
+
+
+@pytest.mark.parametrize("target", ["", "the cat"], ids=["own", "forced"])
+@pytest.mark.parametrize("told", ["", FRENCH], ids=["untold", "told"])
+def test_the_python_of_a_translation_makes_its_trace_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, target: str
+) -> None:
+    # A model that learned nothing writes until it may not.
+    monkeypatch.setattr("attnviz.models.hub.seq2seq.MAX_WRITTEN", 32)
+    model = next(family for family in FAMILIES if family.name == "t5").save(tmp_path)
+    model.config.task_specific_params = {"translation_en_to_fr": {"prefix": told}}
+    model.config.save_pretrained(tmp_path)
+    loaded = av.load(str(tmp_path))
+    found = draft(loaded, av.Prompt(TEXT, target=target or None), Wish())
+    drawing = Drawing(0, 0, None, View(), True, "Off", 0.0)
+    kept = drawing.kept(str(tmp_path), Drafted(found, loaded.card, 0.1), Wish())
+    names: dict[str, object] = {"av": av}
+    exec("\n".join(kept.imports), names)
+    again = eval(kept.made, names)
+    np.testing.assert_array_equal(again.cross.layer_weights(0), found.trace.cross.layer_weights(0))
