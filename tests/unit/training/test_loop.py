@@ -23,7 +23,8 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 sys.path.insert(0, {tests!r})
-from attnviz.training import loop, run
+from attnviz.training import loop
+from attnviz.training.translate import run
 from tests.unit.training import conftest
 
 def stop(report):
