@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,9 @@ def answerers() -> tuple[str, ...]:
     return tuple(name for name, entry in CATALOG.items() if entry.startswith(_ANSWERERS))
 
 
+Build = Callable[[Progress], AttentionModel]
+
+
 def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> AttentionModel:
     """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
 
@@ -88,26 +92,38 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
         ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
         ModelError: it cannot be loaded or traced; the message says why.
     """
+    from attnviz.models import hub
+
+    return fetch(name, allow_folders=allow_folders, progress=progress)(progress or hub.silent)
+
+
+def fetch(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> Build:
+    """Brings the files of a model to this machine: what may take long and computes nothing. What is returned loads the model.
+
+    Raises:
+        ModelNotFoundError: as of `load`.
+        ModelError: it cannot be downloaded; the message says why.
+    """
     name = name.strip()
     from attnviz.models import hub
 
     if name in CATALOG:
         module, function = CATALOG[name].split(":")
-        return getattr(importlib.import_module(module), function)(progress or hub.silent)
+        return lambda progress: getattr(importlib.import_module(module), function)(progress)
     if allow_folders and name.endswith(TOY) and Path(name).expanduser().is_file():
         from attnviz.models import toys
 
-        return toys.load_file(Path(name).expanduser())
+        return lambda _: toys.load_file(Path(name).expanduser())
     if allow_folders and _holds_translator(name):
         from attnviz.models import translators as ours
 
-        return ours.load_folder(Path(name).expanduser())
+        return lambda _: ours.load_folder(Path(name).expanduser())
     if allow_folders and _holds_answerer(name):
         from attnviz.models import answerers as finders
 
-        return finders.load_folder(Path(name).expanduser(), progress or hub.silent)
+        return lambda progress: finders.load_folder(Path(name).expanduser(), progress)
     try:
-        return hub.load(name, allow_folders=allow_folders, progress=progress)
+        return hub.fetch(name, progress or hub.silent, allow_folders=allow_folders)
     except ModelNotFoundError as error:
         raise ModelNotFoundError(f"{error}{_nearest(name)}") from error
 

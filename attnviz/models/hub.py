@@ -1,13 +1,14 @@
 """Any Hugging Face model, by its id or its folder: safetensors only, no code but transformers' own, in float32."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from attnviz.errors import ModelNotFoundError
 from attnviz.models.build import Facts, build
 from attnviz.models.checkpoint import Checkpoint
-from attnviz.models.download import fetch
+from attnviz.models.download import fetch as download
 from attnviz.models.protocol import Progress
 from attnviz.models.traced import TracedModel
 
@@ -18,23 +19,37 @@ def silent(stage: str, fraction: float | None) -> None:
     """Progress that nobody watches."""
 
 
+Build = Callable[[Progress], TracedModel]
+
+
 def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> TracedModel:
-    """A model by its Hugging Face id or its folder; a folder must be looked like one ("./here", "/there") or exist.
+    """A model by its Hugging Face id or its folder: `fetch`, and what it returns.
 
     Raises:
         ModelError: it cannot be found, loaded or traced; the message says why.
     """
     progress = progress or silent
+    return fetch(name, progress, allow_folders=allow_folders)(progress)
+
+
+def fetch(name: str, progress: Progress, *, allow_folders: bool = True) -> Build:
+    """Brings a model's files to this machine, which computes nothing; what is returned builds the model.
+
+    The name is a Hugging Face id, or a folder, which must look like one ("./here", "/there") or exist.
+
+    Raises:
+        ModelError: it cannot be found or downloaded; the message says why.
+    """
     if is_path(name) or (allow_folders and Path(name).is_dir()):
         if not allow_folders:
             raise ModelNotFoundError("Folders cannot be named here; name a model of the Hugging Face hub, such as gpt2.")
         folder = Path(name).expanduser()
         if not folder.is_dir():
             raise ModelNotFoundError(f"There is no folder {name}; check its path.")
-        return load_folder(folder, Facts(name=name), progress)
+        return lambda progress: load_folder(folder, Facts(name=name), progress)
     if not _ID.fullmatch(name) or ".." in name or "--" in name:
         raise ModelNotFoundError(f"{name!r} cannot be the name of a model; name one such as gpt2 or facebook/bart-base.")
-    return load_from_hub(name, Facts(name=name, sources=(f"https://huggingface.co/{name}",)), progress)
+    return fetch_from_hub(name, Facts(name=name, sources=(f"https://huggingface.co/{name}",)), progress)
 
 
 def is_path(name: str) -> bool:
@@ -48,9 +63,15 @@ def is_path(name: str) -> bool:
 
 def load_from_hub(repository: str, facts: Facts, progress: Progress) -> TracedModel:
     """A model of the hub, at the revision that `facts` name."""
-    folder = fetch(repository, facts.revision or None, progress)
+    return fetch_from_hub(repository, facts, progress)(progress)
+
+
+def fetch_from_hub(repository: str, facts: Facts, progress: Progress) -> Build:
+    """Brings the files of a model of the hub here, at the revision that `facts` name."""
+    folder = download(repository, facts.revision or None, progress)
     # The cache keeps a revision's files in a folder named after its commit.
-    return load_folder(folder, replace(facts, revision=facts.revision or folder.name), progress)
+    known = replace(facts, revision=facts.revision or folder.name)
+    return lambda progress: load_folder(folder, known, progress)
 
 
 def load_folder(folder: Path, facts: Facts, progress: Progress) -> TracedModel:
