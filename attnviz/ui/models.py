@@ -19,6 +19,7 @@ from attnviz.models.inside import Opened, open_trace
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.jobs import Job, Result, workers
+from attnviz.ui.layout import escaped
 from attnviz.ui.settings import check_offered, folders_allowed, is_listed
 from attnviz.ui.shelf import Shelf
 
@@ -113,7 +114,7 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
     except AttnvizError as error:
         # A failure is not kept: the next run tries again.
         _load.clear(name)
-        place.error(str(error), icon=":material/error:")
+        place.error(escaped(error), icon=":material/error:")
         return None
     _make_room()
     kept, key = traces_kept(), (compute, name, *asked)
@@ -128,7 +129,7 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
         return kept.get(key, lambda: Job(work)).result(place)
     except (AttnvizError, MemoryError) as error:
         kept.forget(key)
-        place.error(str(error) or "This needs more memory than there is: try a shorter text or a smaller model.")
+        place.error(escaped(error) or "This needs more memory than there is: try a shorter text or a smaller model.")
         return None
 
 
