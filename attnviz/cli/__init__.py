@@ -12,7 +12,6 @@ import attnviz
 from attnviz import settings
 from attnviz.cli import traces
 from attnviz.errors import AttnvizError
-from attnviz.paths import app_folder
 
 EXAMPLES = """examples:
   attnviz                              the app at http://localhost:8501
@@ -84,15 +83,14 @@ def _training(commands: Any) -> None:
 def serve(arguments: argparse.Namespace) -> int:
     """Serve the app until it is stopped."""
     settings.check()
-    command = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "app.py")]
-    options = {
-        "server.address": arguments.host,
-        "server.port": arguments.port,
-        "server.headless": "true",  # else Streamlit asks for an e-mail address before it starts
-        "browser.gatherUsageStats": "false",
-    }
-    for name, value in options.items():
-        command += [f"--{name}", str(value)]
+    for hint in settings.unknown():
+        print(f"attnviz: {hint}", file=sys.stderr)
+    if settings.text("ATTNVIZ_DEVICE"):
+        # Imported here: only PyTorch knows whether this machine has it, and takes seconds to say so.
+        from attnviz.models import device
+
+        device.choose()
+    command = [sys.executable, "-m", "attnviz.ui.server", arguments.host, str(arguments.port)]
     if os.name == "nt":
         return subprocess.call(command)
     # The server takes this process's place, so that a signal to `attnviz` reaches it.

@@ -11,6 +11,7 @@ from attnviz.errors import PromptError
 from attnviz.models import catalog
 from attnviz.models.inside import Opened
 from attnviz.trace import AttentionMap, Prompt
+from attnviz.ui.layout import escaped
 from attnviz.ui.models import Traced
 from attnviz.ui.settings import any_model, check_length, offered
 from attnviz.ui.state import asked, forget_drafts, publish, restore
@@ -124,7 +125,7 @@ def forced_target(prompt: Prompt) -> Prompt:
         check_length(target)
         return replace(prompt, target=target) if target else prompt
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return prompt
 
 

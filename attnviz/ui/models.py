@@ -20,6 +20,7 @@ from attnviz.models.inside import Opened, open_trace
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.jobs import Job, Result, shared
+from attnviz.ui.layout import escaped
 from attnviz.ui.places import downloading, workers
 from attnviz.ui.settings import check_offered, folders_allowed, is_listed
 from attnviz.ui.shelf import Shelf
@@ -126,7 +127,7 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
         return shared(kept, key, work, place)
     except (AttnvizError, MemoryError) as error:
         place.error(
-            str(error) or "This needs more memory than there is: try a shorter text or a smaller model.",
+            escaped(error) or "This needs more memory than there is: try a shorter text or a smaller model.",
             icon=":material/error:",
         )
         return None

@@ -7,6 +7,7 @@ import streamlit as st
 from attnviz.errors import PromptError
 from attnviz.trace import Prompt
 from attnviz.ui.examples import Example, examples
+from attnviz.ui.layout import escaped
 from attnviz.ui.settings import check_length
 from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
@@ -81,7 +82,7 @@ def _checked(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
         check_length(*texts)
         return make()
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return None
 
 

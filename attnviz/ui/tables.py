@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.errors import TraceError
 from attnviz.ingredients import LARGEST, MASKS, MOST_TOKENS, Mask, Tables
+from attnviz.ui.layout import escaped
 from attnviz.ui.lessons import (
     TABLES,
     Lesson,
@@ -164,7 +165,7 @@ def tables_editor(
     try:
         return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled)
     except TraceError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return None
 
 
