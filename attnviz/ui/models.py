@@ -19,7 +19,7 @@ from attnviz.models.inside import Opened, open_trace
 from attnviz.models.protocol import AttentionModel, ModelCard, Progress
 from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.jobs import Job, Result, workers
-from attnviz.ui.settings import check_offered, folders_allowed, is_listed
+from attnviz.ui.settings import check_offered, folders_allowed, is_listed, pickles_allowed
 from attnviz.ui.shelf import Shelf
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
@@ -158,7 +158,7 @@ def _make_room() -> None:
 
 @st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
 def _load(name: str) -> Job[AttentionModel]:
-    allowed = folders_allowed() or is_listed(name)
+    folders, pickles = folders_allowed() or is_listed(name), pickles_allowed()
     _check_room(name)
 
     def work(progress: Progress) -> AttentionModel:
@@ -166,7 +166,7 @@ def _load(name: str) -> Job[AttentionModel]:
         from attnviz.models import device
 
         device.share_cores(workers())
-        model = catalog.load(name, progress=progress, allow_folders=allowed)
+        model = catalog.load(name, progress=progress, allow_folders=folders, allow_pickles=pickles)
         memory.settle()
         return model
 
