@@ -20,6 +20,7 @@ SETTINGS = {
     "ATTNVIZ_MODELS": Setting("names"),
     "ATTNVIZ_HOSTS": Setting("hosts"),
     "ATTNVIZ_ALLOW_FOLDERS": Setting("yes"),
+    "ATTNVIZ_ALLOW_PICKLES": Setting("yes"),
     "ATTNVIZ_MAX_PARAMETERS": Setting("number"),
     "ATTNVIZ_MAX_TOKENS": Setting("number", "2048"),
     "ATTNVIZ_MAX_CHARACTERS": Setting("number", "100000"),

@@ -83,10 +83,36 @@ def answerers() -> tuple[str, ...]:
 Build = Callable[[Progress], AttentionModel]
 
 
-def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> AttentionModel:
+def fetch(name: str, *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None) -> Build:
+    """Brings the files of a model to this machine: what may take long and computes nothing. What is returned loads the model.
+
+    The name is one of the catalog, a Hugging Face id, or a folder; options are as of `load`.
+
+    Raises:
+        ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
+        ModelError: it cannot be downloaded; the message says why.
+    """
+    name = name.strip()
+    if name in CATALOG:
+        module, function = CATALOG[name].split(":")
+        return lambda progress: getattr(importlib.import_module(module), function)(progress)
+    if allow_folders and (ours := _ours(name)):
+        return ours
+    from attnviz.models import hub
+
+    try:
+        return hub.fetch(name, progress or hub.silent, allow_folders=allow_folders, allow_pickles=allow_pickles)
+    except ModelNotFoundError as error:
+        raise ModelNotFoundError(f"{error}{_nearest(name)}") from error
+
+
+def load(
+    name: str, *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None
+) -> AttentionModel:
     """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
 
-    `allow_folders` is for who serves strangers: they must not read the server's disk. `progress` is told what is being done.
+    `allow_folders` and `allow_pickles` are for who serves strangers: they must not read the server's disk, nor choose what it
+    unpickles, though no code in a pickle is run. `progress` is told what is being done.
 
     Raises:
         ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
@@ -94,38 +120,11 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
     """
     from attnviz.models import hub
 
-    return fetch(name, allow_folders=allow_folders, progress=progress)(progress or hub.silent)
-
-
-def fetch(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> Build:
-    """Brings the files of a model to this machine: what may take long and computes nothing. What is returned loads the model.
-
-    Raises:
-        ModelNotFoundError: as of `load`.
-        ModelError: it cannot be downloaded; the message says why.
-    """
-    name = name.strip()
-    from attnviz.models import hub
-
-    if name in CATALOG:
-        module, function = CATALOG[name].split(":")
-        return lambda progress: getattr(importlib.import_module(module), function)(progress)
-    if allow_folders and name.endswith(TOY) and Path(name).expanduser().is_file():
-        from attnviz.models import toys
-
-        return lambda _: toys.load_file(Path(name).expanduser())
-    if allow_folders and _holds_translator(name):
-        from attnviz.models import translators as ours
-
-        return lambda _: ours.load_folder(Path(name).expanduser())
-    if allow_folders and _holds_answerer(name):
-        from attnviz.models import answerers as finders
-
-        return lambda progress: finders.load_folder(Path(name).expanduser(), progress)
+    build = fetch(name, allow_folders=allow_folders, allow_pickles=allow_pickles, progress=progress)
     try:
-        return hub.fetch(name, progress or hub.silent, allow_folders=allow_folders)
+        return build(progress or hub.silent)
     except ModelNotFoundError as error:
-        raise ModelNotFoundError(f"{error}{_nearest(name)}") from error
+        raise ModelNotFoundError(f"{error}{_nearest(name.strip())}") from error
 
 
 def wrap(model: Any, tokenizer: Any) -> AttentionModel:
@@ -139,20 +138,24 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
     return wrapped(model, tokenizer)
 
 
-def _holds_translator(name: str) -> bool:
-    """Whether a folder of that name has the subwords of a source language, as only a translator of ours has."""
+def _ours(name: str) -> Build | None:
+    """What loads a file or a folder that attnviz has saved, if the name is that of one."""
+    path = Path(name)
     try:
-        return (Path(name).expanduser() / "source.json").is_file()
-    except (OSError, RuntimeError, ValueError):
-        return False  # too long for a path, or of a user who does not exist: no folder
-
-
-def _holds_answerer(name: str) -> bool:
-    """Whether a folder of that name has a configuration that says it is an answerer of ours."""
-    try:
-        return json.loads((Path(name).expanduser() / "config.json").read_text(encoding="utf-8")).get("kind") == "answerer"
+        path = path.expanduser()
+        if name.endswith(TOY) and path.is_file():
+            return lambda progress: _module("toys").load_file(path)
+        if (path / "source.json").is_file():  # the subwords of a source language, as only a translator of ours has
+            return lambda progress: _module("translators").load_folder(path)
+        if json.loads((path / "config.json").read_text(encoding="utf-8")).get("kind") == "answerer":
+            return lambda progress: _module("answerers").load_folder(path, progress)
     except (OSError, RuntimeError, ValueError, AttributeError):
-        return False
+        pass  # too long for a path, of a user who does not exist, or no JSON: nothing of ours
+    return None
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"attnviz.models.{name}")
 
 
 def _nearest(name: str) -> str:

@@ -53,7 +53,8 @@ class HubAnswerer(TracedModel):
         """
         pair, search, found = self._find(prompt, n_best)
         read = pair.cut(found.windows[found.best])
-        _, stacks = self.reader.read(self._tensors(read))
+        with self.computing():
+            _, stacks = self.reader.read(self._tensors(read))
         output = search.output(found, prompt.text, pair.passage)
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
         return Answers(trace, pair.passage, found, search.decoding)
@@ -65,7 +66,7 @@ class HubAnswerer(TracedModel):
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
     def _pair(self, question: str, passage: str) -> Pair:
-        with self.lock:
+        with self.reading():
             whole = encode(self.tokenizer, [question, passage])
         return Pair.of(whole, self.card.name)
 
@@ -75,7 +76,7 @@ class HubAnswerer(TracedModel):
         for index in range(0, len(windows), BATCH):
             cancellation_point()
             cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
-            with torch.inference_mode():
+            with self.computing(), torch.inference_mode():
                 outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
             found += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
         return found

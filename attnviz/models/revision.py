@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 
 
-def of_weights(path: Path) -> str:
-    """The SHA-256 of a file of weights, as it stands in the model's metrics.json.
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file; that of the weights stands in the model's metrics.json.
 
     Raises:
         OSError: it cannot be read.

@@ -187,7 +187,8 @@ def machine(traced: Traced) -> None:
         st.sidebar.caption("Out of a file: no model ran here.")
         return
     device = "CPU" if card.device == "cpu" else card.device.upper()
-    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{number(card.parameters)} parameters")
+    lines = [f"Runs on {device} · {traced.seconds * 1000:,.0f} ms", f"{number(card.parameters)} parameters"]
+    st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
 
 
 def number(count: int) -> str:

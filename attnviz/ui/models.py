@@ -22,7 +22,7 @@ from attnviz.trace import AttentionTrace, Prompt
 from attnviz.ui.jobs import Job, Result, shared
 from attnviz.ui.layout import escaped
 from attnviz.ui.places import downloading, workers
-from attnviz.ui.settings import check_offered, folders_allowed, is_listed
+from attnviz.ui.settings import check_offered, folders_allowed, is_listed, pickles_allowed
 from attnviz.ui.shelf import Shelf
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
@@ -171,12 +171,12 @@ def _make_room() -> None:
 
 def _load(name: str, place: DeltaGenerator) -> AttentionModel:
     """The model of that name: its files are fetched where nothing is computed, then it is built."""
-    allowed = folders_allowed() or is_listed(name)
+    folders, pickles = folders_allowed() or is_listed(name), pickles_allowed()
 
     def fetch(progress: Progress) -> catalog.Build:
         _check_room(name)
         # torch is imported here, in the background, where the page can say that it is waiting.
-        return catalog.fetch(name, allow_folders=allowed, progress=progress)
+        return catalog.fetch(name, allow_folders=folders, allow_pickles=pickles, progress=progress)
 
     build = shared(_fetched(), name, fetch, place, downloading())
 
