@@ -47,7 +47,7 @@ class SummaryModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         return self.trace_sentences(prompt, Sentences.of(prompt.text))
 
     def trace_sentences(self, prompt: Prompt, sentences: Sentences) -> AttentionTrace:

@@ -39,7 +39,7 @@ class TracedModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text that the model could read.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         source = self._source(prompt)
         _, stacks = self.reader.read(self._tensors(source))
         kind = self._kind

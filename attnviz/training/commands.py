@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from attnviz.models import answerers, summary
-from attnviz.models.hub import silent
+from attnviz.models.protocol import silent
 from attnviz.models.translators import load_folder
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-VALUES = {"errors", "ingredients", "softmax", "trace", "weights"}
+VALUES = {"checks", "errors", "ingredients", "softmax", "trace", "weights"}
 BELOW_UI = VALUES | {"files", "arrays", "paths", "settings", "memory", "text", "nn", "models", "analysis", "figures", "export"}
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
 MAY_IMPORT = {
+    "checks": set(),
     "errors": set(),
     "paths": set(),
     "settings": {"errors"},
     "memory": {"errors", "settings"},
     "softmax": set(),
     "weights": {"errors", "softmax"},
-    "trace": {"errors", "weights", "methods"},
+    "trace": {"checks", "errors", "weights", "methods"},
     "ingredients": {"errors", "weights"},
     # Conveniences of a trace: the one part whose imports point up, each inside of its method.
     "methods": {"errors", "trace", "files", "analysis", "figures"},

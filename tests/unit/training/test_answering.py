@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from attnviz.models import answerers
 from attnviz.models.embedded import minilm
-from attnviz.models.hub import silent
+from attnviz.models.protocol import silent
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.training import answer_card, answering, commands
