@@ -7,6 +7,7 @@ import io
 import os
 from pathlib import Path
 
+from attnviz import disk
 from attnviz.checks import described
 from attnviz.errors import ArgumentError, TraceError
 from attnviz.files.container import seal, unseal
@@ -29,7 +30,7 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
     """
     path = Path(path)
     try:
-        path.write_bytes(to_bytes(trace, exact=exact))
+        disk.write(path, to_bytes(trace, exact=exact))
     except OSError as error:
         raise TraceError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
     return path

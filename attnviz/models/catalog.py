@@ -108,7 +108,7 @@ def load(name: str | os.PathLike[str], *, allow_folders: bool = True, progress: 
         from attnviz.models import toys
 
         return toys.load_file(Path(name).expanduser())
-    if allow_folders and (entry := _FOLDERS.get(_kind_of(name))):
+    if allow_folders and (entry := _FOLDERS.get(kind_of(name))):
         module, function = entry.split(":")
         return getattr(importlib.import_module(module), function)(Path(name).expanduser(), progress or silent)
     from attnviz.models import hub
@@ -131,7 +131,7 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
     return wrapped(model, tokenizer)
 
 
-def _kind_of(name: str) -> str:
+def kind_of(name: str | Path) -> str:
     """The kind of a model that `attnviz train` saved in a folder of that name; "" for any other folder, and for none."""
     try:
         folder = Path(name).expanduser()

@@ -1,9 +1,9 @@
 """The encoder that is always there: all-MiniLM-L6-v2, out of an installed package, so that no network is needed."""
 
-import hashlib
 import importlib.util
 from pathlib import Path
 
+from attnviz import disk
 from attnviz.models.build import Facts
 from attnviz.models.hub import load_folder, load_from_hub
 from attnviz.models.protocol import Progress
@@ -45,5 +45,4 @@ def packaged() -> Path | None:
 
 def verified(weights: Path, sha256: str = SHA256) -> bool:
     """Whether a file has the given SHA-256."""
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    return disk.sha256(weights) == sha256

@@ -8,10 +8,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
+from attnviz.disk import sha256
 from attnviz.errors import ModelError, ModelNotFoundError
 from attnviz.models import device
 from attnviz.models.protocol import ModelCard, Progress, silent
-from attnviz.models.revision import of_weights
 from attnviz.models.translation import TranslationModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
@@ -47,7 +47,7 @@ def load_folder(folder: Path, progress: Progress = silent) -> TranslationModel:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         model = build(config)
-        weights, revision = load_file(folder / WEIGHTS), of_weights(folder / WEIGHTS)
+        weights, revision = load_file(folder / WEIGHTS), sha256(folder / WEIGHTS)
         model.load_state_dict({name: value.float() for name, value in weights.items()})
         source, target = (Tokenizer.from_file(str(folder / name)) for name in (SOURCE, TARGET))
         layers, heads = (1, 1) if isinstance(model, Seq2Seq) else (model.config.n_layers, model.config.block.n_heads)
