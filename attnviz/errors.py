@@ -5,6 +5,10 @@ class AttnvizError(Exception):
     """The root of all errors that attnviz raises on purpose."""
 
 
+class ArgumentError(AttnvizError, TypeError):
+    """A function was given a value of another type than it takes."""
+
+
 class SettingError(AttnvizError, ValueError):
     """An environment variable that sets something holds what cannot be."""
 

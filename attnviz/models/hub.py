@@ -13,14 +13,10 @@ from attnviz.errors import ModelNotFoundError
 from attnviz.models.build import Facts, build
 from attnviz.models.checkpoint import Checkpoint
 from attnviz.models.download import fetch as download
-from attnviz.models.protocol import Progress
+from attnviz.models.protocol import Progress, silent
 from attnviz.models.traced import TracedModel
 
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
-
-
-def silent(stage: str, fraction: float | None) -> None:
-    """Progress that nobody watches."""
 
 
 Build = Callable[[Progress], TracedModel]

@@ -31,7 +31,7 @@ class HubAnswerer(TracedModel):
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         return self.answers(prompt).trace if prompt.question else super().trace(prompt)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:

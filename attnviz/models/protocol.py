@@ -11,6 +11,10 @@ Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 Progress = Callable[[str, float | None], None]
 
 
+def silent(stage: str, fraction: float | None) -> None:
+    """Progress that nobody watches."""
+
+
 @dataclass(frozen=True)
 class ModelCard:
     """What a person should know about a model before trusting its pictures.

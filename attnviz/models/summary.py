@@ -15,11 +15,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from attnviz.disk import sha256
 from attnviz.errors import ModelError, ModelNotFoundError
 from attnviz.models.embedded import minilm
 from attnviz.models.heads import query_key_layer
 from attnviz.models.protocol import ModelCard, Progress
-from attnviz.models.revision import sha256
 from attnviz.models.traced import TracedModel
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig
@@ -47,7 +47,7 @@ class SummaryModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         return self.trace_sentences(prompt, Sentences.of(prompt.text))
 
     def trace_sentences(self, prompt: Prompt, sentences: Sentences) -> AttentionTrace:

@@ -41,7 +41,7 @@ class TracedModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text that the model could read.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         source = self._source(prompt)
         with self.computing():
             _, stacks = self.reader.read(self._tensors(source))

@@ -8,10 +8,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
+from attnviz.disk import sha256
 from attnviz.errors import ModelError, ModelNotFoundError
 from attnviz.models import device
-from attnviz.models.protocol import ModelCard, Progress
-from attnviz.models.revision import sha256
+from attnviz.models.protocol import ModelCard, Progress, silent
 from attnviz.models.translation import TranslationModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
@@ -32,7 +32,7 @@ def build(config: dict[str, Any]) -> Seq2Seq | Translator:
     return Seq2Seq(Seq2SeqConfig(**{**values, "recurrent": RecurrentConfig(**values["recurrent"])}))
 
 
-def load_folder(folder: Path) -> TranslationModel:
+def load_folder(folder: Path, progress: Progress = silent) -> TranslationModel:
     """A translator that `attnviz train` saved.
 
     Raises:
@@ -43,6 +43,7 @@ def load_folder(folder: Path) -> TranslationModel:
         raise ModelNotFoundError(
             f"There is no translator in {folder}; train one with: attnviz train {folder.name} --data FOLDER"
         )
+    progress(f"Loading {folder.name}", None)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         model = build(config)
@@ -113,5 +114,4 @@ def transformer(progress: Progress) -> TranslationModel:
 
 
 def _shipped(name: str, progress: Progress) -> TranslationModel:
-    progress(f"Loading {name}", None)
-    return load_folder(assets_folder() / "models" / name)
+    return load_folder(assets_folder() / "models" / name, progress)

@@ -50,7 +50,7 @@ class WritingModel(TracedModel):
         Raises:
             PromptError: as of `trace`.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
             return self.follow(prompt, pieces, n_alternatives)
