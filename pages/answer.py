@@ -25,6 +25,7 @@ from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.models import Answered, answer
 from attnviz.ui.prompt import question_box
+from attnviz.ui.state import finish
 
 CHOOSE = "Choose a model in the sidebar: one, or two side by side."
 NO_MODEL = (
@@ -96,3 +97,4 @@ if shown:
     machines(list(shown.values()))
     explained()
     keep([look.kept(names[slot - 1], each) for slot, each in shown.items()])
+finish()

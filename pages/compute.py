@@ -8,13 +8,14 @@ from attnviz.errors import AttnvizError
 from attnviz.models.inside import Opened
 from attnviz.models.worked import compute
 from attnviz.trace import AttentionMap
+from attnviz.ui.bound import segments, toggle
 from attnviz.ui.controls import forced_target, map_picker, model_picker, stepper
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.models import opened
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.state import publish, restore
+from attnviz.ui.state import finish
 from attnviz.ui.steps import predict_picker, show_steps
 from attnviz.ui.tables import settings, starting_numbers, tables_editor, tokens_box
 from attnviz.ui.unfolded import begun, forget_writing, link_picker, unfolded
@@ -73,7 +74,7 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
         head = stepper("Head", "head", first.head, attention.n_heads)
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()
-    words = st.sidebar.toggle("Merge subwords to words", key="words", bind="query-params")
+    words = toggle(st.sidebar, "Merge subwords to words", "words")
     shown = unfolded(found, attention.kind, layer=layer, head=head, link=link, words=words)
     name = head_name(layer, head)
     if shown is None:
@@ -95,11 +96,7 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
 
 
 header("Compute", "Every number of attention, from words to weights. Step through it; click a cell to see where it came from.")
-restore("source", "worked", tuple(SOURCES))
-source = st.sidebar.segmented_control(
-    "Numbers from", tuple(SOURCES), key="source", format_func=SOURCES.__getitem__, required=True
-)
-publish("source", source or "worked", "worked")
+source = segments(st.sidebar, "Numbers from", "source", format_func=SOURCES.__getitem__)
 try:
     if source != "model":
         work_example()
@@ -108,3 +105,4 @@ try:
 except AttnvizError as error:
     st.error(escaped(error), icon=":material/error:")
 keep()
+finish()

@@ -15,6 +15,7 @@ from attnviz.ui.models import trace
 from attnviz.ui.opened import opened
 from attnviz.ui.pictures import explore, selected_cell, show_bertviz
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.state import finish
 from attnviz.ui.taking import kept_head
 
 
@@ -54,3 +55,4 @@ if traced:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()
     keep([kept_head(model, traced, attention, choice)])
+finish()

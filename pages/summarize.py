@@ -12,6 +12,7 @@ from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.models import Traced, summarize
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.state import finish
 from attnviz.ui.summaries import (
     Options,
     chosen_way,
@@ -83,3 +84,4 @@ if prompt and traced:
         st.info(escaped(error), icon=":material/visibility_off:")
     explained()
     keep()
+finish()

@@ -25,6 +25,7 @@ from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, side_by_side, story
 from attnviz.ui.models import Drafted, translate
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.state import finish
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (
@@ -102,3 +103,4 @@ elif typed:
     target_box(prompt, next((each.trace.output for each in shown.values()), ""))
     explained()
     keep([drawn.kept(names[slot - 1], each, wish_of(slot, wish)) for slot, each in shown.items()])  # pyright: ignore[reportPossiblyUnboundVariable]
+finish()

@@ -17,7 +17,7 @@ from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Drafted
 from attnviz.ui.pictures import PLOTLY, all_heads, select_cell, selected_cell
-from attnviz.ui.state import asked, forget_cell, publish
+from attnviz.ui.state import forget_cell, publish, value
 from attnviz.ui.unfolded import explain_button
 
 _markup = Markup("markup", STYLE)
@@ -27,11 +27,10 @@ _HEIGHTS = {1: 560, 2: 480, 3: 440, 4: 440}
 
 def wish_of(slot: int, wish: Wish) -> Wish:
     """The wish with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
-    begins = st.session_state.get(f"begins{slot}", asked(f"begins{slot}", ""))
-    candidate = st.session_state.get(f"candidate{slot}", st.query_params.get(f"candidate{slot}", "0"))
+    begins, candidate = value(f"begins{slot}", ""), value(f"candidate{slot}", 0)
     publish(f"begins{slot}", begins, "")
-    publish(f"candidate{slot}", candidate, "0")
-    return replace(wish, begins=tuple(begins.split(" ")) if begins else (), candidate=_whole(candidate))
+    publish(f"candidate{slot}", candidate, 0)
+    return replace(wish, begins=tuple(begins.split(" ")) if begins else (), candidate=candidate)
 
 
 def chosen_cell(matrix: HeadMatrix, slot: int, word: str) -> tuple[int, int]:
@@ -91,7 +90,7 @@ def show_ladder(draft: Draft, slot: int, *, fixed: int) -> None:
         step, place = map(int, picked.split(":"))
         name, _ = draft.steps[step].alternatives[place]
         st.session_state[f"begins{slot}"] = " ".join((*draft.pieces[:step], name))
-        st.session_state[f"candidate{slot}"] = "0"
+        st.session_state[f"candidate{slot}"] = 0
         forget_cell()
 
     _markup(f"ladder{slot}", ladder(rungs, fixed=fixed, theme=theme()), steer)
@@ -102,7 +101,7 @@ def show_candidates(draft: Draft, slot: int) -> None:
     found = [(each.text, each.log_probability) for each in draft.candidates]
 
     def choose(picked: str) -> None:
-        st.session_state[f"candidate{slot}"] = picked
+        st.session_state[f"candidate{slot}"] = int(picked)
         forget_cell()
 
     _markup(f"candidates{slot}", candidates(found, chosen=draft.chosen, theme=theme()), choose)
@@ -114,7 +113,7 @@ def show_tree(draft: Draft, slot: int, *, begins: tuple[str, ...]) -> None:
         return
 
     def choose(picked: str) -> None:
-        st.session_state[f"candidate{slot}"] = picked
+        st.session_state[f"candidate{slot}"] = int(picked)
         forget_cell()
 
     twigs = [Twig(each.name, each.parent, each.probability, each.kept) for each in draft.tree.branches]
@@ -144,7 +143,7 @@ def steered(slot: int, wish: Wish) -> None:
     """Where a person has chosen how a translation begins: the way back."""
 
     def unsteer() -> None:
-        st.session_state.update({f"begins{slot}": "", f"candidate{slot}": "0"})
+        st.session_state.update({f"begins{slot}": "", f"candidate{slot}": 0})
         forget_cell()
 
     if wish.begins:
@@ -154,7 +153,3 @@ def steered(slot: int, wish: Wish) -> None:
 def _is_open(draft: Draft, name: str) -> bool:
     """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
     return bool(draft.pieces) and name not in draft.closed
-
-
-def _whole(value: str) -> int:
-    return int(value) if value.isdecimal() else 0

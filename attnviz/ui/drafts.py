@@ -14,7 +14,7 @@ from attnviz.ui.examples import examples
 from attnviz.ui.heads import named
 from attnviz.ui.layout import escaped
 from attnviz.ui.models import Drafted
-from attnviz.ui.state import forget_cell, forget_drafts
+from attnviz.ui.state import forget_cell, forget_drafts, publish, restore
 
 # The recipes leave out longer pairs (attnviz.training.recipes.Corpus).
 TRAINED_TOKENS = 40
@@ -68,14 +68,15 @@ def target_box(prompt: Prompt, written: str) -> None:
     """Where a person types the translation whose alignment is looked at; `written` is what stands there else."""
     with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
         st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
-        st.text_input(
+        restore("target", "")
+        target = st.text_input(
             "Target text",
             key="target",
-            bind="query-params",
             placeholder=written or "A translation",
             label_visibility="collapsed",
             on_change=forget_cell,
         )
+        publish("target", target, "")
         if prompt.target:
             st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
 

@@ -1,7 +1,6 @@
 """Under the picture: how its number comes about, how far to believe it, and how to keep it."""
 
 from collections.abc import Sequence
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -11,6 +10,7 @@ from attnviz.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.controls import Choice
 from attnviz.ui.layout import escaped
 from attnviz.ui.models import Answered, Drafted, Traced
+from attnviz.ui.state import link
 from attnviz.ui.taking import Kept, take_along
 from attnviz.ui.unfolded import explain_button
 
@@ -98,6 +98,5 @@ def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> 
     take_along(shown)
     with st.popover("Copy link", icon=":material/link:"):
         st.caption(f"{opens}, in any browser that reaches this app.")
-        # A parameter may stand there several times: each of the models side by side does.
-        query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
+        query = link()
         st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
@@ -24,6 +25,9 @@ _ORDERED = re.compile(r"^(\d+)(?=[.)])")
 _REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
 _JOINER = "\u2060"
 _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
+_BROWSER = component(
+    "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
+)
 
 
 def theme() -> Theme:
@@ -31,16 +35,26 @@ def theme() -> Theme:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def header(title: str, promise: str) -> None:
-    """The page's name, and one line saying what you will see."""
+def header(title: str, promise: str, page: str = "") -> None:
+    """The page's name, and one line saying what you will see; `page` is its name in an address, where that is another."""
     _through_router()
     _check_settings()
     _tell_memory()
-    arrive(title)
+    _open(page or title.lower())
     colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
     st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')
+
+
+def _open(page: str) -> None:
+    """Begins a run of the page, or sends the browser where it is to go instead."""
+    going = arrive(page)
+    turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
+    told = {"to": [going.page, going.query], "turn": turn, "replace": going.replace} if going else {}
+    _BROWSER(key="browser", data=told)
+    if going:
+        st.stop()
 
 
 def _through_router() -> None:

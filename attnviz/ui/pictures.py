@@ -11,10 +11,11 @@ from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.figures import bertviz, explorer
 from attnviz.figures.tokens import token_strip
 from attnviz.trace import AttentionMap
+from attnviz.ui.bound import segments
 from attnviz.ui.controls import Choice
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.settings import message_bytes
-from attnviz.ui.state import forget_cell, publish
+from attnviz.ui.state import asked, forget_cell, publish, value
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
@@ -63,9 +64,7 @@ def all_heads(
         TraceError: the view leaves no token.
     """
     name = f"all{slot}"
-    folded = st.expander(
-        label, expanded=st.query_params.get(name) == "open", key=name, on_change="rerun", icon=":material/grid_on:"
-    )
+    folded = st.expander(label, expanded=asked(name, "") == "open", key=name, on_change="rerun", icon=":material/grid_on:")
     publish(name, "open" if folded.open else "", "")
     if folded.open:
         with folded:
@@ -100,7 +99,7 @@ def explore(
     tabs whose picture the page draws below.
     """
     name = f"view{slot}"
-    view = st.session_state.get(name, st.query_params.get(name))
+    view = value(name, VIEWS[0])
     view = view if view in (*VIEWS, *extra) else VIEWS[0]
     publish(name, view, VIEWS[0])
 
@@ -167,15 +166,7 @@ def show_tokens(matrix: HeadMatrix, query: int) -> None:
 
 def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
     """BertViz's own head view or model view, without its network."""
-    kind = st.segmented_control(
-        "BertViz",
-        ["Head view", "Model view"],
-        default="Head view",
-        key="bertviz",
-        required=True,
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    kind = segments(st._main, "BertViz", "bertviz", label_visibility="collapsed")
     try:
         if kind == "Head view":
             page = bertviz.head_view(attention, layer=choice.layer, view=choice.view, theme=theme())
@@ -201,10 +192,9 @@ def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
     `slot` tells several pictures of a page apart.
     """
     names = f"query{slot}", f"key{slot}"
-    query, key = (st.session_state.get(name, st.query_params.get(name)) for name in names)
-    try:
-        cell = matrix.rows.index(int(query)), matrix.columns.index(int(key))  # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError):
+    query, key = (value(name) for name in names)
+    if query not in matrix.rows or key not in matrix.columns:
         return None
-    st.query_params.update(dict(zip(names, (str(query), str(key)), strict=True)))
-    return cell
+    for name, place in zip(names, (query, key), strict=True):
+        publish(name, place, None)
+    return matrix.rows.index(query), matrix.columns.index(key)

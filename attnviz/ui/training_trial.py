@@ -15,10 +15,11 @@ from attnviz.trace import Prompt
 from attnviz.training.live import LiveRun
 from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.alignments import chosen_cell, show_matrix, show_pair
+from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.compare import Drawing
 from attnviz.ui.layout import answer, escaped, story
 from attnviz.ui.models import Drafted
-from attnviz.ui.state import asked, forget_drafts, publish
+from attnviz.ui.state import forget_drafts, remember, remembered
 from attnviz.ui.taking import Kept
 from attnviz.ui.training import open_run
 from attnviz.ui.training_settings import compared, show_recipe
@@ -86,16 +87,15 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
 
 def _box(task: Toy) -> str:
     """What was typed and run last, for this task."""
-    typed = st.session_state.setdefault("toy_inputs", {})
     key = f"toy_input_{task.name}"
-    st.session_state.setdefault(key, typed.get(task.name, asked(key, task.example)))
-    with st.form("toy_trial", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Your own input", key=key, help=f"Type {task.reads}.")
-        if st.form_submit_button("Run", type="primary"):
-            forget_drafts()
-    typed[task.name] = st.session_state[key]
-    publish(key, typed[task.name], task.example)
-    return typed[task.name]
+    text = remembered(key, task.example)
+    box = Box(f"typed_{task.name}", "Your own input", task.example, one_line=True, help=f"Type {task.reads}.")
+    if typed := run_boxes([box], {box.key: text}):
+        forget_drafts()
+        text = typed[box.key]
+    tell_unrun()
+    remember(key, text, task.example)
+    return text
 
 
 def files(run: LiveRun, frame: Frame) -> None:
