@@ -1,4 +1,4 @@
-"""What comes from elsewhere is text, on every page: no name, link, token or file becomes Markdown, which a browser would draw."""
+"""What comes from elsewhere is text, on every page: no name, link, token or file becomes Markdown that is drawn."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,10 @@ FOLDER = "![x](p.png) :red[y] $x^2$ <b> **zz**"
 # As a text is cut into tokens, a token alone is never a whole picture: words without spaces that some model keeps whole.
 RAW = re.compile(r"(?<!\\)(\]\(http|\[x\]|\[y\]|\$x|<b>|\*\*zz)|:material/bomb:|http://evil")
 # The fields of Streamlit's messages that it draws as Markdown; those of these kinds it draws as they stand.
-MARKDOWN, PLAIN = {"body", "label", "help", "text", "content", "placeholder_markdown"}, {"Html", "Code", "Text", "BidiComponent"}
+MARKDOWN, PLAIN = (
+    {"body", "label", "help", "text", "content", "placeholder_markdown"},
+    {"Html", "Code", "Text", "BidiComponent"},
+)
 
 
 def markdown(message: Message) -> Iterator[str]:
@@ -75,7 +78,9 @@ def test_the_name_of_a_model_is_text(page: str, tmp_path: Path, monkeypatch: pyt
     text = "[x] unknown 中文 " + "le chat " * 30 + HOSTILE
     source = {"source": "model"} if page == "compute" else {}
     visit = Visit(
-        monkeypatch, page, {"models": str(folder), "model": str(folder), "text": text, "pair": text, "all1": "open", **source}
+        monkeypatch,
+        page,
+        {"models": str(folder), "model": str(folder), "text": text, "passage": text, "question": HOSTILE, **source},
     )
     assert visit.found[0] is not None
     assert raw(visit.nodes) == []
