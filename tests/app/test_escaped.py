@@ -99,7 +99,7 @@ def test_a_trace_file_brings_nothing_but_text(page: str, monkeypatch: pytest.Mon
 def test_a_training_that_fails_says_so_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
     visit = Visit(monkeypatch, "train")
     run: LiveRun = visit.app.session_state.run
-    run.state, run.failure = "failed", HOSTILE
+    run.state, run.failure = "failed", ModelError(HOSTILE)
     visit.run()
     assert "zz" in visit.app.error[0].value
     assert raw(visit.nodes) == []

@@ -1,4 +1,4 @@
-"""Hostile addresses, texts, files and folders end in a page or in one sentence, within seconds; `make bench` has 10,000 more."""
+"""Hostile addresses, texts, files and folders end in a page or in one sentence; `make bench` has 10,000 more."""
 
 from pathlib import Path
 
