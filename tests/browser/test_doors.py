@@ -1,14 +1,11 @@
-"""What a stranger's link or message can do to a visitor's browser, and to other visitors: nothing."""
+"""What a stranger's link, name or script can do in a visitor's browser: nothing."""
 
+import urllib.error
 import urllib.request
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from websockets.sync.client import connect
-
-from benchmarks.visitor import App, Visit
 
 PICTURE = 120_000
 # What a browser would fetch, follow or draw: each is to stand on the page as it was sent.
@@ -80,17 +77,3 @@ def test_the_server_knows_its_own_names_only(app_url: str) -> None:
             return error.code
 
     assert [answer(host) for host in (f"localhost:{port}", "127.0.0.1", "rebound.evil.example")] == [200, 200, 421]
-
-
-def test_a_visitor_cannot_clear_what_others_wait_for(app_url: str) -> None:
-    app = App(urlsplit(app_url).netloc, 0)
-    first = Visit(app)
-    first.open("encode", text="Nobody else has asked for this sentence.")
-    with connect(f"ws://{app.host}/_stcore/stream", subprotocols=["streamlit"]) as stranger:  # pyright: ignore[reportArgumentType]
-        stranger.send(BackMsg(clear_cache=True).SerializeToString())
-        # What is sent after it has been heard when this is done.
-        second = Visit(app)
-        second.open("encode", text="Nobody else has asked for this sentence.")
-    assert first.errors == second.errors == []
-    first.close()
-    second.close()
