@@ -57,13 +57,16 @@ class Hub:
     """The server's state: repositories by name, names that have changed, and faults.
 
     cut    names of files that are cut short, and how often still; the connection ends with half of what was asked for
+    mute   a part of an address that gets no answer
     asked  every request, as "METHOD path", with the range where one was asked for
     """
 
     repositories: dict[str, Repository] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     cut: dict[str, int] = field(default_factory=dict)
+    mute: str = ""
     asked: list[str] = field(default_factory=list)
+    closing: threading.Event = field(default_factory=threading.Event)
     address: str = ""
 
     def fetched(self, file: str) -> list[str]:
@@ -87,6 +90,10 @@ class _Handler(BaseHTTPRequestHandler):
         part = urlsplit(self.path)
         path = unquote(part.path).strip("/")
         self.hub.asked.append(" ".join([self.command, self.path, *filter(None, [self.headers["Range"]])]))
+        if self.hub.mute and self.hub.mute in self.path:
+            self.hub.closing.wait(60)
+            self.close_connection = True
+            return
         for old, new in self.hub.renamed.items():
             if path.startswith((f"{old}/", f"api/models/{old}")):
                 self._send(307, b"", {"Location": self.path.replace(old, new)})
@@ -171,6 +178,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
     try:
         yield hub
     finally:
+        hub.closing.set()
         server.shutdown()
         server.server_close()
         thread.join()
