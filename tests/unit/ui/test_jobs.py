@@ -69,6 +69,19 @@ class Gone(BaseException):
     """As Streamlit ends the run of a page whose browser has gone."""
 
 
+class Sessions(threading.local):
+    """What each visit keeps: here a thread is a visit."""
+
+    def __init__(self) -> None:
+        self._kept = {}
+
+    def get(self, name: str, default: object = None) -> object:
+        return self._kept.get(name, default)
+
+    def __setitem__(self, name: str, value: object) -> None:
+        self._kept[name] = value
+
+
 class Browser(DeltaGenerator):
     """Where progress is shown, until the browser goes."""
 
@@ -96,6 +109,7 @@ def shelf() -> Shelf[Job]:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "session_state", Sessions())
     monkeypatch.setattr(jobs, "GRACE_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(jobs, "REDRAW_SECONDS", 0.01)
@@ -170,8 +184,6 @@ def test_a_job_whose_visitor_leaves_the_line_never_begins():
 
 def test_a_visit_that_asks_for_something_else_leaves_what_it_asked_for_before(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(jobs, "GRACE_SECONDS", 1000.0)
-    # Outside of the app there is no session that keeps anything.
-    monkeypatch.setattr(st, "session_state", {})
     begun, go_on, failed = threading.Event(), threading.Event(), threading.Event()
 
     def long(progress):
@@ -203,10 +215,7 @@ def _visit(job: Job) -> tuple[threading.Thread, Browser]:
 
     def wait() -> None:
         try:
-            # Outside of the app all threads are one visit.
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(jobs, "_leave_behind", lambda job: None)
-                job.result(browser)
+            job.result(browser)
         except (Gone, ValueError):
             pass
 
