@@ -31,3 +31,7 @@ class ModelTooLargeError(ModelError):
 
 class UnsupportedModelError(ModelError):
     """The model exists, but has no attention that can be shown."""
+
+
+class CancelledError(AttnvizError):
+    """Work was stopped between two steps, as nobody waits for it any more."""

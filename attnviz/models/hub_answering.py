@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnviz.cancellation import cancellation_point
 from attnviz.models.answering import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked
 from attnviz.models.traced import TracedModel
 from attnviz.nn.attention import Attended
@@ -73,6 +74,7 @@ class HubAnswerer(TracedModel):
         """What the model gives for each window; all windows of a passage are of one size."""
         found: list[Logits] = []
         for index in range(0, len(windows), BATCH):
+            cancellation_point()
             cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
             with self.computing(), torch.inference_mode():
                 outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})

@@ -14,8 +14,9 @@ from attnviz.models.protocol import Progress
 from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy import DRAWN, Frame, ToyRecipe, Training
-from attnviz.ui.jobs import COURTESY, Job, workers
+from attnviz.ui.jobs import COURTESY, Job
 from attnviz.ui.layout import theme
+from attnviz.ui.places import workers
 
 REDRAW_SECONDS = 0.3
 # From here on a model is told to know where to look, and what to write.

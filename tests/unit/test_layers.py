@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-VALUES = {"errors", "ingredients", "softmax", "trace", "weights"}
+VALUES = {"cancellation", "errors", "ingredients", "softmax", "trace", "weights"}
 BELOW_UI = VALUES | {"files", "arrays", "paths", "settings", "memory", "text", "nn", "models", "analysis", "figures", "export"}
 # Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
 MAY_IMPORT = {
     "errors": set(),
+    "cancellation": set(),
     "paths": set(),
     "settings": {"errors"},
     "memory": {"errors", "settings"},
@@ -24,7 +25,7 @@ MAY_IMPORT = {
     "files": VALUES,
     "arrays": VALUES,
     "text": VALUES,
-    "nn": {"errors"},
+    "nn": {"cancellation", "errors"},
     "models": VALUES | {"paths", "settings", "memory", "text", "nn"},
     "analysis": VALUES | {"text"},
     "figures": VALUES | {"text", "analysis"},
