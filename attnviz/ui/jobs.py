@@ -1,5 +1,6 @@
 """Work that takes long runs in a thread of its own, so that the page can show how far it is, and people can share it."""
 
+import math
 import threading
 import time
 import weakref
@@ -124,7 +125,7 @@ class Job(Generic[Result]):
 
     def leave(self) -> None:
         """Says that who waited before asks for something else now: without others who wait, it ends at once."""
-        self._left_at = 0.0
+        self._left_at = -math.inf
 
     @contextmanager
     def _awaited(self) -> Iterator[Future[Result]]:
@@ -178,7 +179,7 @@ def _leave_behind(job: Job[Any]) -> None:
     if before is not None and before is not job:
         before.leave()
     # A session must not keep what the shelf has let go of.
-    st.session_state.job = weakref.ref(job)
+    st.session_state["job"] = weakref.ref(job)
 
 
 def shared(

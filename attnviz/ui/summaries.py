@@ -32,6 +32,8 @@ from attnviz.ui.state import LINK_CHARACTERS, forget, publish, restore, value
 from attnviz.ui.unfolded import explain_button
 
 _markup = Markup("passage", alignment.STYLE + STYLE)
+# Two pages: more is no summary.
+MOST_REFERENCE = 5_000
 OWN = "summarize-en"
 # Rows of what was measured (attnviz.training.selector_evaluate).
 ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
@@ -196,6 +198,12 @@ def reference_box() -> str:
     )
     publish("reference", text if len(text) <= LINK_CHARACTERS else "", "")
     long_notice("summary", text)
+    if len(text) > MOST_REFERENCE:
+        st.error(
+            f"This summary has {len(text):,} characters and at most {MOST_REFERENCE:,} are compared: shorten it.",
+            icon=":material/edit:",
+        )
+        return ""
     return text.strip()
 
 
