@@ -90,6 +90,7 @@ def serve(arguments: argparse.Namespace) -> int:
         "server.port": arguments.port,
         "server.headless": "true",  # else Streamlit asks for an e-mail address before it starts
         "browser.gatherUsageStats": "false",
+        "server.maxUploadSize": settings.limit("ATTNVIZ_FILE_MB"),
     }
     for name, value in options.items():
         command += [f"--{name}", str(value)]

@@ -10,12 +10,15 @@ from attnviz.models.translating import Step, TranslatingModel, Translation, Tree
 from attnviz.nn.decoding import Beam
 from attnviz.trace import AttentionTrace, Prompt, Token
 
+# Hypotheses that a search may keep at once: each is decoded, and more are hardly better.
+WIDEST = 10
+
 
 @dataclass(frozen=True)
 class Wish:
     """How to translate.
 
-    width           hypotheses that the search keeps; 1 is greedy decoding
+    width           hypotheses that the search keeps, at most `WIDEST`; 1 is greedy decoding
     length_penalty  α of ln p / length^α, by which a beam's translations are ranked
     begins          names of the pieces that the translation must begin with
     candidate       which of the translations found is looked at, 0 the best; what is too large is the last
@@ -72,6 +75,8 @@ def draft(model: AttentionModel, prompt: Prompt, wish: Wish) -> Draft:
     """
     if not isinstance(model, TranslatingModel):
         raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
+    if not 1 <= wish.width <= WIDEST or not math.isfinite(wish.length_penalty):
+        raise PromptError(f"A beam keeps 1 to {WIDEST} translations and has a finite length penalty: choose such numbers.")
     told = instruction(model, TRANSLATE)
     found = _drafted(model, replace(prompt, text=told + prompt.text), wish)
     return replace(found, trace=untold(found.trace, prompt, told), told=told)

@@ -12,7 +12,7 @@ from attnviz.analysis.heads import Link
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.export import Picture
 from attnviz.models import catalog
-from attnviz.models.drafts import Wish
+from attnviz.models.drafts import WIDEST, Wish
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import Choice, Choices, number, scale_picker, side_by_side
 from attnviz.ui.heads import head_picker, reading_picker, truer
@@ -22,7 +22,6 @@ from attnviz.ui.state import SLOTS
 from attnviz.ui.taking import Kept, kept_draft
 
 HARD = ["Off", "Strongest", "Balanced", "Threshold"]
-WIDEST = 10
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.errors import TraceError
-from attnviz.ingredients import LARGEST, MASKS, MOST_TOKENS, Mask, Tables
+from attnviz.ingredients import LARGEST, MASKS, MOST_DIM, MOST_TOKENS, Mask, Tables
 from attnviz.ui.lessons import (
     TABLES,
     Lesson,
@@ -106,14 +106,16 @@ def _seed(sidebar: DeltaGenerator, lesson: Lesson, dim: int) -> int:
 
     def draw() -> None:
         n_tokens = len(st.session_state.tokens.split()) or 1
-        _replace(random_numbers(min(n_tokens, MOST_TOKENS), int(st.session_state.dim), int(st.session_state.seed)))
+        # What a browser sends need not be one of the options.
+        dim = min(max(int(st.session_state.dim), 1), MOST_DIM)
+        _replace(random_numbers(min(n_tokens, MOST_TOKENS), dim, int(st.session_state.seed)))
 
     def again() -> None:
         st.session_state.seed = int(st.session_state.seed) % _MOST_SEED + 1
         draw()
 
     left, right = sidebar.columns(2)
-    left.selectbox("Dimensions", range(1, 9), key="dim", on_change=draw)
+    left.selectbox("Dimensions", range(1, MOST_DIM + 1), key="dim", on_change=draw)
     seed = right.number_input("Seed", 1, _MOST_SEED, key="seed", on_change=draw)
     publish("seed", str(seed), str(lesson.seed))
     sidebar.button("Random numbers", icon=":material/casino:", on_click=again, width="stretch")

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 import streamlit as st
@@ -214,10 +215,8 @@ def _visit(job: Job) -> tuple[threading.Thread, Browser]:
     browser = Browser()
 
     def wait() -> None:
-        try:
+        with suppress(Gone, ValueError):
             job.result(browser)
-        except (Gone, ValueError):
-            pass
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
