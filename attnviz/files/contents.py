@@ -149,6 +149,10 @@ def _map(record: Record, sequences: list[tuple[Token, ...]], tensors: Tensors) -
 
 
 def _store(layers: list[Record], tensors: Tensors) -> WeightStore:
+    # Masks and biases may be shared. Were others, a small file could name one tensor as many layers, each with a copy of it.
+    named = [layer[name] for layer in layers for name in ("weights", "query", "key") if name in layer]
+    if len(set(named)) < len(named):
+        raise TraceError("two of its layers have the same tensor")
     if "weights" in layers[0]:
         return DenseWeights(tuple(_tensor(tensors, layer["weights"], "float32", 3) for layer in layers))
     return QueryKeyWeights(tuple(_layer(layer, tensors) for layer in layers))

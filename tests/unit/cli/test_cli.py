@@ -38,6 +38,7 @@ def test_it_serves_the_app_on_this_machine_only(started):
         "--server.port": "8501",
         "--server.headless": "true",
         "--browser.gatherUsageStats": "false",
+        "--server.maxUploadSize": "64",
     }
 
 

@@ -177,6 +177,7 @@ def edited(change: dict[str, Any], tensors: dict[str, np.ndarray] | None = None,
     ({"maps.0.queries": 1}, "query positions"), ({"maps.0.keys": 9}, "not written as"), ({"maps.0.layers": []}, "not written"),
     ({"maps.0.causal": True}, "later token"), ({"maps.0.layers.0.weights": "none"}, "not written as"),
     ({"maps.1.layers.0.scaling": "1"}, "not written as"), ({"maps.1.layers.0.scaling": 1e300}, "not finite"),
+    ({"maps.0.layers": [{"weights": "encoder.0.weights"}] * 4096}, "the same tensor"),
     ({"maps.1.layers.0.softcap": 0.0}, "soft cap"), ({"maps.1.layers.0.query": "decoder.0.sink"}, "dimensions"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str, Any], told: str) -> None:

@@ -80,3 +80,9 @@ def test_a_model_that_does_not_translate_is_refused():
 
 def test_the_page_knows_how_long_the_training_texts_were():
     assert Corpus().longest == TRAINED_TOKENS
+
+
+@pytest.mark.parametrize("wish", [Wish(0), Wish(11), Wish(10**9), Wish(2, float("nan")), Wish(2, float("inf"))], ids=repr)
+def test_a_beam_that_takes_a_server_long_is_refused(model, wish) -> None:
+    with pytest.raises(PromptError, match="1 to 10 translations"):
+        draft(model, PROMPT, wish)
