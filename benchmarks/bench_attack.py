@@ -19,6 +19,9 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+
+from websockets.exceptions import WebSocketException
 
 from benchmarks.bench_class import lesson, p95, sentence
 from benchmarks.visitor import App, Visit, serving
@@ -77,18 +80,22 @@ def steered(app: App, number: int) -> None:
     waits(app, number, "translate", text=words(number, 500), models=names, decoding="Beam", width="10")
 
 
+@cache
+def bodies() -> tuple[bytes, ...]:
+    """What a browser sends of a file of 63 MB, and of one of 200."""
+    head = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="x.attn"\r\n\r\n'
+    return tuple(head + bytes(megabytes * 2**20) + b"\r\n--edge--\r\n" for megabytes in (63, 200))
+
+
 def uploads(app: App, number: int) -> None:
     """A file of 64 MB, and one of 200."""
     visit = Visit(app)
     visit.open("home")
-    for megabytes in (63, 200):
-        edge = uuid.uuid4().hex
-        head = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="x.attn"\r\n\r\n'.encode()
-        body = head + bytes(megabytes * 2**20) + f"\r\n--{edge}--\r\n".encode()
+    for body in bodies():
         request = urllib.request.Request(
             f"http://{app.host}/_stcore/upload_file/{visit.session}/{uuid.uuid4()}",
             body,
-            {"Content-Type": f"multipart/form-data; boundary={edge}", "X-Xsrftoken": "a", "Cookie": "_streamlit_xsrf=a"},
+            {"Content-Type": "multipart/form-data; boundary=edge", "X-Xsrftoken": "a", "Cookie": "_streamlit_xsrf=a"},
             method="PUT",
         )
         with suppress(OSError):
@@ -127,7 +134,7 @@ def attacked(app: App, attack: Attack, threads: int, seconds: float) -> tuple[li
     def again(first: int) -> None:
         number = first
         while time.monotonic() < ends:
-            with suppress(OSError, TimeoutError):
+            with suppress(OSError, TimeoutError, WebSocketException):
                 attack(app, number)
             number += threads
 

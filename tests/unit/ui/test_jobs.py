@@ -12,9 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.cancellation import cancellation_point
 from attnviz.errors import CancelledError, ModelError
-from attnviz.ui import jobs
+from attnviz.models import catalog
+from attnviz.ui import jobs, models
 from attnviz.ui.jobs import Courtesy, Job, shared
-from attnviz.ui.places import Places
+from attnviz.ui.places import Places, computing
 from attnviz.ui.shelf import Shelf
 
 
@@ -208,6 +209,30 @@ def test_who_asks_for_what_was_just_left_gets_it_all_the_same(shelf: Shelf[Job])
     left = shelf.get("asked", lambda: Job(lambda progress: "never"))
     left._cancelled = True
     assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"
+
+
+def test_a_download_that_hangs_takes_no_place_from_those_who_compute(monkeypatch: pytest.MonkeyPatch):
+    begun, hang = threading.Event(), threading.Event()
+
+    def fetch(name: str, **options: object) -> None:
+        begun.set()
+        hang.wait(30)
+        raise ModelError("The hub went away.")
+
+    monkeypatch.setattr(catalog, "fetch", fetch)
+    before = computing()._free
+
+    def ask() -> None:
+        with suppress(ModelError):
+            models._load("nobody/has-this", Browser())
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert begun.wait(30)
+    assert computing()._free == before
+    hang.set()
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def _visit(job: Job) -> tuple[threading.Thread, Browser]:
