@@ -198,8 +198,8 @@ def shared(
     Raises:
         Exception: whatever the work raised.
     """
+    forget: Callable[[Job[Any]], None] = lambda failed: shelf.forget(key, failed)
     while True:
-        forget: Callable[[Job[Any]], None] = lambda failed: shelf.forget(key, failed)
         job = shelf.get(key, lambda: Job(work, places=places, failed=forget, expected=expected))
         try:
             return job.result(place)
