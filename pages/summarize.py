@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz.analysis.selection import Kept, Passage, choose, passage
 from attnviz.analysis.summaries import NO_LOOK, describe_choice, describe_copies, describe_origin, describe_sentences, written
-from attnviz.analysis.ways import Way, ways
+from attnviz.analysis.ways import Way
 from attnviz.errors import TraceError
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import machine
@@ -16,6 +16,7 @@ from attnviz.ui.state import finish
 from attnviz.ui.summaries import (
     Options,
     chosen_way,
+    every_way,
     explained,
     forget_word,
     headline,
@@ -68,7 +69,7 @@ if prompt and traced:
     machine(traced)
     try:
         found = passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
-        all_ways = ways(found, trace, selects=selects, layer=chosen.layer, head=chosen.head)
+        all_ways = every_way(found, traced, chosen)
         way = chosen_way(all_ways, chosen.way)
         kept = choose(found, way.units, way.sentences, chosen.amount)
         show(traced, attention, found, kept, way, chosen)

@@ -13,6 +13,7 @@ from attnviz.figures.tokens import token_strip
 from attnviz.trace import AttentionMap
 from attnviz.ui.bound import segments
 from attnviz.ui.controls import Choice
+from attnviz.ui.jobs import at_a_place
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.settings import message_bytes
 from attnviz.ui.state import asked, forget_cell, publish, value
@@ -155,7 +156,8 @@ def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overv
     """The overview of a map is made once for each way to see its tokens, and kept as long as the map is."""
     ways = _OVERVIEWS.setdefault(attention, {})
     if (view, limit) not in ways:
-        ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
+        with at_a_place():
+            ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
     return ways[view, limit]
 
 

@@ -15,7 +15,7 @@ from attnviz.analysis.selection import Amount, Kept, Passage, choose
 from attnviz.analysis.sentences import head_name
 from attnviz.analysis.summaries import Written
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.ways import Way, shares_of_heads
+from attnviz.analysis.ways import Way, shares_of_heads, ways
 from attnviz.figures import alignment
 from attnviz.figures.passage import STYLE, marked_passage, written_summary
 from attnviz.figures.ways import Row, heads_agreement, ways_table
@@ -23,6 +23,7 @@ from attnviz.paths import assets_folder
 from attnviz.trace import AttentionMap
 from attnviz.ui.bound import bounded, dropdown, segments, toggle
 from attnviz.ui.controls import Choice, one_model, stepper
+from attnviz.ui.jobs import at_a_place
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Traced
@@ -177,13 +178,21 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
     explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
 
 
-def show_ways(found: Passage, ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:
+def every_way(found: Passage, traced: Traced, chosen: Options) -> tuple[Way, ...]:
+    """Every way to choose from a text: all its heads are computed for that."""
+    with at_a_place():
+        return ways(found, traced.trace, selects=traced.card.selects, layer=chosen.layer, head=chosen.head)
+
+
+def show_ways(found: Passage, all_ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:
     """Every way's choice from this text, and its ROUGE where there is a reference."""
     rows = []
-    for way in ways:
-        kept = choose(found, way.units, way.sentences, amount)
-        extract = found.extract(kept.sentences)
-        rows.append(Row(way.name, extract, found.words(kept.units), rouge(extract, [reference]) if reference else None))
+    with at_a_place():
+        for way in all_ways:
+            kept = choose(found, way.units, way.sentences, amount)
+            extract = found.extract(kept.sentences)
+            score = rouge(extract, [reference]) if reference else None
+            rows.append(Row(way.name, extract, found.words(kept.units), score))
     _markup("ways", ways_table(rows, chosen=chosen.name, theme=theme()))
 
 

@@ -17,12 +17,14 @@ from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.alignments import chosen_cell, show_matrix, show_pair
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.compare import Drawing
+from attnviz.ui.jobs import at_a_place
 from attnviz.ui.layout import answer, escaped, story
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import forget_drafts, remember, remembered
 from attnviz.ui.taking import Kept
 from attnviz.ui.training import open_run
 from attnviz.ui.training_settings import compared, show_recipe
+from attnviz.ui.uploads import check_file
 
 _LSTM = (
     "One LSTM reads the source in both directions, another writes. Before each token the writer's state is compared with every "
@@ -124,7 +126,9 @@ def _receive() -> None:
     if (chosen := st.session_state.toy_file) is None:
         return
     try:
-        training = from_file(chosen.getvalue(), chosen.name)
+        check_file(chosen, toys.LARGEST_BYTES)
+        with at_a_place():
+            training = from_file(chosen.getvalue(), chosen.name)
     except AttnvizError as error:
         st.session_state.toy_refused = str(error)
         return

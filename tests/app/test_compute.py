@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.errors import TraceError
 from attnviz.trace import Prompt
 from attnviz.ui import steps as mounted
 from attnviz.ui.lessons import TABLES, lessons, random_numbers, written
@@ -219,3 +220,8 @@ def test_every_lesson_is_small_enough_for_the_tables() -> None:
         assert list(numbers) == list(TABLES)
         assert len(numbers["x"]) == len(lesson.tokens.split())
         assert np.abs(numbers["x"]).max() < 10
+
+
+def test_dimensions_that_no_option_has_are_cut_to_those_there_are() -> None:
+    with pytest.raises(TraceError, match="1 to 8 dimensions"):
+        random_numbers(3, 6_000, seed=1)

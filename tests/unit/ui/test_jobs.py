@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 import streamlit as st
@@ -11,9 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.cancellation import cancellation_point
 from attnviz.errors import CancelledError, ModelError
-from attnviz.ui import jobs
+from attnviz.models import catalog
+from attnviz.ui import jobs, models
 from attnviz.ui.jobs import Courtesy, Job, shared
-from attnviz.ui.places import Places
+from attnviz.ui.places import Places, computing
 from attnviz.ui.shelf import Shelf
 
 
@@ -209,15 +211,37 @@ def test_who_asks_for_what_was_just_left_gets_it_all_the_same(shelf: Shelf[Job])
     assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"
 
 
+def test_a_download_that_hangs_takes_no_place_from_those_who_compute(monkeypatch: pytest.MonkeyPatch):
+    begun, hang = threading.Event(), threading.Event()
+
+    def fetch(name: str, **options: object) -> None:
+        begun.set()
+        hang.wait(30)
+        raise ModelError("The hub went away.")
+
+    monkeypatch.setattr(catalog, "fetch", fetch)
+    before = computing()._free
+
+    def ask() -> None:
+        with suppress(ModelError):
+            models._load("nobody/has-this", Browser())
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert begun.wait(30)
+    assert computing()._free == before
+    hang.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
 def _visit(job: Job) -> tuple[threading.Thread, Browser]:
     """Somebody who waits for a job until the browser goes."""
     browser = Browser()
 
     def wait() -> None:
-        try:
+        with suppress(Gone, ValueError):
             job.result(browser)
-        except (Gone, ValueError):
-            pass
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()

@@ -75,6 +75,23 @@ def test_who_has_worked_least_goes_first_and_nobody_makes_room_for_who_has_worke
     assert order == ["second", "first again"]
 
 
+def test_what_is_expected_to_take_long_lets_what_came_later_and_is_short_go_first():
+    shared, order = Places(1), []
+
+    def work(name: str, expected: float) -> None:
+        with shared.place(expected=expected):
+            order.append(name)
+
+    threads = [threading.Thread(target=work, args=each, daemon=True) for each in (("long", 8.0), ("short", 0.01))]
+    with shared.place():
+        for n_waiting, each in enumerate(threads, start=1):
+            each.start()
+            wait_until(lambda n=n_waiting: len(shared._waiting) == n)
+    for each in threads:
+        each.join(30)
+    assert order == ["short", "long"]
+
+
 def test_who_is_told_to_end_while_it_waits_leaves_the_line_and_the_place_is_free():
     shared = Places(1)
     ends = threading.Event()
