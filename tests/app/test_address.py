@@ -94,7 +94,7 @@ class Person:
             used.add(key := self.pick(visit.widgets.keys() - used))
             widget = visit.widgets[key]
             widget.set_value(self.wish(widget))
-            if widget.type == "text_area":
+            if key.startswith("typed"):
                 next(button for button in visit.app.button if button.label == "Run").click()
         # Another text lets go of what was clicked in the picture of the last.
         if not any(key.startswith(("typed", "example", "chip", "models")) for key in used):
@@ -147,7 +147,7 @@ class Person:
         elif name == "at":
             state[name] = f"{draw.randrange(5)},0,0"
         elif name in ("asked1", "candidate1"):
-            state[name] = str(draw.randint(1, 2))
+            state[name] = draw.randint(1, 2)
         elif name == "begins1" and (pieces := visit.found[0].draft.pieces):
             step = draw.randrange(len(pieces))
             state[name] = " ".join((*pieces[:step], visit.found[0].draft.steps[step].alternatives[-1][0]))
