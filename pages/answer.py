@@ -22,7 +22,7 @@ from attnviz.ui.answers import (
 )
 from attnviz.ui.compare import machines
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import header, hero, story
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.models import Answered, answer
 from attnviz.ui.prompt import question_box
 from attnviz.ui.state import finish
@@ -93,7 +93,7 @@ if shown:
             with place:
                 show_every_head(answered, look, slot)
     except TraceError as error:
-        st.info(str(error), icon=":material/visibility_off:")
+        st.info(escaped(error), icon=":material/visibility_off:")
     machines(list(shown.values()))
     explained()
     keep([look.kept(names[slot - 1], each) for slot, each in shown.items()])

@@ -12,7 +12,7 @@ from attnviz.ui.bound import segments, toggle
 from attnviz.ui.controls import forced_target, map_picker, model_picker, stepper
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import keep
-from attnviz.ui.layout import header, hero
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.models import opened
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.state import finish
@@ -80,8 +80,8 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
     if shown is None:
         weight = float(attention.weights(layer, head)[link.query, link.key])
         st.info(
-            f"{name} gives “{link.asked}” {weight:.4f} of the attention of “{link.asking}”. This model shows its weights, "
-            "but not what they were computed from: choose another model to see the steps.",
+            f"{name} gives “{escaped(link.asked)}” {weight:.4f} of the attention of “{escaped(link.asking)}”. This model shows "
+            "its weights, but not what they were computed from: choose another model to see the steps.",
             icon=":material/visibility_off:",
         )
         return
@@ -90,7 +90,7 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
     if not seen:
         return
     st.caption(
-        f":material/verified: {name} of {found.trace.model} has {shown.weight:.4f} in the heatmap; these steps "
+        f":material/verified: {name} of {escaped(found.trace.model)} has {shown.weight:.4f} in the heatmap; these steps "
         f"agree with it to {shown.difference:.0e}. {ROUNDED}"
     )
 
@@ -103,6 +103,6 @@ try:
     else:
         explain_head()
 except AttnvizError as error:
-    st.error(str(error), icon=":material/error:")
+    st.error(escaped(error), icon=":material/error:")
 keep()
 finish()

@@ -10,7 +10,7 @@ from attnviz.trace import AttentionMap
 from attnviz.ui.controls import Choice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
-from attnviz.ui.layout import answer, header, hero, story
+from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.models import trace
 from attnviz.ui.opened import opened
 from attnviz.ui.pictures import explore, selected_cell, show_bertviz
@@ -52,7 +52,7 @@ if traced:
     try:
         show(attention, choice, example)
     except TraceError as error:
-        st.info(str(error), icon=":material/visibility_off:")
+        st.info(escaped(error), icon=":material/visibility_off:")
     belief()
     keep([kept_head(model, traced, attention, choice)])
 finish()

@@ -9,7 +9,7 @@ from attnviz.errors import TraceError
 from attnviz.trace import AttentionMap
 from attnviz.ui.controls import machine
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import header, hero, story
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.models import Traced, summarize
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.state import finish
@@ -52,7 +52,7 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, wa
     if words:
         sentences = [describe_copies(words), describe_origin(word, found) if word else sentences[0]]
     story(*sentences)
-    st.caption(f"**The kept words as text:** {found.words(kept.units)}")
+    st.caption(f"**The kept words as text:** {escaped(found.words(kept.units))}")
 
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
@@ -81,7 +81,7 @@ if prompt and traced:
         st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
         show_heads(attention, found, kept, chosen)
     except TraceError as error:
-        st.info(str(error), icon=":material/visibility_off:")
+        st.info(escaped(error), icon=":material/visibility_off:")
     explained()
     keep()
 finish()

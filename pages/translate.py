@@ -22,7 +22,7 @@ from attnviz.ui.compare import Drawing, decoding, drawing, machines, models_pick
 from attnviz.ui.controls import forced_target
 from attnviz.ui.drafts import explained, forget_text, headline, language_notices, rows_notice, target_box
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import header, hero, side_by_side, story
+from attnviz.ui.layout import escaped, header, hero, side_by_side, story
 from attnviz.ui.models import Drafted, translate
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.state import finish
@@ -95,7 +95,7 @@ elif typed:
                 with place:
                     tell(slot, drafted, drawn, 0 if prompt.target else len(wish_of(slot, wish).begins))
         except TraceError as error:
-            st.info(str(error), icon=":material/visibility_off:")
+            st.info(escaped(error), icon=":material/visibility_off:")
         machines(list(shown.values()))
     for slot in found:
         if not prompt.target:

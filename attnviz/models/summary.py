@@ -15,11 +15,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from attnviz.disk import sha256
 from attnviz.errors import ModelError, ModelNotFoundError
 from attnviz.models.embedded import minilm
 from attnviz.models.heads import query_key_layer
 from attnviz.models.protocol import ModelCard, Progress
-from attnviz.models.revision import of_weights
 from attnviz.models.traced import TracedModel
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig
@@ -47,7 +47,7 @@ class SummaryModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         return self.trace_sentences(prompt, Sentences.of(prompt.text))
 
     def trace_sentences(self, prompt: Prompt, sentences: Sentences) -> AttentionTrace:
@@ -125,7 +125,7 @@ def load_folder(folder: Path, progress: Progress) -> SummaryModel:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         summarizer = build(config)
-        weights, revision = load_file(folder / WEIGHTS), of_weights(folder / WEIGHTS)
+        weights, revision = load_file(folder / WEIGHTS), sha256(folder / WEIGHTS)
         summarizer.load_state_dict({name: value.float() for name, value in weights.items()})
         metrics = json.loads((folder / METRICS).read_text(encoding="utf-8")) if (folder / METRICS).is_file() else {}
         about = config["card"]

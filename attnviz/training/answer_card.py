@@ -7,7 +7,7 @@ from typing import Any
 from attnviz.models import answerers
 from attnviz.models.answering import Decoding
 from attnviz.models.embedded import minilm
-from attnviz.models.hub import silent
+from attnviz.models.protocol import silent
 from attnviz.training.answer_evaluate import EVERY, KEPT
 from attnviz.training.answer_recipes import AnswerRecipe
 from attnviz.training.answering import threshold

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from attnviz.models import answerers
 from attnviz.models.answering import Decoding
 from attnviz.models.embedded import minilm
-from attnviz.models.hub import silent
+from attnviz.models.protocol import silent
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.paths import assets_folder
 from attnviz.text.spans import best_spans, pair_logits

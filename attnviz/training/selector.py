@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.models.embedded import minilm
-from attnviz.models.hub import silent
+from attnviz.models.protocol import silent
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received
 from attnviz.training.abstracts import Batch, Example, collate, examples, read_abstracts

@@ -19,7 +19,7 @@ from attnviz.trace import AttentionMap, AttentionTrace
 from attnviz.ui.bound import dropdown, toggle
 from attnviz.ui.controls import Choice, Choices, scale_picker, side_by_side
 from attnviz.ui.heads import choose_head, head_picker
-from attnviz.ui.layout import theme
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Answered
 from attnviz.ui.pictures import PLOTLY, all_heads, select_cell, selected_cell
@@ -271,8 +271,8 @@ def windows_notice(answered: Answered) -> None:
     if len(found.windows) > 1:
         window = found.windows[found.best]
         st.info(
-            f"{answered.card.name} read this passage in {len(found.windows)} overlapping windows. The attention is that of the "
-            f"one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
+            f"{escaped(answered.card.name)} read this passage in {len(found.windows)} overlapping windows. The attention is "
+            f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
             f"{len(answered.answers.tokens):,}.",
             icon=":material/info:",
         )

@@ -12,6 +12,7 @@ from attnviz.models import catalog
 from attnviz.models.inside import Opened
 from attnviz.trace import AttentionMap, Prompt
 from attnviz.ui.bound import dropdown, segments, toggle
+from attnviz.ui.layout import escaped
 from attnviz.ui.models import Traced
 from attnviz.ui.settings import any_model, check_length, offered
 from attnviz.ui.state import asked, forget_drafts, publish, restore, value
@@ -118,7 +119,7 @@ def forced_target(prompt: Prompt) -> Prompt:
         check_length(question, target)
         return replace(prompt, question=question or None, target=target or None)
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return prompt
 
 
@@ -166,7 +167,8 @@ def machine(traced: Traced) -> None:
         st.sidebar.caption("Out of a file: no model ran here.")
         return
     device = "CPU" if card.device == "cpu" else card.device.upper()
-    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{number(card.parameters)} parameters")
+    lines = [f"Runs on {device} · {traced.seconds * 1000:,.0f} ms", f"{number(card.parameters)} parameters"]
+    st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
 
 
 def number(count: int) -> str:

@@ -12,6 +12,7 @@ from attnviz.trace import Prompt
 from attnviz.ui.compare import Drawing
 from attnviz.ui.examples import examples
 from attnviz.ui.heads import named
+from attnviz.ui.layout import escaped
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import forget_cell, forget_drafts, publish, restore
 
@@ -97,7 +98,7 @@ def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
     own = [each for each in drafted if each.card.languages[:1] == ("en",)]
     if not own:
         return
-    names = " and ".join(each.card.name for each in own)
+    names = " and ".join(escaped(each.card.name) for each in own)
     if not seems_english(prompt.text):
         st.info(f"This does not look like English, the only language that {names} can read: expect guesses.", icon=_NOTICE)
     longest = max(len(each.trace.cross.keys) for each in own)

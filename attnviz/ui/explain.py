@@ -8,6 +8,7 @@ from attnviz.analysis.scores import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.controls import Choice
+from attnviz.ui.layout import escaped
 from attnviz.ui.models import Answered, Drafted, Traced
 from attnviz.ui.state import link
 from attnviz.ui.taking import Kept, take_along
@@ -74,14 +75,14 @@ def notices(traced: Traced | Drafted | Answered) -> None:
     for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
         if text is not None and cut is not None:
             st.warning(
-                f"{card.name} reads {card.max_tokens:,} tokens at most: the {which} was cut after character {cut:,} "
+                f"{escaped(card.name)} reads {card.max_tokens:,} tokens at most: the {which} was cut after character {cut:,} "
                 f"of {len(text):,}.",
                 icon=":material/content_cut:",
             )
     if trace.prompt.pair and "pair" not in card.reads:
-        st.info(f"{card.name} reads one text at a time: the second sentence was not used.", icon=":material/info:")
-    if unknown := _unknown(trace):
-        st.info(f"{card.name} does not know {unknown}: it reads a placeholder instead.", icon=":material/info:")
+        st.info(f"{escaped(card.name)} reads one text at a time: the second sentence was not used.", icon=":material/info:")
+    if unknown := escaped(_unknown(trace)):
+        st.info(f"{escaped(card.name)} does not know {unknown}: it reads a placeholder instead.", icon=":material/info:")
 
 
 def _unknown(trace: AttentionTrace) -> str:

@@ -19,6 +19,12 @@ from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.trace import AttentionMap
 from attnviz.ui.state import arrive
 
+# What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
+_SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
+_ORDERED = re.compile(r"^(\d+)(?=[.)])")
+# Addresses, arrows, dashes and `:streamlit:` are found after backslashes are gone: a joiner, which has no width, parts them.
+_REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
+_JOINER = "\u2060"
 _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
@@ -67,7 +73,7 @@ def _check_settings() -> None:
     try:
         settings.check()
     except SettingError as error:
-        st.error(str(error), icon=":material/settings:")
+        st.error(escaped(error), icon=":material/settings:")
         st.stop()
 
 
@@ -107,13 +113,16 @@ def story(*sentences: Sentence) -> None:
     st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
 
 
-def escaped(text: str) -> str:
-    r"""A text as Streamlit shows it in a label, which would read its signs as Markdown.
+def escaped(text: object) -> str:
+    r"""A text, or what an error says, as one line that Streamlit shows as it stands wherever it reads Markdown.
 
-    >>> print(escaped("a_b [c]"))
-    a\_b \[c\]
+    Everything goes through here that is not attnviz's own: typed, from a link, out of a file, the name of a model.
+
+    >>> print(escaped("_a_b [c]"), escaped("![x](http://x.org/y.png)") == "!\\[x\\](http\\:\u2060//x.org/y.png)")
+    \_a_b \[c\] True
     """
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+    line = _REPLACED.sub(_JOINER, " ".join(str(text).split()))
+    return _ORDERED.sub(r"\1\\", _SIGNS.sub(r"\\\g<0>", line))
 
 
 def size(attention: AttentionMap) -> str:

@@ -10,6 +10,7 @@ from attnviz.errors import TraceError
 from attnviz.files import open_trace
 from attnviz.models.protocol import Architecture, ModelCard
 from attnviz.trace import AttentionTrace, Prompt
+from attnviz.ui.layout import escaped
 from attnviz.ui.models import Traced
 from attnviz.ui.state import visit
 
@@ -37,7 +38,7 @@ def file_box() -> None:
         help="A file saved here, or by `trace.save` in Python. It is shown on Encode; no model runs for it.",
     )
     if refused := st.session_state.get("refused"):
-        st.error(refused, icon=":material/draft:")
+        st.error(escaped(refused), icon=":material/draft:")
 
 
 def _receive() -> None:

@@ -13,7 +13,7 @@ from attnviz.figures.tokens import token_strip
 from attnviz.trace import AttentionMap
 from attnviz.ui.bound import segments
 from attnviz.ui.controls import Choice
-from attnviz.ui.layout import size, theme
+from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.settings import message_bytes
 from attnviz.ui.state import asked, forget_cell, publish, value
 
@@ -21,6 +21,16 @@ _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
 )
 _OVERVIEWS: WeakKeyDictionary[AttentionMap, dict[tuple[View, int], explorer.Overview]] = WeakKeyDictionary()
+# Scripts run in it, but as those of a stranger: Streamlit's own frame would let them into the page and what it keeps.
+_FRAME = component(
+    "attnviz.frame",
+    html='<iframe title="BertViz" sandbox="allow-scripts"></iframe>',
+    css="iframe { display: block; width: 100%; height: 700px; border: 0; }",
+    js="""export default ({ data, parentElement }) => {
+      const frame = parentElement.querySelector("iframe");
+      if (frame.srcdoc !== data) frame.srcdoc = data;
+    }""",
+)
 OnHead = Callable[[int, int | None], None]
 VIEWS = ("grid", "matrix", "arcs", "text")
 PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
@@ -163,9 +173,9 @@ def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
         else:
             page = bertviz.model_view(attention, view=choice.view, theme=theme())
     except bertviz.TooManyTokensError as error:
-        st.info(str(error), icon=":material/grid_view:")
+        st.info(escaped(error), icon=":material/grid_view:")
         return
-    st.iframe(page, height=700)
+    _FRAME(key="bertviz-frame", data=page)
 
 
 def select_cell(query: int, key: int, slot: int | str = "") -> None:

@@ -8,6 +8,7 @@ from attnviz.errors import PromptError
 from attnviz.trace import Prompt
 from attnviz.ui.boxes import Box, forget_typed, is_drafted, keep_typed, run_boxes, tell_unrun
 from attnviz.ui.examples import Example, examples
+from attnviz.ui.layout import escaped
 from attnviz.ui.settings import check_length
 from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
@@ -79,7 +80,7 @@ def _checked(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
         check_length(*texts)
         return make()
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return None
 
 

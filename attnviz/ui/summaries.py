@@ -23,7 +23,7 @@ from attnviz.paths import assets_folder
 from attnviz.trace import AttentionMap
 from attnviz.ui.bound import bounded, dropdown, segments, toggle
 from attnviz.ui.controls import Choice, one_model, stepper
-from attnviz.ui.layout import theme
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.models import Traced
 from attnviz.ui.pictures import PLOTLY, all_heads, open_head
@@ -172,7 +172,7 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
     place = {"model": st.session_state.model, "layer": layer, "head": head, "pair": "", "target": ""}
     place |= {"query": matrix.rows[link.query], "key": matrix.columns[link.key]}
     asking, asked = matrix.queries[link.query].text, matrix.keys[link.key].text
-    explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {asking} → {asked}")
+    explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
 
 
 def show_ways(found: Passage, ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:

@@ -12,6 +12,7 @@ from attnviz.errors import TraceError
 from attnviz.ingredients import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
 from attnviz.ui.address import MOST_SEED, Number
 from attnviz.ui.bound import bounded, dropdown, segments
+from attnviz.ui.layout import escaped
 from attnviz.ui.lessons import (
     TABLES,
     Lesson,
@@ -155,7 +156,7 @@ def tables_editor(
     try:
         return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled)
     except TraceError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return None
 
 

@@ -14,8 +14,9 @@ from attnviz.models.protocol import Progress
 from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy import DRAWN, Frame, ToyRecipe, Training
-from attnviz.ui.jobs import COURTESY, Job, workers
-from attnviz.ui.layout import theme
+from attnviz.ui.jobs import COURTESY, Job
+from attnviz.ui.layout import escaped, theme
+from attnviz.ui.places import workers
 
 REDRAW_SECONDS = 0.3
 # From here on a model is told to know where to look, and what to write.
@@ -108,7 +109,7 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
             if live:
                 _progress(run)
         if run.state == "failed":
-            st.error(f"Training stopped at step {run.step:,}: {run.failure}. Start again.", icon=":material/error:")
+            st.error(f"Training stopped at step {run.step:,}: {escaped(run.failure)}. Start again.", icon=":material/error:")
         _mount(run, frame, head)
         # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
         # a picture that has not been drawn yet would be gone for a moment.

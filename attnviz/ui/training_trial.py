@@ -17,7 +17,7 @@ from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.alignments import chosen_cell, show_matrix, show_pair
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.compare import Drawing
-from attnviz.ui.layout import answer, story
+from attnviz.ui.layout import answer, escaped, story
 from attnviz.ui.models import Drafted
 from attnviz.ui.state import forget_drafts, remember, remembered
 from attnviz.ui.taking import Kept
@@ -59,10 +59,10 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
         model = toys.toy_model(run.recipe.model, frame.weights)
         drafted = Drafted(draft(model, Prompt(text), Wish()), model.card, time.perf_counter() - began)
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return []
     except AttnvizError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(escaped(error), icon=":material/error:")
         return []
     drawing = Drawing(*(head or frame.best), "naive", View(), True, "Off", 0.0)
     matrix = drawing.matrix(drafted)
@@ -70,7 +70,7 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     answer(written or "(nothing)")
     st.caption(
         f":material/check: Right, after {frame.step:,} steps." if written == right
-        else f":material/close: Right would be {right}. This is the model after {frame.step:,} steps."
+        else f":material/close: Right would be {escaped(right)}. This is the model after {frame.step:,} steps."
     )  # fmt: skip
     if len(solved.source) > 8 and task.words is False and task.name != "dates":
         st.caption("Longer than anything it has learned from: three to eight characters.")
@@ -115,7 +115,7 @@ def files(run: LiveRun, frame: Frame) -> None:
         st.file_uploader("Open a saved model", type=["safetensors"], key="toy_file", on_change=_receive,
                          max_upload_size=toys.LARGEST_BYTES // 2**20)  # fmt: skip
         if refused := st.session_state.get("toy_refused"):
-            st.error(refused, icon=":material/draft:")
+            st.error(escaped(refused), icon=":material/draft:")
 
 
 def _receive() -> None:

@@ -15,8 +15,8 @@ from attnviz.errors import ModelError, ModelNotFoundError, PromptError
 from attnviz.models.answer import AnswerModel
 from attnviz.models.answerers import load_folder
 from attnviz.models.answering import AnsweringModel
-from attnviz.models.hub import silent
 from attnviz.models.hub_answering import HubAnswerer
+from attnviz.models.protocol import silent
 from attnviz.trace import Prompt
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import tokenizer

@@ -9,8 +9,7 @@ import torch
 
 import attnviz
 from attnviz.errors import ModelError, ModelNotFoundError, PromptError
-from attnviz.models.hub import silent
-from attnviz.models.protocol import AttentionModel
+from attnviz.models.protocol import AttentionModel, silent
 from attnviz.models.summary import SummaryModel, load_folder, read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from attnviz.trace import Prompt
