@@ -14,7 +14,7 @@ from attnviz.ui.examples import examples
 from attnviz.ui.heads import named
 from attnviz.ui.layout import escaped
 from attnviz.ui.models import Drafted
-from attnviz.ui.state import forget_cell, forget_drafts, publish, restore
+from attnviz.ui.state import forget, forget_cell, forget_drafts, publish, restore
 
 # The recipes leave out longer pairs (attnviz.training.recipes.Corpus).
 TRAINED_TOKENS = 40
@@ -52,7 +52,7 @@ _TOLD = (
 
 def forget_target() -> None:
     """The models write by themselves again; for a callback."""
-    st.session_state.target = ""
+    forget("target")
     forget_cell()
 
 
@@ -61,7 +61,7 @@ def forget_text() -> None:
     forget_drafts()
     given = {example.target for example in examples("translate")}
     if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
-        st.session_state.target = ""
+        forget("target")
 
 
 def target_box(prompt: Prompt, written: str) -> None:
