@@ -14,7 +14,7 @@ from attnviz.ui.examples import examples
 from attnviz.ui.heads import named
 from attnviz.ui.layout import escaped
 from attnviz.ui.models import Drafted
-from attnviz.ui.state import forget, forget_cell, forget_drafts, publish, restore
+from attnviz.ui.state import forget, forget_cell, forget_drafts, restore
 
 # The recipes leave out longer pairs (attnviz.training.recipes.Corpus).
 TRAINED_TOKENS = 40
@@ -69,14 +69,13 @@ def target_box(prompt: Prompt, written: str) -> None:
     with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
         st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
         restore("target", "")
-        target = st.text_input(
+        st.text_input(
             "Target text",
             key="target",
             placeholder=written or "A translation",
             label_visibility="collapsed",
             on_change=forget_cell,
         )
-        publish("target", target, "")
         if prompt.target:
             st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
 
