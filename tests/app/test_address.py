@@ -45,7 +45,7 @@ MODELS = {
 # What a person uses, by the parameter that holds it or comes with it, where that is called something else.
 PARAMETERS = {
     "typed": "text", "typed_pair": "pair", "typed_question": "question", "typed_passage": "passage", "example": "layer",
-    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "mask": "padded", "model": "target",
+    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
