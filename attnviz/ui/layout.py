@@ -1,6 +1,7 @@
 """The skeleton that all pages share: a name and a promise, what you type, the answer, the picture, its explanation."""
 
 import html
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,8 +52,7 @@ def _open(page: str) -> None:
     """Begins a run of the page, or sends the browser where it is to go instead."""
     going = arrive(page)
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
-    told = {"to": [going.page, going.query], "turn": turn, "replace": going.replace} if going else {}
-    _BROWSER(key="browser", data=told)
+    _BROWSER(key="browser", data=json.dumps([turn, going.page, going.query, going.replace]) if going else "")
     if going:
         st.stop()
 

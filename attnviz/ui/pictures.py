@@ -65,7 +65,9 @@ def all_heads(
         TraceError: the view leaves no token.
     """
     name = f"all{slot}"
-    folded = st.expander(label, expanded=asked(name, "") == "open", key=name, on_change="rerun", icon=":material/grid_on:")
+    if name not in st.session_state:
+        st.session_state[name] = asked(name, "") == "open"
+    folded = st.expander(label, key=name, on_change="rerun", icon=":material/grid_on:")
     publish(name, "open" if folded.open else "", "")
     if folded.open:
         with folded:
@@ -168,7 +170,7 @@ def show_tokens(matrix: HeadMatrix, query: int) -> None:
 
 def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
     """BertViz's own head view or model view, without its network."""
-    kind = segments(st._main, "BertViz", "bertviz", label_visibility="collapsed")
+    kind = segments(st.container(), "BertViz", "bertviz", label_visibility="collapsed")
     try:
         if kind == "Head view":
             page = bertviz.head_view(attention, layer=choice.layer, view=choice.view, theme=theme())

@@ -97,11 +97,11 @@ def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
     until_trained(app)
     assert "Trained at step 20" in app.select_slider[0].label
     for text, said in (("héllo", "never seen “é”"), ("", "nothing to read"), ("a" * 40, "at most 32")):
-        app.text_input(key="toy_input_reverse").set_value(text)
+        app.text_input(key="typed_reverse").set_value(text)
         press(app, "Run")
         assert said in app.error[0].value
-        assert app.text_input(key="toy_input_reverse").value == text
-    app.text_input(key="toy_input_reverse").set_value("hello")
+        assert app.text_input(key="typed_reverse").value == text
+    app.text_input(key="typed_reverse").set_value("hello")
     press(app, "Run")
     assert not app.error
     assert any("Right would be olleh" in caption.value for caption in app.caption)
