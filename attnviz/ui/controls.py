@@ -77,7 +77,8 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
     """Models that stand side by side: of the catalog, of the hub, or any id or folder that is typed."""
     default = choices.unasked
     if "models" not in st.session_state:
-        st.session_state.models = (st.query_params.get_all("models") or list(default))[: choices.most]
+        asked_for = st.query_params.get_all("models") or list(default)
+        st.session_state.models = [name for name in asked_for if name][: choices.most]
     names = st.sidebar.multiselect(
         "Models",
         [*choices.known, *(name for name in st.session_state.models if name not in choices.known)],
@@ -91,7 +92,8 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
     if tuple(names) == default:
         st.query_params.pop("models", None)
     else:
-        st.query_params["models"] = list(names)
+        # That nothing is chosen is a choice, too.
+        st.query_params["models"] = list(names) or ""
     return tuple(names)
 
 

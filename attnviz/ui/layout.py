@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
@@ -18,6 +19,7 @@ from attnviz.trace import AttentionMap
 from attnviz.ui.state import arrive
 
 _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
+_THEME = component("attnviz.theme", html="<i></i>", js=Path(__file__).with_name("theme.js").read_text(encoding="utf-8"))
 
 
 def theme() -> Theme:
@@ -33,6 +35,7 @@ def header(title: str, promise: str) -> None:
     arrive(title)
     colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
     st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
+    _THEME(key="theme", data=theme().name, on_turned_change=lambda: None)
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')
 

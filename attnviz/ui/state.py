@@ -33,6 +33,7 @@ _OF_A_VISIT = (
     "side",
     "between",
     "view",
+    "look",
     "way",
     "word",
     "reference",
@@ -41,7 +42,7 @@ _OF_A_VISIT = (
     "all",
     *(
         f"{name}{slot}"
-        for name in ("query", "key", "begins", "candidate", "view", "all", "asked")
+        for name in ("query", "key", "begins", "candidate", "view", "look", "all", "asked")
         for slot in range(1, SLOTS + 1)
     ),
 )
