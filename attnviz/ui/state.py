@@ -37,7 +37,8 @@ _OF_A_VISIT = (
     "way",
     "word",
     "reference",
-    *("source", "lesson", "tokens", "numbers", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at"),
+    *("source", "lesson", "tokens", "numbers", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at", "at_step"),
+    "revealed",
     *("toy", "toy_head", "toy_inputs"),
     "all",
     *(

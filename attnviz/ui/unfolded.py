@@ -59,6 +59,7 @@ def forget_writing() -> None:
     """Another text: what was chosen, written or forced for the one before goes."""
     forget_cell()
     st.session_state.pop("at", None)
+    st.session_state.pop("at_step", None)
     for name in ("begins", "target", "at", "question"):
         # The parameter of the box with the target, where it is on the page, follows the box.
         with suppress(StreamlitAPIException):

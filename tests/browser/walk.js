@@ -17,7 +17,10 @@
   const NOT = /^(Start|Pause|Stop|Continue|Start again|Save the model|Close the file)$/;
   const FIGURES = ".explorer, .markup, .compute";
   const WORDS = ".story, .answer, [data-testid=stAlert]";
-  const CHROME = "[data-testid=stHeader], [data-testid=stStatusWidget], [data-testid=stElementToolbar], [data-testid=stSidebar], [data-testid=stTooltipIcon], button, .katex";
+  // Icons are no figures, nor what Streamlit lays over a page.
+  // Canvases are compared by their pixels; the rest belongs to the pointer, to the keyboard, or to who has guessed.
+  const PASSING = "canvas, [hidden], .live, .note, .hoverlayer, .links, .hint, .question";
+  const DRAWN = ".js-plotly-plot svg";
 
   function* every(root, frames) {
     for (const element of root.querySelectorAll("*")) {
@@ -27,10 +30,6 @@
     }
   }
   const isSeen = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getBoundingClientRect().width > 0;
-  const within = (element, selector) => {
-    for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) if (at.matches(selector)) return true;
-    return false;
-  };
   const nameOf = (element) => {
     const text = element.getAttribute("aria-label") || element.innerText || element.dataset.index || element.dataset.pick || "";
     return text.trim().split("\n")[0].slice(0, 60);
@@ -77,7 +76,7 @@
 
   function shapeOf(element) {
     const copy = element.cloneNode(true);
-    for (const part of copy.querySelectorAll("canvas, [hidden], .live, .note, .hoverlayer, .links, .hint")) part.remove();
+    for (const part of copy.querySelectorAll(PASSING)) part.remove();
     return plain(copy.outerHTML);
   }
 
@@ -99,8 +98,8 @@
         if (!isSeen(element)) continue;
         add(`canvas ${element.className} ${element.width}×${element.height}`, element.toDataURL());
       } else if (element.matches("svg")) {
-        if (!isSeen(element) || within(element, CHROME) || within(element, FIGURES) || element.ownerSVGElement) continue;
-        add(`svg ${element.getAttribute("class") ?? ""}`, shapeOf(element));
+        const isFigure = element.matches(DRAWN) || element.ownerDocument !== document;
+        if (isFigure && isSeen(element) && !element.ownerSVGElement) add(`svg ${element.getAttribute("class") ?? ""}`, shapeOf(element));
       } else if (element.matches(FIGURES)) {
         if (isSeen(element)) add(`figure ${element.className.split(" ")[0]}`, shapeOf(element));
       } else if (element.matches(WORDS)) {

@@ -92,17 +92,23 @@ class Walker:
         self.address = address
         self.page, self.other = context.new_page(), context.new_page()
 
-    def stroll(self, seed: int, length: int, *, theme: str = "light", width: int = WIDTHS[0]) -> Difference | None:
-        """Takes a walk that the seed decides; the difference that it ends with, if there is one."""
+    def stroll(
+        self, seed: int, length: int, *, theme: str = "light", width: int = WIDTHS[0], before: Walk | None = None
+    ) -> tuple[Walk, Difference | None]:
+        """Takes a walk that the seed decides; it, and the difference that it ends with, if there is one.
+
+        `before`: the walk that has just ended, and goes on.
+        """
         chance = random.Random(seed)
         (start,) = chance.choices(PAGES, PAGE_WEIGHTS)
-        walk = Walk(start, theme, width)
-        self._begin(walk)
+        walk = before or Walk(start, theme, width)
+        if not before:
+            self._begin(walk)
         for _ in range(length):
-            if step := self._choose(chance):
-                walk = replace(walk, steps=(*walk.steps, step))
-                self._take(step)
-        return self._compare(walk)
+            step = self._choose(chance)
+            walk = replace(walk, steps=(*walk.steps, step))
+            self._take(step)
+        return walk, self._compare(walk)
 
     def follow(self, walk: Walk) -> Difference | None:
         """Takes a walk again."""
@@ -113,7 +119,7 @@ class Walker:
 
     def shrink(self, found: Difference) -> Difference:
         """The shortest walk that still ends with a difference: without each step that it does not need."""
-        size = max(1, len(found.walk.steps) // 2)
+        size = (len(found.walk.steps) + 1) // 2
         while size:
             shorter = next(self._without(found.walk, size), None)
             if shorter:
@@ -137,7 +143,7 @@ class Walker:
         self.page.goto(f"{self.address}/{walk.start}")
         settle(self.page)
 
-    def _choose(self, chance: random.Random) -> Step | None:
+    def _choose(self, chance: random.Random) -> Step:
         there = [*self.page.evaluate("walk.actions()"), *([kind, ""] for kind in ANYWHERE)]
         kinds = sorted({kind for kind, _ in there})
         (kind,) = chance.choices(kinds, [WEIGHTS[kind] for kind in kinds])
@@ -190,7 +196,9 @@ class Walker:
             # A busy machine draws in pieces.
             other.wait_for_timeout(300)
         mine, fresh = page.evaluate("walk.seen(true)"), other.evaluate("walk.seen(true)")
-        moved = () if page.url == other.url else (f"the address became {unquote_plus(page.url)}, afresh {unquote_plus(other.url)}",)
+        moved = (
+            () if page.url == other.url else (f"the address became {unquote_plus(page.url)}, afresh {unquote_plus(other.url)}",)
+        )
         return Difference(walk, urlsplit(address)._replace(scheme="", netloc="").geturl(), (*moved, *_differences(mine, fresh)))
 
 
