@@ -1,7 +1,7 @@
 """What stands on the screen is what its address shows: 300 walks at random over all pages, each compared with a fresh load.
 
-Needs Chromium. A walk has eight actions; the theme and the width with which it begins alternate between light and dark, 1440 and
-390 pixels. A walk goes on where the one before has ended, five in a row, so that what a visit remembers has time to go wrong. A
+Needs Chromium. A walk has eight actions; the theme and the width with which it begins alternate, light and dark, 1440 and 390
+pixels. A walk goes on where the one before has ended, five in a row, so that what a visit remembers has time to go wrong. A
 difference is shrunk to the shortest walk that still ends with one, and printed.
 
     python benchmarks/bench_walk.py [WALKS] [FIRST SEED]
@@ -34,8 +34,10 @@ def walks(walker: Walker, watch: Watch, seeds: range) -> int:
         print(f"walk {seed}: {'a difference' if found else 'the same'}, {time.perf_counter() - began:.1f} s", flush=True)
         if found or watch.problems:
             wrong += 1
-            print(walker.shrink(found) if found else before, *watch.problems, sep="\n", flush=True)
+            print(found or before, *watch.problems, sep="\n", flush=True)
             watch.problems.clear()
+            if found:
+                print("The shortest walk that ends so:", walker.shrink(found), sep="\n", flush=True)
             before = None
         elif count % IN_A_ROW == IN_A_ROW - 1:
             before = None

@@ -36,8 +36,8 @@ def computation(
     """Everything that computation.js draws. `at` is the step and the cell of its result to open with.
 
     `predict` asks a class which token gets most of a row ("most"), or how much the chosen one gets ("weight"). Until `revealed`
-    is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks, and
-    the last that is looked at. `asked` is a cell of the step whose own sum is written out, as "Q:0:1".
+    is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks,
+    and the last that is looked at. `asked` is a cell of the step whose own sum is written out, as "Q:0:1".
 
     >>> import numpy as np
     >>> step = Step("X", "Tokens", "X", "As typed.", (Matrix("X", np.array([[0.5]]), ("a<b",), ("0",)),))

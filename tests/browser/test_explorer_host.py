@@ -1,4 +1,4 @@
-"""The explorer as a Streamlit page mounts it: what it shows is a function of the package and of what is said of it, nothing else."""
+"""The explorer as a Streamlit page mounts it: it shows the last package that it was given, and nothing else."""
 
 import base64
 
@@ -50,8 +50,12 @@ def receive(
 
 
 def seen(page: Page) -> list[object]:
-    page.wait_for_timeout(400)
-    return page.evaluate(SEEN)
+    page.locator(".explorer[data-head*=':']").wait_for()
+    before, now = None, page.evaluate(SEEN)
+    while before != now:
+        page.wait_for_timeout(300)
+        before, now = now, page.evaluate(SEEN)
+    return now
 
 
 def afresh(page: Page, attention: AttentionMap, **settings) -> list[object]:

@@ -19,7 +19,7 @@ QUIET = 0.7
 COMPARISONS = 8
 PAGES = ("", "encode", "translate", "answer", "summarize", "compute", "train")
 # Home and Train have few pictures that depend on anything.
-PAGE_WEIGHTS = (1, 6, 4, 3, 3, 4, 1)
+PAGE_WEIGHTS = (1, 12, 3, 2, 2, 4, 1)
 WIDTHS = (1440, 390, 1024)
 HEIGHT = 1000
 TEXTS = (
@@ -31,8 +31,8 @@ TEXTS = (
 )
 # Of what can be done on a page, how often each kind of step is taken.
 WEIGHTS = {
-    "type": 4, "example": 3, "heads": 3, "cells": 3, "arcs": 2, "plot": 3, "token": 2, "pick": 3, "tab": 4, "chip": 2,
-    "gives": 1, "zoom": 1, "sort": 2, "links": 2, "way": 3, "number": 3, "guess": 3, "segment": 3, "toggle": 4, "step": 3,
+    "type": 12, "example": 6, "heads": 3, "cells": 3, "arcs": 2, "plot": 3, "token": 2, "pick": 3, "tab": 3, "chip": 2,
+    "gives": 1, "zoom": 1, "sort": 2, "links": 2, "way": 3, "number": 3, "guess": 3, "segment": 3, "toggle": 6, "step": 3,
     "slider": 2, "select": 3, "models": 1, "button": 1, "fold": 1, "target": 1, "page": 2, "link": 1,
     "back": 1, "forward": 1, "theme": 1, "window": 1,
 }  # fmt: skip
@@ -91,6 +91,10 @@ class Walker:
         context.add_init_script(SCRIPT)
         self.address = address
         self.page, self.other = context.new_page(), context.new_page()
+
+    def close(self) -> None:
+        self.page.close()
+        self.other.close()
 
     def stroll(
         self, seed: int, length: int, *, theme: str = "light", width: int = WIDTHS[0], before: Walk | None = None
@@ -196,10 +200,10 @@ class Walker:
             # A busy machine draws in pieces.
             other.wait_for_timeout(300)
         mine, fresh = page.evaluate("walk.seen(true)"), other.evaluate("walk.seen(true)")
-        moved = (
-            () if page.url == other.url else (f"the address became {unquote_plus(page.url)}, afresh {unquote_plus(other.url)}",)
-        )
-        return Difference(walk, urlsplit(address)._replace(scheme="", netloc="").geturl(), (*moved, *_differences(mine, fresh)))
+        told = _differences(mine, fresh)
+        if page.url != other.url:
+            told = (f"the address became {unquote_plus(page.url)}, afresh {unquote_plus(other.url)}", *told)
+        return Difference(walk, urlsplit(address)._replace(scheme="", netloc="").geturl(), told)
 
 
 def settle(page: Page, quiet: float = 0.15) -> None:
