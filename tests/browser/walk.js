@@ -32,7 +32,8 @@
   const isSeen = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getBoundingClientRect().width > 0;
   const nameOf = (element) => {
     const text = element.getAttribute("aria-label") || element.innerText || element.dataset.index || element.dataset.pick || "";
-    return text.trim().split("\n")[0].slice(0, 60);
+    // An icon is a word of its own line, before what the button says.
+    return text.trim().split("\n").at(-1).slice(0, 60);
   };
 
   let found = [];
