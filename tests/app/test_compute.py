@@ -227,7 +227,7 @@ def test_the_step_that_is_looked_at_is_in_the_address_and_keeps_its_name_among_o
     app.segmented_control(key="divide").set_value("off").run()
     step, *cell = drawn[-1]["at"]
     assert (drawn[-1]["steps"][step]["symbol"], cell) == ("softmax", [2, 0])
-    assert app.query_params["at"] == [f"{step},2,0"]
+    assert app.query_params["at"] == f"{step},2,0"
 
 
 def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
@@ -236,4 +236,4 @@ def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
     key = drawn[-1]["key"]
     opened(app, predict="most", at="6,2,0", revealed=key)
     assert drawn[-1]["hidden"] is None
-    assert app.query_params["revealed"] == [key]
+    assert app.query_params["revealed"] == key
