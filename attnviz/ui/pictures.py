@@ -143,8 +143,9 @@ def _mount(
         st.session_state[wanted] = st.session_state[key].wanted
 
     settings |= {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
-    settings |= {"look": st.session_state.get(look, asked(look, "")), "seq": st.session_state.get(seq, 0)}
-    publish(look, settings["look"], "")
+    looked: str = st.session_state.get(look, asked(look, ""))
+    publish(look, looked, "")
+    settings |= {"look": looked, "seq": st.session_state.get(seq, 0)}
     heads: dict[tuple[int, int | None], HeadMatrix | None] = {}
     if matrix is not None:
         missing = st.session_state.pop(wanted, None) or {}
