@@ -29,6 +29,7 @@ _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 )
+_THEME = component("attnviz.theme", html="<i></i>", js=Path(__file__).with_name("theme.js").read_text(encoding="utf-8"))
 
 
 def theme() -> Theme:
@@ -44,6 +45,7 @@ def header(title: str, promise: str, page: str = "") -> None:
     _open(page or title.lower())
     colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
     st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
+    _THEME(key="theme", data=theme().name, on_turned_change=lambda: None)
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')
 
