@@ -10,16 +10,21 @@ visits take processor time from the server that they measure.
 """
 
 import random
+import re
 import statistics
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
 from benchmarks.visitor import App, Visit, serving
 
 PORT = 8642
 P95_SECONDS, GROWTH, PEAK_MB = 3.0, 1.10, 1_500
 PAGES = ("encode", "translate")
+# What the address says besides the text.
+OPTIONS = {"translate": {"models": "bahdanau-en-fr"}, "answer": {"question": "Who has it?"}}
+OTHERS = re.compile(r"It has (\d{4}) of them")
 WHO = ["cat", "dog", "teacher", "old man", "doctor", "child", "neighbour", "driver", "queen", "baker", "singer", "farmer"]
 DOES = ["likes", "sees", "wants", "has", "finds", "loses", "buys", "sells", "takes", "gives", "knows", "forgets"]
 WHAT = ["red car", "small house", "new book", "blue hat", "black horse", "white dress", "warm coat", "big tree", "cold water"]
@@ -32,25 +37,32 @@ def sentence(draw: random.Random) -> str:
 
 
 def student(app: App, number: int, pause: float, ends: float, seconds: dict[str, list[float]], errors: list[str]) -> None:
-    """One visit until the lesson ends."""
+    """One visit until the lesson ends, on all pages of `seconds` in turn."""
+    pages = list(seconds)
     draw = random.Random(number)
     time.sleep(pause * draw.random())
     visit = Visit(app)
     turn = number
     while time.monotonic() < ends:
-        page = PAGES[turn % len(PAGES)]
-        options = {"models": "bahdanau-en-fr"} if page == "translate" else {}
-        took = visit.open(page, text=sentence(draw), **options)
+        page = pages[turn % len(pages)]
+        # The number is this visit's own: nobody else may see it.
+        own = f"{sentence(draw)} It has {number + 1000} of them."
+        took = visit.open(page, **{"passage" if page == "answer" else "text": own}, **OPTIONS.get(page, {}))
         seconds[page].append(took)
+        if own not in visit.shown:
+            errors.append(f"{page} does not show what was asked for")
+        errors += [f"{page} shows the text of another" for other in OTHERS.findall(visit.shown) if other != str(number + 1000)]
         turn += 1
         time.sleep(max(pause - took, 0))
     visit.close()
     errors += visit.errors
 
 
-def lesson(app: App, visits: int, pause: float, length: float) -> tuple[dict[str, list[float]], list[str], list[float]]:
+def lesson(
+    app: App, visits: int, pause: float, length: float, pages: Sequence[str] = PAGES
+) -> tuple[dict[str, list[float]], list[str], list[float]]:
     """Seconds of every page, what went wrong, and the megabytes of the server, once a second."""
-    seconds: dict[str, list[float]] = {page: [] for page in PAGES}
+    seconds: dict[str, list[float]] = {page: [] for page in pages}
     errors: list[str] = []
     ends = time.monotonic() + length
     threads = [

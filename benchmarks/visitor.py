@@ -87,25 +87,43 @@ def _wait(app: App, server: subprocess.Popen) -> None:
 
 
 class Visit:
-    """One session, as of one browser; `errors` are what its pages said was wrong."""
+    """One session, as of one browser.
+
+    errors   what its pages said was wrong
+    shown    every text that the page opened last has sent, in one string
+    session  the name that the server gave it
+    """
 
     def __init__(self, app: App) -> None:
         self.errors: list[str] = []
+        self.shown = self.session = ""
         self.socket = connect(
             f"ws://{app.host}/_stcore/stream", subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE_SECONDS
         )
 
     def open(self, page: str, **query: str | Sequence[str]) -> float:
         """Opens a page with that address; seconds until its last element has come."""
+        started = time.perf_counter()
+        self.ask(page, **query)
+        return self.wait(started)
+
+    def ask(self, page: str, **query: str | Sequence[str]) -> None:
+        """Asks for a page, and does not wait for it."""
         asked = BackMsg()
         asked.rerun_script.query_string = urlencode(query, doseq=True)
         asked.rerun_script.page_name = page
-        started = time.perf_counter()
+        self.shown = ""
         self.socket.send(asked.SerializeToString())
+
+    def wait(self, started: float) -> float:
+        """Waits for the last element of the page that was asked for; seconds since `started`."""
         while True:
             said = ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE_SECONDS))
             kind = said.WhichOneof("type")
-            if kind == "delta":
+            if kind == "new_session":
+                self.session = said.new_session.initialize.session_id
+            elif kind == "delta":
+                self.shown += said.SerializeToString().decode("utf-8", "ignore")
                 self._look(said)
             elif kind == "script_finished" and said.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 return time.perf_counter() - started

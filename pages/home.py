@@ -42,7 +42,7 @@ if traced:
         st.caption(f"All {attention.n_layers} × {attention.n_heads} heads of {traced.card.name}. Click one to open it.")
 
         def open_in_encode(layer: int, head: int | None) -> None:
-            visit("encode", layer=layer, head=head, mean=head is None)
+            visit("encode", layer=layer, head=head, mean=head is None or None)
 
         show_heads(attention, Choice(first.layer, first.head, View(), True), open_in_encode)
 with start:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.analysis.summarize.selection import Kept, Passage, choose, passage
-from attnviz.analysis.summarize.selectors import Way, ways
+from attnviz.analysis.summarize.selectors import Way
 from attnviz.analysis.summarize.written import (
     NO_LOOK,
     describe_choice,
@@ -23,6 +23,7 @@ from attnviz.ui.state import finish
 from attnviz.ui.summarize.pictures import (
     Options,
     chosen_way,
+    every_way,
     explained,
     forget_word,
     headline,
@@ -75,7 +76,7 @@ if prompt and traced:
     machine(traced)
     try:
         found = passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
-        all_ways = ways(found, trace, selects=selects, layer=chosen.layer, head=chosen.head)
+        all_ways = every_way(found, traced, chosen)
         way = chosen_way(all_ways, chosen.way)
         kept = choose(found, way.units, way.sentences, chosen.amount)
         show(traced, attention, found, kept, way, chosen)

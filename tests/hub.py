@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import huggingface_hub
 import pytest
@@ -57,13 +57,16 @@ class Hub:
     """The server's state: repositories by name, names that have changed, and faults.
 
     cut    names of files that are cut short, and how often still; the connection ends with half of what was asked for
+    mute   a part of an address that gets no answer
     asked  every request, as "METHOD path", with the range where one was asked for
     """
 
     repositories: dict[str, Repository] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     cut: dict[str, int] = field(default_factory=dict)
+    mute: str = ""
     asked: list[str] = field(default_factory=list)
+    closing: threading.Event = field(default_factory=threading.Event)
     address: str = ""
 
     def fetched(self, file: str) -> list[str]:
@@ -87,6 +90,10 @@ class _Handler(BaseHTTPRequestHandler):
         part = urlsplit(self.path)
         path = unquote(part.path).strip("/")
         self.hub.asked.append(" ".join([self.command, self.path, *filter(None, [self.headers["Range"]])]))
+        if self.hub.mute and self.hub.mute in self.path:
+            self.hub.closing.wait(60)
+            self.close_connection = True
+            return
         for old, new in self.hub.renamed.items():
             if path.startswith((f"{old}/", f"api/models/{old}")):
                 self._send(307, b"", {"Location": self.path.replace(old, new)})
@@ -97,16 +104,14 @@ class _Handler(BaseHTTPRequestHandler):
         elif name is None:
             self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
         else:
-            api = path.startswith("api/models/")
             rest = path.removeprefix("api/models/").removeprefix(name).strip("/")
-            self._repository(self.hub.repositories[name], rest, parse_qs(part.query), api)
+            self._repository(self.hub.repositories[name], rest)
 
-    def _repository(self, repository: Repository, path: str, query: dict[str, list[str]], api: bool) -> None:
+    def _repository(self, repository: Repository, path: str) -> None:
         task, _, rest = path.partition("/")
         if task == "discussions":
-            wanted = query.get("author", [None])[0]
-            found = [each for each in repository.requests if wanted in (None, each["author"]["name"])]
-            self._json({"discussions": found, "count": len(found), "start": 0})
+            # All of them, whatever was asked for: who asks must look for itself.
+            self._json({"discussions": repository.requests, "count": len(repository.requests), "start": 0})
         elif task == "resolve":
             # A commit has no stroke in it, a pull request has two.
             parts = 3 if rest.startswith("refs/pr/") else 1
@@ -171,6 +176,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
     try:
         yield hub
     finally:
+        hub.closing.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -56,14 +56,8 @@ class Visit:
 
     @property
     def address(self) -> dict[str, Any]:
-        """The query parameters: those that the page has set, and those that a browser sets for bound widgets."""
-        address = dict(self.app.query_params)
-        for widget in self.nodes:
-            if name := getattr(widget.proto, "query_param_key", "") if isinstance(widget, Widget) else "":
-                written = _written(widget)
-                address.pop(name, None)
-                address |= {name: written} if written is not None else {}
-        return address
+        """The query parameters, as the page has set them."""
+        return dict(self.app.query_params)
 
     @property
     def hashes(self) -> list[str]:
@@ -92,18 +86,6 @@ def differences(one: Visit, other: Visit) -> list[str]:
     """Where two views differ, briefly: pictures are long."""
     views = itertools.zip_longest(one.view, other.view)
     return [f"{str(first)[-300:]} != {str(second)[-300:]}" for first, second in views if first != second][:3]
-
-
-def _written(widget: Widget) -> str | None:
-    """What Streamlit's frontend writes into the address for a widget; None: nothing, as it has its default."""
-    value, proto = widget.value, widget.proto
-    if widget.type == "button_group":
-        default = [proto.options[index].content for index in proto.default]
-        return None if list(widget.formatted_values) == default else widget.formatted_values[0]
-    default = proto.default[0] if widget.type == "slider" else proto.default
-    if value == default:
-        return None
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _shown(node: Node) -> tuple[Any, ...]:

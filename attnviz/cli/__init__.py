@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import attnviz
 from attnviz import settings
 from attnviz.cli import traces
-from attnviz.core.errors import AttnvizError
+from attnviz.core.errors import AttnvizError, SettingError
 
 EXAMPLES = """examples:
   attnviz                              the app at http://localhost:8501
@@ -86,6 +87,7 @@ def _training(commands: Any) -> None:
 def serve(arguments: argparse.Namespace) -> int:
     """Serve the app until it is stopped."""
     settings.check()
+    check_host(arguments.host)
     for hint in settings.unknown():
         print(f"attnviz: {hint}", file=sys.stderr)
     if settings.text("ATTNVIZ_DEVICE"):
@@ -99,6 +101,22 @@ def serve(arguments: argparse.Namespace) -> int:
     # The server takes this process's place, so that a signal to `attnviz` reaches it.
     sys.stdout.flush()
     os.execv(sys.executable, command)
+
+
+def check_host(host: str) -> None:
+    """Takes an address of this machine and nothing else: the server's own answer to another one is a traceback.
+
+    Raises:
+        SettingError: there is no such address, or it is another machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(address)
+    except (OSError, UnicodeError) as error:
+        raise SettingError(
+            f"--host {host!r} is no address of this machine: say localhost, or 0.0.0.0 for other machines of the network too."
+        ) from error
 
 
 def train_model(arguments: argparse.Namespace) -> int:
@@ -140,17 +158,40 @@ def print_now(line: object) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; what is wrong is said in one line, not in a traceback."""
-    arguments = parser().parse_args(argv)
+    _open_streams()
     try:
-        status = arguments.command(arguments)
-        sys.stdout.flush()
-        return status
+        try:
+            arguments = parser().parse_args(argv)
+            return arguments.command(arguments)
+        finally:
+            sys.stdout.flush()  # help and version end the program, and are not written yet either
     except AttnvizError as error:
-        print(f"attnviz: {error}", file=sys.stderr)
-        return 1
+        return _failed(str(error))
     except KeyboardInterrupt:
         return 130  # as a shell has it: 128 and the signal's number
     except BrokenPipeError:
-        # Who reads has read enough. Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
         return 141
+    except OSError as error:
+        if error.filename is None:
+            _forget_stdout()
+            return _failed(f"The output cannot be written ({error.strerror or error}): stdout is closed, or its disk is full.")
+        return _failed(f"{error.filename} cannot be read or written ({error.strerror}): choose another place.")
+
+
+def _failed(why: str) -> int:
+    print(f"attnviz: {why}", file=sys.stderr)
+    return 1
+
+
+def _open_streams() -> None:
+    """Python has no stream where the shell has closed it: writing to stdout is then an error, and stderr is not missed."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open for reading, and as long as the program runs
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _forget_stdout() -> None:
+    """Python would complain once more when it closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

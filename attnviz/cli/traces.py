@@ -10,6 +10,7 @@ from typing import Any
 import attnviz
 from attnviz import export
 from attnviz.analysis.view import View
+from attnviz.core import disk
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -68,6 +69,8 @@ def trace_text(arguments: argparse.Namespace) -> int:
     text = _typed() if arguments.text == STREAM else arguments.text
     prompt = Prompt(text, pair=arguments.pair, question=arguments.question, target=arguments.target)
     trace = catalog.load(arguments.model, progress=_told).trace(prompt)
+    for said in cuts(trace):
+        _told(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
     if arguments.out == STREAM or not (arguments.out or arguments.json):
         from attnviz.files import to_bytes
 
@@ -99,7 +102,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.write(data)
         return 0
     try:
-        Path(arguments.out).write_bytes(data)
+        disk.write(arguments.out, data)
     except OSError as error:
         raise AttnvizError(f"{arguments.out} cannot be written ({error.strerror}): choose another place.") from error
     return 0
@@ -124,6 +127,8 @@ def list_models(arguments: argparse.Namespace) -> int:
 
 def _typed() -> str:
     """The text on stdin, without the end of its last line."""
+    if sys.stdin is None:
+        raise AttnvizError("There is no text, and stdin is closed: type the text after the model's name.")
     if sys.stdin.isatty():
         _told("Type the text, then Ctrl-D on a line of its own.", None)
     try:
@@ -148,14 +153,27 @@ def summary(trace: AttentionTrace) -> dict[str, Any]:
         "revision": trace.revision,
         "prompt": {name: value for name, value in vars(trace.prompt).items() if value is not None},
         "output": trace.output,
+        "cut": trace.cut,
+        "cut_pair": trace.cut_pair,
         "versions": dict(trace.versions),
         "maps": maps,
     }
 
 
+def cuts(trace: AttentionTrace) -> list[str]:
+    """Where each text was cut because the model reads no more; nothing where it read all."""
+    prompt = trace.prompt
+    return [
+        f"the {name} was cut after character {at:,} of {len(text):,}"
+        for name, text, at in (("text", prompt.text, trace.cut), ("pair", prompt.pair, trace.cut_pair))
+        if text is not None and at is not None
+    ]
+
+
 def _described(trace: AttentionTrace) -> str:
     told = summary(trace)
-    facts = {"model": trace.model, "revision": trace.revision, **told["prompt"], "output": trace.output}
+    facts = {"model": trace.model, "revision": trace.revision, **told["prompt"]}
+    facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output}
     for kind, each in told["maps"].items():
         size = f"{each['layers']} layers of {each['heads']} heads, {len(each['queries'])} queries, {len(each['keys'])} keys"
         facts[kind] = size

@@ -56,6 +56,11 @@ def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
     return view
 
 
+def _address(array: np.ndarray) -> tuple[int, int]:
+    """Which memory an array is a view of."""
+    return array.__array_interface__["data"][0], array.nbytes
+
+
 @lru_cache(maxsize=4)
 def causal_triangle(n_queries: int, n_keys: int) -> Bool[np.ndarray, "query key"]:
     """True where a query may look at a key that is no later. With a cache, the last query is the last key."""
@@ -155,7 +160,8 @@ class QueryKeyLayer:
         for name in ("query", "key", "bias", "sink", "value"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, frozen(array))
-                if not np.isfinite(array).all():
+                # Layers may share a bias, which is checked once, where they come together.
+                if name != "bias" and not np.isfinite(array).all():
                     raise TraceError(f"the {name} of a layer holds values that are not finite")
         heads, key_heads = self.query.shape[0], self.key.shape[0]
         if self.query.shape[2] != self.key.shape[2] or heads % key_heads:
@@ -246,6 +252,9 @@ class QueryKeyWeights:
         shapes = sorted({(layer.query.shape[0], *layer.shape, layer.sink is not None) for layer in self.layers})
         if len(shapes) != 1:
             raise TraceError(f"every layer must have the same heads, queries and keys, got {shapes}")
+        biases = {_address(layer.bias): layer.bias for layer in self.layers if layer.bias is not None}
+        if not all(np.isfinite(bias).all() for bias in biases.values()):
+            raise TraceError("the bias of a layer holds values that are not finite")
 
     def __repr__(self) -> str:
         first = self.layers[0]
@@ -273,7 +282,7 @@ class QueryKeyWeights:
             for array in (layer.query, layer.key, layer.visible, layer.bias, layer.sink, layer.value)
             if array is not None
         ]
-        return sum({array.__array_interface__["data"][0]: array.nbytes for array in arrays}.values())
+        return sum({_address(array): array.nbytes for array in arrays}.values())
 
     def head(self, layer: int, head: int) -> Weights:
         return frozen(self.layers[layer].weights(slice(head, head + 1))[0])

@@ -12,9 +12,15 @@ from attnviz.export.picture import Picture
 
 COLUMNS = ("layer", "head", "query", "key", "weight", "masked", "query_token", "key_token")
 
+# How a cell begins that a spreadsheet runs as a formula, tabs and line breaks before it left out.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 
 def csv(pictures: Sequence[Picture]) -> bytes:
-    """A row for every cell: layer, head (empty: the mean), positions of query and key, weight, whether masked, the tokens."""
+    """A row for every cell: layer, head (empty: the mean), positions of query and key, weight, whether masked, the tokens.
+
+    A token that a spreadsheet would take for a formula has an apostrophe before it; NPZ and JSON have every token as it is.
+    """
     buffer = io.StringIO()
     writer = csv_format.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -26,12 +32,21 @@ def csv(pictures: Sequence[Picture]) -> bytes:
 def _rows(picture: Picture) -> Iterator[tuple[object, ...]]:
     matrix, head = picture.matrix, "" if picture.head is None else picture.head
     rows = zip(matrix.queries, matrix.weights.tolist(), matrix.visible.tolist(), strict=True)
+    asked = [_harmless(token.text) for token in matrix.keys]
     for query, (query_token, weights, visible) in enumerate(rows):
-        for key, (key_token, weight, seen) in enumerate(zip(matrix.keys, weights, visible, strict=True)):
+        asking = _harmless(query_token.text)
+        for key, (key_text, weight, seen) in enumerate(zip(asked, weights, visible, strict=True)):
             # float32 is told in full by nine digits.
-            yield (
-                picture.layer, head, query, key, f"{weight:.9g}", int(not seen), query_token.text, key_token.text
-            )  # fmt: skip
+            yield (picture.layer, head, query, key, f"{weight:.9g}", int(not seen), asking, key_text)
+
+
+def _harmless(cell: str) -> str:
+    """A text that no spreadsheet computes.
+
+    >>> _harmless("=1+1"), _harmless("-"), _harmless("a=b")
+    ("'=1+1", "'-", 'a=b')
+    """
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell
 
 
 def npz(pictures: Sequence[Picture]) -> bytes:

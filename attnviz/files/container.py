@@ -48,6 +48,8 @@ def unseal(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, np.ndarray
         return header, load(data)
     except SafetensorError as error:
         raise TraceError(f"{name} is not written as safetensors are: {error}.") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise TraceError(f"{name} has numbers of a type that no trace has ({error}): it was not saved by attnviz.") from error
 
 
 def digest(data: bytes, size: int, digits: str) -> str:

@@ -21,6 +21,7 @@ Tensors = dict[str, np.ndarray]
 Value = TypeVar("Value")
 # Those that a trace's numbers depend on.
 PACKAGES = ("attnviz", "torch", "transformers")
+LARGEST = 2**31 - 1
 _PROMPT = ("text", "pair", "question", "target")
 
 
@@ -149,6 +150,10 @@ def _map(record: Record, sequences: list[tuple[Token, ...]], tensors: Tensors) -
 
 
 def _store(layers: list[Record], tensors: Tensors) -> WeightStore:
+    # A small file that named one tensor in thousands of layers would take minutes to check, and to draw.
+    owned = [layer[name] for layer in layers for name in ("weights", "query", "key") if name in layer]
+    if len(set(owned)) < len(owned):
+        raise TraceError("two layers name one tensor; only masks, biases and sinks may be shared")
     if "weights" in layers[0]:
         return DenseWeights(tuple(_tensor(tensors, layer["weights"], "float32", 3) for layer in layers))
     return QueryKeyWeights(tuple(_layer(layer, tensors) for layer in layers))
@@ -189,7 +194,9 @@ def _tensor(tensors: Tensors, name: str, dtype: str, dimensions: int) -> np.ndar
 
 
 def _as(kind: type | tuple[type, ...], value: Value) -> Value:
-    """The value, if it is of that very type: True is not taken for 1."""
+    """The value, if it is of that very type, True not being 1, and no whole number larger than any offset."""
     if type(value) not in (kind if isinstance(kind, tuple) else (kind,)):
         raise TypeError(f"{value!r:.40} is not of type {kind}")
+    if type(value) is int and abs(value) > LARGEST:
+        raise ValueError("a number is beyond every text and layer")
     return value

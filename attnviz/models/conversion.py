@@ -15,7 +15,6 @@ from huggingface_hub.errors import HfHubHTTPError
 BOT, TITLE = "SFconvertbot", "Adding `safetensors` variant of this model"
 # The name under which the cache remembers the commit that was checked.
 REF = "attnviz/converted"
-ANSWER_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,6 @@ def find(name: str, read: Mapping[str, Blob], pattern: str) -> Conversion | None
 
 
 def _contents(name: str, revision: str) -> Conversion:
-    found = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=ANSWER_SECONDS)
+    found = HfApi().model_info(name, revision=revision, files_metadata=True)
     siblings = found.siblings or ()
     return Conversion(found.sha or "", {each.rfilename: Blob(each.blob_id, each.size or 0) for each in siblings})

@@ -14,7 +14,7 @@ from attnviz.models import device
 
 CONFIG_BYTES = 8 * 2**20
 # The deepest language models have some 130 layers. Modules are made one by one even where they take no memory.
-MOST_LAYERS, MOST_EXPERTS, MOST_HEADS, MOST_LABELS, MOST_TENSORS = 256, 1024, 1024, 2**16, 20_000
+MOST_LAYERS, MOST_EXPERTS, MOST_HEADS, MOST_LABELS, MOST_TENSORS = 256, 1024, 1024, 2**16, 8_000
 # More than anybody's context window.
 MOST_POSITIONS = 2**24
 _BOUNDS = {

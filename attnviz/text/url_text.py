@@ -8,7 +8,8 @@ from urllib.parse import quote
 MARK = "~z~"
 # Shorter ones can be read, and changed, by a person.
 READABLE = 300
-LARGEST = 64_000
+# Bytes: no page puts more into its address, and a few bytes of it could stand for hours of work.
+LARGEST = 16_000
 
 
 def pack(text: str) -> str:

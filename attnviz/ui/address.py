@@ -100,11 +100,17 @@ class Choice:
 
 @dataclass(frozen=True)
 class Names:
-    """Some names, none of them twice."""
+    """Some names, none of them twice; a single empty one says that none is chosen.
+
+    >>> Names(2).read_all(["a", "b", "a", "c"]), Names(2).read_all([""]), Names(2).read_all(["~z~nonsense"])
+    (['a', 'b'], [], None)
+    """
 
     most: int
 
     def read_all(self, written: list[str]) -> list[str] | None:
+        if written == [""]:
+            return []
         return list(dict.fromkeys(name for each in written if (name := NAME.read(each))))[: self.most] or None
 
 
@@ -122,7 +128,8 @@ _HIDDEN: dict[str, Type] = {"hide_special": Flag()}
 # Which map of an encoder-decoder, and the text that its decoder reads.
 _MAP: dict[str, Type] = {"attention": Choice(("encoder", "decoder", "cross")), "target": _TEXT}
 _MEAN: dict[str, Type] = {"all_heads": Flag(default=True)}
-_VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "BertViz"))}
+# How the explorer is looked at, as it writes it itself: the order of heads, the part of the matrix, and so on.
+_VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "BertViz")), "look": Text(most=600)}
 
 
 def _each(slots: int, **types: Type) -> dict[str, Type]:
@@ -130,7 +137,7 @@ def _each(slots: int, **types: Type) -> dict[str, Type]:
     return {f"{name}{slot}": each for slot in range(1, slots + 1) for name, each in types.items()}
 
 
-_SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, "view": _VIEW["view"]}
+_SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, **_VIEW}
 PARAMETERS: dict[str, Mapping[str, Type]] = {
     "home": {},
     "encode": {
@@ -162,7 +169,7 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         "source": Choice(("worked", "model")),
         **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
         "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
-        "predict": Choice(PREDICTS), "at": NAME,
+        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
     "train": {
@@ -188,11 +195,11 @@ def read(page: str, name: str, written: Written | None) -> Any:
 def write(value: Any) -> Written:
     """A value as it stands in an address.
 
-    >>> write(True), write(0.5), write(7), write(["a", "b"]), write("The cat sat.")
-    ('true', '0.5', '7', ['a', 'b'], 'The cat sat.')
+    >>> write(True), write(0.5), write(7), write(["a", "b"]), write([]), write("The cat sat.")
+    ('true', '0.5', '7', ['a', 'b'], [''], 'The cat sat.')
     """
     if isinstance(value, list | tuple):
-        return [str(each) for each in value]
+        return [str(each) for each in value] or [""]
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else pack(str(value))

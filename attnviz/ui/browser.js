@@ -6,7 +6,10 @@ let listens = false;
 
 export default function ({ data }) {
   listen();
-  if (data.to && data.turn !== gone) go(data, 0);
+  const [turn, ...where] = data ? JSON.parse(data) : [gone];
+  if (turn === gone) return;
+  gone = turn;
+  go(...where);
 }
 
 function listen() {
@@ -32,12 +35,11 @@ function enter(event) {
 }
 
 // A new entry of the browser's history, or the present one with its whole address; Streamlit then opens it as on Back.
-function go({ to: [page, query], turn, replace }, tries) {
+function go(page, query, replace, tries = 0) {
   const { pathname } = location;
   const at = pathname.lastIndexOf("/") + 1;
   // The menu's link is on its way into the address.
-  if (replace && pathname.slice(at) !== page && tries < 100) return setTimeout(go, 10, { to: [page, query], turn, replace }, tries + 1);
-  gone = turn;
+  if (replace && pathname.slice(at) !== page && tries < 100) return setTimeout(go, 10, page, query, replace, tries + 1);
   const address = pathname.slice(0, at) + page + (query ? `?${query}` : "");
   if (replace) history.replaceState({}, "", address);
   else history.pushState({}, "", address);

@@ -32,6 +32,9 @@ _BELIEVE = """
 - One sentence is an anecdote. Change a word and see whether the pattern stays.
 """
 
+# The pages that read a text.
+READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
+
 
 def explain_button(
     attention: AttentionMap,
@@ -119,9 +122,30 @@ def _unknown(trace: AttentionTrace) -> str:
 
 
 def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
-    """All that can be taken along, and the link that opens exactly this picture again, or what `opens` says."""
+    """All that can be taken along, the link that opens exactly this picture again, or what `opens` says, and other pages."""
     take_along(shown)
-    with st.popover("Copy link", icon=":material/link:"):
-        st.caption(f"{opens}, in any browser that reaches this app.")
-        query = link()
-        st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Copy link", icon=":material/link:"):
+            st.caption(f"{opens}, in any browser that reaches this app.")
+            query = link()
+            st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)
+        _elsewhere()
+
+
+def _elsewhere() -> None:
+    """The ways to what other pages make of the text that was run here, with the models that were chosen there."""
+    state = st.session_state
+    if not (text := state.get("passage") or state.get("text")):
+        return
+    st.space("stretch")
+    st.caption("This text on", width="content")
+    for page, icon in READERS.items():
+        if page != state.page:
+            there = {name: value for name, value in state.visits.get(page, {}).items() if name in ("model", "models")}
+            given = (
+                {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
+            )
+            st.button(
+                page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
+                on_click=visit, args=(page,), kwargs=there | given,
+            )  # fmt: skip

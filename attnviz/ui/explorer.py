@@ -1,6 +1,7 @@
 """Figures mounted on the page, and what a click in them does to its state."""
 
 from collections.abc import Callable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import streamlit as st
@@ -12,6 +13,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.tokens import token_strip
+from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.bound import segments
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.permissions import message_bytes
@@ -33,6 +35,8 @@ _FRAME = component(
     }""",
 )
 OnHead = Callable[[int, int | None], None]
+# What the explorer says of how it is looked at is never longer.
+LOOK_CHARACTERS = 600
 VIEWS = ("grid", "matrix", "arcs", "text")
 PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
@@ -65,7 +69,9 @@ def all_heads(
         TraceError: the view leaves no token.
     """
     name = f"all{slot}"
-    folded = st.expander(label, expanded=asked(name, "") == "open", key=name, on_change="rerun", icon=":material/grid_on:")
+    if name not in st.session_state:
+        st.session_state[name] = asked(name, "") == "open"
+    folded = st.expander(label, key=name, on_change="rerun", icon=":material/grid_on:")
     publish(name, "open" if folded.open else "", "")
     if folded.open:
         with folded:
@@ -77,8 +83,8 @@ def all_heads(
 def show_heads(attention: AttentionMap, choice: Choice, on_head: OnHead, *, slot: str = "") -> None:
     """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
 
-    def picked() -> None:
-        if "layer" in (change := st.session_state[f"explorer{slot}"].picked or {}):
+    def picked(change: dict[str, Any]) -> None:
+        if "layer" in change:
             on_head(change["layer"], change["head"])
 
     _mount(attention, choice, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
@@ -104,9 +110,8 @@ def explore(
     view = view if view in (*VIEWS, *extra) else VIEWS[0]
     publish(name, view, VIEWS[0])
 
-    def picked() -> None:
-        change = st.session_state[f"explorer{slot}"].picked or {}
-        st.session_state.update({name: change.get("view", view), f"seq{slot}": change.get("seq", 0)})
+    def picked(change: dict[str, Any]) -> None:
+        st.session_state[name] = change.get("view", view)
         if "layer" in change:
             on_head(change["layer"], change["head"])
         if "query" in change:
@@ -117,7 +122,6 @@ def explore(
         "view": view,
         "query": cell[0],
         "key": cell[1],
-        "seq": st.session_state.get(f"seq{slot}", 0),
         "extra": extra,
         "fact": size(attention),
     }
@@ -130,33 +134,49 @@ def _mount(
     choice: Choice,
     matrix: HeadMatrix | None,
     settings: dict[str, object],
-    place: tuple[str, Callable[[], None]],
+    place: tuple[str, Callable[[dict[str, Any]], None]],
 ) -> None:
-    """`matrix`: the head in view, where it is to be seen at full size; `place`: the slot, and what is called on a click."""
+    """`matrix`: the head in view, where it is to be seen at full size; `place`: the slot, and what is called on a click.
+
+    How the map is looked at (the order of the heads, the part of the matrix, …) is the explorer's own, and is kept as it says.
+    """
     slot, picked = place
-    wanted = f"wanted{slot}"
+    key, look, seq, wanted = (f"{name}{slot}" for name in ("explorer", "look", "seq", "wanted"))
+    shown = _overview(attention, choice.view, 0 if matrix is None else message_bytes())
+    name = shown.name
+
+    def pick() -> None:
+        change = st.session_state[key].picked or {}
+        st.session_state.update({look: str(change.get("look", ""))[:LOOK_CHARACTERS], seq: change.get("seq", 0)})
+        # A click on the map before this one means nothing here.
+        if change.get("of") == name:
+            picked(change)
 
     def want() -> None:
-        st.session_state[wanted] = st.session_state[f"explorer{slot}"].wanted
+        st.session_state[wanted] = st.session_state[key].wanted
 
-    look = {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
+    settings |= {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
+    looked: str = st.session_state.get(look, asked(look, ""))
+    publish(look, looked, "")
+    settings |= {"look": looked, "seq": st.session_state.get(seq, 0)}
     heads: dict[tuple[int, int | None], HeadMatrix | None] = {}
     if matrix is not None:
-        heads = {(int(layer), head): None for layer, head in st.session_state.pop(wanted, None) or ()}
+        missing = st.session_state.pop(wanted, None) or {}
+        heads = {(int(layer), head): None for layer, head in missing.get("heads", ()) if missing["of"] == name}
         heads[choice.layer, choice.head] = matrix
-    shown = _overview(attention, choice.view, 0 if matrix is None else message_bytes())
-    package = explorer.heads_package(shown, attention, heads, **look, **settings)
+    package = explorer.heads_package(shown, attention, heads, **settings)
     with st.container(gap=None):
         # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
         _EXPLORER(key=f"overview{slot}", data=shown.data)
-        _EXPLORER(key=f"explorer{slot}", data=package, on_picked_change=picked, on_wanted_change=want)
+        _EXPLORER(key=key, data=package, on_picked_change=pick, on_wanted_change=want)
 
 
 def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overview:
     """The overview of a map is made once for each way to see its tokens, and kept as long as the map is."""
     ways = _OVERVIEWS.setdefault(attention, {})
     if (view, limit) not in ways:
-        ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
+        with at_a_place():
+            ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
     return ways[view, limit]
 
 
@@ -167,7 +187,7 @@ def show_tokens(matrix: HeadMatrix, query: int) -> None:
 
 def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
     """BertViz's own head view or model view, without its network."""
-    kind = segments(st._main, "BertViz", "bertviz", label_visibility="collapsed")
+    kind = segments(st.container(), "BertViz", "bertviz", label_visibility="collapsed")
     try:
         if kind == "Head view":
             page = bertviz.head_view(attention, layer=choice.layer, view=choice.view, theme=theme())

@@ -1,6 +1,7 @@
 """The skeleton that all pages share: a name and a promise, what you type, the answer, the picture, its explanation."""
 
 import html
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 )
+_THEME = component("attnviz.theme", html="<i></i>", js=Path(__file__).with_name("theme.js").read_text(encoding="utf-8"))
 
 
 def theme() -> Theme:
@@ -43,6 +45,7 @@ def header(title: str, promise: str, page: str = "") -> None:
     _open(page or title.lower())
     colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
     st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
+    _THEME(key="theme", data=theme().name, on_turned_change=lambda: None)
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')
 
@@ -51,8 +54,7 @@ def _open(page: str) -> None:
     """Begins a run of the page, or sends the browser where it is to go instead."""
     going = arrive(page)
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
-    told = {"to": [going.page, going.query], "turn": turn, "replace": going.replace} if going else {}
-    _BROWSER(key="browser", data=told)
+    _BROWSER(key="browser", data=json.dumps([turn, going.page, going.query, going.replace]) if going else "")
     if going:
         st.stop()
 

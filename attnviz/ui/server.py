@@ -157,6 +157,7 @@ def serve(host: str, port: int) -> None:
             "server.port": port,
             "server.headless": True,  # else Streamlit asks for an e-mail address before it starts
             "browser.gatherUsageStats": False,
+            "server.maxUploadSize": settings.limit("ATTNVIZ_FILE_MB"),
         }
     )
 

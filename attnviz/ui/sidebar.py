@@ -102,19 +102,19 @@ def map_picker(traced: Traced | Opened) -> AttentionMap:
     kind = segments(st.sidebar, "Attention", "attention", options=kinds, default=kinds[-1])
     if traced.trace.prompt.question is None:
         restore("target", "")
-        target = st.sidebar.text_input(
+        st.sidebar.text_input(
             "Target text",
             key="target",
             placeholder=traced.trace.output,
             help="The text whose tokens the decoder reads. Empty: what the model writes by itself.",
         )
-        publish("target", target, "")
     return traced.trace.map(kind)
 
 
 def forced_target(prompt: Prompt) -> Prompt:
     """The prompt with what else the page or the address gives, a target text or a question; what is no text is left out."""
     question, target = asked("question", ""), value("target", "")
+    publish("target", target, "")
     try:
         check_length(question, target)
         return replace(prompt, question=question or None, target=target or None)

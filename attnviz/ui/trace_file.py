@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import streamlit as st
 
 from attnviz import settings
-from attnviz.core.errors import TraceError
+from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import open_trace
 from attnviz.models.base import Architecture, ModelCard
+from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
 from attnviz.ui.layout import escaped
 from attnviz.ui.state import visit
+from attnviz.ui.uploads import check_file
 
 # What is larger than this was not made to be looked at, and would take a server's memory.
 MOST_TOKENS, MOST_HEADS = 2_048, 4_096
@@ -47,9 +49,11 @@ def _receive() -> None:
     if (chosen := st.session_state.trace_file) is None:
         return
     try:
-        trace = open_trace(chosen)
+        check_file(chosen, settings.limit("ATTNVIZ_FILE_MB") * 2**20)
+        with at_a_place():
+            trace = open_trace(chosen)
         _check_size(trace, chosen.name)
-    except TraceError as error:
+    except (TraceError, PromptError) as error:
         st.session_state.refused = str(error)
         return
     prompt = trace.prompt

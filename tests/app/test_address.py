@@ -45,7 +45,7 @@ MODELS = {
 # What a person uses, by the parameter that holds it or comes with it, where that is called something else.
 PARAMETERS = {
     "typed": "text", "typed_pair": "pair", "typed_question": "question", "typed_passage": "passage", "example": "layer",
-    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "mask": "padded", "model": "target",
+    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
@@ -94,7 +94,7 @@ class Person:
             used.add(key := self.pick(visit.widgets.keys() - used))
             widget = visit.widgets[key]
             widget.set_value(self.wish(widget))
-            if widget.type == "text_area":
+            if key.startswith("typed"):
                 next(button for button in visit.app.button if button.label == "Run").click()
         # Another text lets go of what was clicked in the picture of the last.
         if not any(key.startswith(("typed", "example", "chip", "models")) for key in used):
@@ -147,7 +147,7 @@ class Person:
         elif name == "at":
             state[name] = f"{draw.randrange(5)},0,0"
         elif name in ("asked1", "candidate1"):
-            state[name] = str(draw.randint(1, 2))
+            state[name] = draw.randint(1, 2)
         elif name == "begins1" and (pieces := visit.found[0].draft.pieces):
             step = draw.randrange(len(pieces))
             state[name] = " ".join((*pieces[:step], visit.found[0].draft.steps[step].alternatives[-1][0]))

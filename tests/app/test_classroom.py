@@ -8,6 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import streamlit as st
 
+import attnviz
+from attnviz.analysis.summarize.selection import passage
+from attnviz.analysis.summarize.selectors import ways
+from attnviz.models.catalog import translators
 from attnviz.text.url_text import unpack
 from attnviz.ui.state import LINK_CHARACTERS
 from tests.visits import Visit
@@ -40,3 +44,30 @@ def test_a_link_opens_its_picture(link: str, monkeypatch: pytest.MonkeyPatch) ->
     # What a page cannot show, it does not say again; nor what it would show without being asked.
     held = {name: unpack(value) if isinstance(value, str) else value for name, value in visit.address.items()}
     assert held.items() >= given.items()
+
+
+def told(part: str) -> str:
+    """The text of the link that has this part."""
+    (link,) = [link for link in LINKS if part in link]
+    return parse_qs(urlsplit(link).query)["text"][0]
+
+
+def test_the_four_translators_that_are_compared_differ() -> None:
+    text = told("/translate?text=")
+    assert len({attnviz.load(name).trace(text).output for name in translators()}) == len(translators()) == 4
+
+
+def test_the_summary_that_is_compared_with_the_first_sentence_keeps_another() -> None:
+    text = told("/summarize?")
+    trace = attnviz.load("minilm").trace(text)
+    found = passage(text, trace.encoder.keys)
+    compared = {way.name: way for way in ways(found, trace, selects=None, layer=5, head=None)}
+    attention, first = (compared[name].sentences.argmax() for name in ("Attention, last layer (L5)", "First"))
+    assert attention != first == 0
+
+
+def test_a_step_of_compute_is_the_softmax_that_the_plan_speaks_of() -> None:
+    """Steps: X, Q, K, V, scores, divided or not, masked or not, and then softmax."""
+    steps = [parse_qs(urlsplit(link).query) for link in LINKS if "/compute?lesson" in link]
+    found = [(each["at"][0].split(",")[0], "divide" in each, "Reading" in each["lesson"][0]) for each in steps]
+    assert found == [("6", False, False), ("5", True, False), ("7", False, True)]

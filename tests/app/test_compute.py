@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
 from attnviz.ui.compute import steps as mounted
 from attnviz.ui.compute.lessons import TABLES, lessons, random_numbers, written
@@ -219,3 +220,26 @@ def test_every_lesson_is_small_enough_for_the_tables() -> None:
         assert list(numbers) == list(TABLES)
         assert len(numbers["x"]) == len(lesson.tokens.split())
         assert np.abs(numbers["x"]).max() < 10
+
+
+def test_dimensions_that_no_option_has_are_cut_to_those_there_are() -> None:
+    with pytest.raises(TraceError, match="1 to 8 dimensions"):
+        random_numbers(3, 6_000, seed=1)
+
+
+def test_the_step_that_is_looked_at_is_in_the_address_and_keeps_its_name_among_other_steps(app: AppTest, drawn: list) -> None:
+    opened(app, at="6,2,0")
+    assert drawn[-1]["steps"][drawn[-1]["at"][0]]["symbol"] == "softmax"
+    app.segmented_control(key="divide").set_value("off").run()
+    step, *cell = drawn[-1]["at"]
+    assert (drawn[-1]["steps"][step]["symbol"], cell) == ("softmax", [2, 0])
+    assert app.query_params["at"] == f"{step},2,0"
+
+
+def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
+    opened(app, predict="most", at="7,2,0")
+    assert drawn[-1]["at"] == [drawn[-1]["hidden"], 2, 0]
+    key = drawn[-1]["key"]
+    opened(app, predict="most", at="6,2,0", revealed=key)
+    assert drawn[-1]["hidden"] is None
+    assert app.query_params["revealed"] == key

@@ -1,4 +1,4 @@
-"""What comes from elsewhere is text, on every page: no name, link, token or file becomes Markdown, which a browser would draw."""
+"""What comes from elsewhere is text, on every page: no name, link, token or file becomes Markdown that is drawn."""
 
 import re
 from collections.abc import Iterator
@@ -79,9 +79,11 @@ def test_the_name_of_a_model_is_text(page: str, tmp_path: Path, monkeypatch: pyt
     text = "[x] unknown 中文 " + "le chat " * 30 + HOSTILE
     source = {"source": "model"} if page == "compute" else {}
     visit = Visit(
-        monkeypatch, page, {"models": str(folder), "model": str(folder), "text": text, "pair": text, "all1": "open", **source}
+        monkeypatch,
+        page,
+        {"models": str(folder), "model": str(folder), "text": text, "passage": text, "question": "[x]?", **source},
     )
-    assert visit.found[0] is not None
+    assert visit.found[0] is not None, [each.value for each in visit.app.error]
     assert raw(visit.nodes) == []
 
 
@@ -98,7 +100,7 @@ def test_a_trace_file_brings_nothing_but_text(page: str, monkeypatch: pytest.Mon
 def test_a_training_that_fails_says_so_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
     visit = Visit(monkeypatch, "train")
     run: LiveRun = visit.app.session_state.run
-    run.state, run.failure = "failed", HOSTILE
+    run.state, run.failure = "failed", ModelError(HOSTILE)
     visit.run()
     assert "zz" in visit.app.error[0].value
     assert raw(visit.nodes) == []

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import parse_qs
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,6 +23,7 @@ from attnviz.files import to_bytes
 from attnviz.models.translate.decode import Wish, draft
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened
+from attnviz.ui.state import Going
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 
@@ -50,8 +52,8 @@ def given(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str = "x.attn") ->
     held = state.__dict__
     state.update = held.update
     state.pop = held.pop
+    state.setdefault = held.setdefault
     monkeypatch.setattr(st, "session_state", state)
-    monkeypatch.setattr(st, "query_params", {})
     opened._receive()
     return held
 
@@ -68,9 +70,10 @@ def test_a_file_is_shown_until_another_text_is_asked_for(app: AppTest, monkeypat
     trace = attnviz.from_weights(make_map(numbered(5)).layer_weights(0), [f"w{index}" for index in range(5)], model="mine/own")
     with monkeypatch.context() as patched:
         held = given(patched, to_bytes(trace), "<b>x.attn")
-    for name, value in held.items():
-        if name not in ("trace_file", "update", "pop", "just_opened"):
-            app.session_state[name] = value
+    app.session_state["opened"] = held["opened"]
+    going = held["going"]
+    assert isinstance(going, Going)
+    app.query_params.update({name: values[0] for name, values in parse_qs(going.query, strict_parsing=True).items()})
     app.run()
     assert not app.exception
     told = " ".join(each.proto.body for each in app.get("html"))

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from attnviz.models.translate.toy import ToyConfig
+from attnviz.training.milestones import Milestones
 from attnviz.training.toy.live import Line, LiveRun
 from attnviz.training.toy.presets import PRESETS
-from attnviz.training.toy.task import ToyRecipe, Training
+from attnviz.training.toy.task import ToyRecipe, Training, to_file
 from attnviz.ui.train import live as training
 
 # One of each kind of setting.
@@ -95,11 +97,11 @@ def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
     until_trained(app)
     assert "Trained at step 20" in app.select_slider[0].label
     for text, said in (("héllo", "never seen “é”"), ("", "nothing to read"), ("a" * 40, "at most 32")):
-        app.text_input(key="toy_input_reverse").set_value(text)
+        app.text_input(key="typed_reverse").set_value(text)
         press(app, "Run")
         assert said in app.error[0].value
-        assert app.text_input(key="toy_input_reverse").value == text
-    app.text_input(key="toy_input_reverse").set_value("hello")
+        assert app.text_input(key="typed_reverse").value == text
+    app.text_input(key="typed_reverse").set_value("hello")
     press(app, "Run")
     assert not app.error
     assert any("Right would be olleh" in caption.value for caption in app.caption)
@@ -127,3 +129,43 @@ def test_other_settings_end_a_run(app):
     app.number_input(key="toy_first").set_value(2).run()
     assert first.state == "stopped"
     assert (app.session_state.run.recipe.seed, app.session_state.run.state) == (2, "ready")
+
+
+@pytest.mark.parametrize("recipe", [
+    ToyRecipe(ToyConfig("sort", "additive", dim=13), steps=7, batch=11, learning_rate=3e-3, teacher_forcing=0.123456789),
+    ToyRecipe(ToyConfig("copy", "transformer", n_layers=3, n_heads=2, dim=22), steps=6_007, batch=11, seed=12_345),
+], ids=["short and small", "long and deep"])  # fmt: skip
+def test_a_file_of_any_recipe_is_opened_as_what_it_holds(app, recipe):
+    trained = Training(recipe)
+    for _ in range(7):
+        trained.step()
+    app.query_params["steps"] = "20"
+    app.run()
+    press(app, "Start")
+    until_trained(app)
+    app.file_uploader(key="toy_file").upload("x.safetensors", to_file(recipe, trained.look()), "application/octet-stream").run()
+    assert not app.exception
+    run = app.session_state.run
+    assert (run.recipe, run.step, run.state) == (recipe, 7, "finished")
+    assert all(torch.equal(value, run.frames[-1].weights[name]) for name, value in trained.look().weights.items())
+    assert any("batches of 11" in caption.value for caption in app.caption)
+    press(app, "Start again")
+    assert app.session_state.run.recipe == recipe
+    app.session_state.run.stop()
+    app.number_input(key="toy_first").set_value(2).run()
+    assert app.session_state.run.recipe.batch == 64
+
+
+def test_which_came_first_is_told_from_steps_and_not_from_who_looked(app):
+    app.query_params["steps"] = "20"
+    app.run()
+    press(app, "Start")
+    until_trained(app)
+    training = app.session_state.run.training
+    for aligned, answered, told in ((10, 25, "First it learned where to look"), (25, 10, "did not come first"),
+                                    (10, 20, "too close to tell"), (10, None, "")):  # fmt: skip
+        training.milestones = Milestones(aligned, answered)
+        app.run()
+        said = "".join(str(element.proto) for element in app.get("html"))
+        assert told in said
+        assert ("three links in four" in said) == bool(told)

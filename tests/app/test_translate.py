@@ -279,3 +279,11 @@ def test_an_address_that_makes_no_sense_still_opens(app: AppTest, folders: list[
 def test_hiding_all_there_is_says_so(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders[:1], text=TEXT, begins1="</s>", hide_special="true")
     assert any("Nothing is left to show" in info.value for info in app.info)
+
+
+def test_that_no_model_is_chosen_is_in_the_address(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders, text=TEXT)
+    app.multiselect(key="models").set_value([]).run()
+    assert app.query_params["models"] == ""
+    opened(app, models="", text=TEXT)
+    assert app.multiselect(key="models").value == []

@@ -10,13 +10,13 @@ export default function (component) {
   const root = parentElement.querySelector(".compute");
   for (const [name, colour] of Object.entries(data.colours)) root.style.setProperty(`--${name}`, colour);
   root.style.setProperty("--masked", data.masked);
-  // Python sends the same content again after every click elsewhere: what is looked at stays.
-  const before = root.walk;
-  const walk = before?.data.key === data.key ? Object.assign(before, { data }) : begin(data, before);
+  const walk = follow(data, root.walk);
   root.walk = walk;
+  // What Python says meanwhile is older already.
   walk.tell = () => {
     clearTimeout(walk.timer);
-    walk.timer = setTimeout(() => setTriggerValue("moved", [walk.step, ...walk.cell]), QUIET);
+    walk.seq += 1;
+    walk.timer = setTimeout(() => setTriggerValue("moved", { seq: walk.seq, at: [walk.step, ...walk.cell], asked: walk.asked }), QUIET);
   };
   // What is hidden is not here yet: Python has it.
   walk.show = (key) => setTriggerValue("revealed", key);
@@ -40,18 +40,21 @@ export default function (component) {
   return root.leave;
 }
 
-function begin(data, before) {
-  const named = before ? data.steps.findIndex((step) => step.symbol === before.data.steps[before.step].symbol) : -1;
-  const step = clamp(named >= 0 ? named : data.at[0], data.hidden === null ? data.steps.length : data.hidden + 1);
-  const walk = { data, step, cell: [0, 0], guess: null, guessed: null, asked: null };
-  const wanted = before && named >= 0 ? before.cell : data.at.slice(1);
-  walk.cell = holds(result(walk), wanted) ? [...wanted] : [...data.steps[step].start];
+// What is looked at is what Python says, which the address has too; a person's own last move may be newer. A guess is the person's.
+function follow(data, before) {
+  const walk = before ?? { seq: 0 };
+  if (before?.data.key !== data.key) Object.assign(walk, { guess: null, guessed: null });
+  const isNewer = before && walk.seq > data.seq && walk.step in data.steps;
+  Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step: data.at[0], cell: data.at.slice(1), asked: data.asked });
+  if (isNewer && isLocked(walk, walk.step)) walk.step = data.hidden;
+  if (!holds(result(walk), walk.cell)) walk.cell = [...data.steps[walk.step].start];
+  if (!knows(walk, walk.asked)) walk.asked = null;
   return walk;
 }
 
-const clamp = (value, size) => Math.min(Math.max(value, 0), size - 1);
 const result = (walk) => walk.data.steps[walk.step].matrices.at(-1);
 const holds = (matrix, [row, column]) => row in matrix.rows && column in matrix.columns;
+const knows = (walk, id) => walk.data.steps[walk.step].matrices.some((matrix) => matrix.cells.flat().some((cell) => cell.id === id));
 const same = (a, b) => a.rows.join("\n") === b.rows.join("\n") && a.columns.join("\n") === b.columns.join("\n");
 
 function make(tag, options = {}, ...children) {
@@ -112,8 +115,8 @@ function press(root, walk, event) {
 }
 
 function fullScreen(root) {
-  if (document.fullscreenElement) document.exitFullscreen();
-  else root.requestFullscreen?.();
+  const turned = document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen?.();
+  turned?.catch(() => (root.querySelector(".hint").textContent = "This browser does not fill the screen from here."));
 }
 
 const asks = (walk) => walk.step === walk.data.hidden;
@@ -259,6 +262,7 @@ function square(root, walk, matrix, [row, column], cell, isResult, lit) {
     if (isResult) return look(root, walk, [row, column]);
     walk.asked = cell.id;
     draw(root, walk);
+    walk.tell();
   };
   return square;
 }

@@ -16,6 +16,8 @@ from attnviz.figures.theme import HEAD_COLOURS, LIGHT, Theme
 SCRIPT = Path(__file__).with_name("steps.js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")
 Predict = Literal["off", "most", "weight"]
+# It stands in the address of what was revealed.
+KEY_CHARACTERS = 16
 PREDICTS: tuple[Predict, ...] = get_args(Predict)
 # Okabe-Ito: the operands from left to right; the result is always green.
 OPERANDS = (HEAD_COLOURS[0], HEAD_COLOURS[1], HEAD_COLOURS[3], HEAD_COLOURS[4], HEAD_COLOURS[5])
@@ -28,12 +30,14 @@ def computation(
     at: tuple[int, int, int] | None = None,
     predict: Predict = "off",
     revealed: str = "",
+    asked: str = "",
     theme: Theme = LIGHT,
 ) -> dict[str, Any]:
     """Everything that computation.js draws. `at` is the step and the cell of its result to open with.
 
     `predict` asks a class which token gets most of a row ("most"), or how much the chosen one gets ("weight"). Until `revealed`
-    is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks.
+    is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks,
+    and the last that is looked at. `asked` is a cell of the step whose own sum is written out, as "Q:0:1".
 
     >>> import numpy as np
     >>> step = Step("X", "Tokens", "X", "As typed.", (Matrix("X", np.array([[0.5]]), ("a<b",), ("0",)),))
@@ -43,13 +47,17 @@ def computation(
     """
     drawn = [_step(step, theme) for step in steps]
     content = {"steps": drawn, "origins": _origins(steps), "predict": predict}
-    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
     hidden = None if predict == "off" or revealed == key else _asking(steps)
     if hidden is not None:
         content = _without_weights(content, hidden)
     colours = {"accent": theme.accent, "text": theme.text, "faint": theme.faint, "panel": theme.panel, "border": theme.border}
+    step, *cell = at or (0, *steps[0].start)
+    last = step if hidden is None else min(step, hidden)
+    shape = len(steps[last].result.rows), len(steps[last].result.columns)
+    cell = cell if all(index < size for index, size in zip(cell, shape, strict=True)) else steps[last].start
     return {
-        **content, "key": key, "hidden": hidden, "at": list(at or (0, *steps[0].start)), "colours": colours,
+        **content, "key": key, "hidden": hidden, "at": [last, *cell], "asked": asked or None, "colours": colours,
         "tones": [*OPERANDS, RESULT], "masked": theme.masked,
     }  # fmt: skip
 

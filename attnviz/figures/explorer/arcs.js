@@ -8,19 +8,26 @@ const ARC_LABEL_SHARE = 0.3;
 
 class ArcsView {
   constructor(explorer) {
-    Object.assign(this, { explorer, pointed: null, threshold: 0.03, arcs: [], waiting: false });
-    this.heads = new HeadChips(explorer, () => this.gather());
+    Object.assign(this, { explorer, pointed: null, widths: null, mark: null, arcs: [] });
+    this.heads = new HeadChips(explorer);
     this.canvas = make("canvas", { tabindex: "0", role: "application", class: "arcs" });
     this.overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
     this.view = make("div", { class: "stack" }, this.canvas, this.overlay);
     this.sizer = make("div", { class: "sizer" }, this.view);
     this.frame = make("div", { class: "frame" }, this.sizer);
-    this.slider = make("input", { type: "range", min: "0", max: "0.5", step: "0.01", value: this.threshold });
-    this.slider.addEventListener("input", () => this.setThreshold(Number(this.slider.value)));
+    this.slider = make("input", { type: "range", min: "0", max: MOST_LINKS, step: "0.01" });
+    this.slider.addEventListener("input", () => {
+      explorer.state.links = Number(this.slider.value);
+      this.gather();
+      explorer.tellLater();
+    });
     this.from = make("output");
     this.left = make("p", { class: "caption" });
     const row = make("div", { class: "row" }, make("label", { class: "threshold" }, "Links from ", this.slider, this.from), this.left);
     this.element = make("div", { class: "pane arcs" }, this.heads.element, row, this.frame);
+    const { queries, keys } = explorer.overview;
+    const label = `${queries.length} tokens that look, left; ${keys.length} tokens looked at, right. Arrow keys move, Enter selects.`;
+    this.canvas.setAttribute("aria-label", label);
     this.listen();
   }
 
@@ -37,16 +44,6 @@ class ArcsView {
     });
   }
 
-  open() {
-    const { queries, keys } = this.explorer.overview;
-    const label = `${queries.length} tokens that look, left; ${keys.length} tokens looked at, right. Arrow keys move, Enter selects.`;
-    this.canvas.setAttribute("aria-label", label);
-    this.widths = null;
-    this.mark = null;
-    this.frame.scrollTop = 0;
-    this.heads.open();
-  }
-
   // Called whenever something may have changed; the arcs are gathered anew only where it has.
   draw() {
     if (!this.element.clientWidth || this.explorer.state.query === null) return;
@@ -55,19 +52,19 @@ class ArcsView {
     this.gather();
   }
 
-  async gather() {
-    const { explorer, threshold } = this;
-    const { store, state } = explorer;
-    const on = this.heads.on;
-    const mark = `${explorer.overview.name} ${state.layer} ${[...on.keys()]} ${threshold} ${state.fullScale}`;
-    if (mark !== this.mark) {
-      this.mark = mark;
-      const heads = await Promise.all([...on.keys()].map((head) => store.head(state.layer, head)));
+  gather() {
+    const { store, state, chips } = this.explorer;
+    const { links: threshold, fullScale } = state;
+    this.slider.value = threshold;
+    const mark = `${state.layer} ${[...chips.keys()]} ${threshold} ${fullScale}`;
+    if (mark === this.mark) return this.paint();
+    this.mark = mark;
+    this.explorer.when(Promise.all(Array.from(chips.keys(), (head) => store.head(state.layer, head))), (heads) => {
       if (mark !== this.mark) return;
-      Object.assign(this, gatherArcs(heads, threshold, state.fullScale));
+      Object.assign(this, gatherArcs(heads, threshold, fullScale));
       this.tell();
-    }
-    this.paint();
+      this.paint();
+    });
   }
 
   tell() {
@@ -75,11 +72,6 @@ class ArcsView {
     const most = this.capped ? `The strongest ${ARC_MOST.toLocaleString("en")} are drawn. ` : "";
     this.left.textContent = `${most}Left out: ${percent} % of the attention`;
     this.from.textContent = ` ${this.least.toPrecision(this.least < 0.1 ? 1 : 2)}`;
-  }
-
-  setThreshold(value) {
-    this.threshold = value;
-    this.gather();
   }
 
   measure() {

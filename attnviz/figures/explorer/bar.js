@@ -14,16 +14,17 @@ class Bar {
     this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.kinds, this.fact);
   }
 
-  open() {
-    const { overview, state } = this.explorer;
-    const known = overview.notes[0].distance === null ? ["model", "entropy"] : Object.keys(ORDERS);
-    this.order.replaceChildren(...known.map((name) => make("option", { value: name }, ORDERS[name][0])));
-    this.order.value = state.order;
+  arrange() {
+    this.explorer.look({ order: this.order.value, kind: this.kind.value });
   }
 
-  arrange() {
-    Object.assign(this.explorer.state, { order: this.order.value, kind: this.kind.value });
-    this.explorer.draw();
+  // Other maps know other orders.
+  orders() {
+    const { orders, order } = this.explorer;
+    if (this.order.options.length !== orders.length) {
+      this.order.replaceChildren(...orders.map((name) => make("option", { value: name }, ORDERS[name][0])));
+    }
+    this.order.value = order;
   }
 
   names() {
@@ -32,7 +33,7 @@ class Bar {
   }
 
   draw() {
-    const { state, overview, stage, id } = this.explorer;
+    const { state, overview, stage } = this.explorer;
     const names = this.names();
     const wanted = names.map(([view]) => view).join();
     if (this.drawn !== wanted) {
@@ -50,7 +51,7 @@ class Bar {
       }
     }
     this.ordered.hidden = state.view !== "grid" || overview.heads === 1;
-    this.order.value = state.order;
+    this.orders();
     this.kinds.hidden = state.view !== "grid" || this.tabs.hidden;
     this.kind.value = state.kind;
     this.fact.textContent = this.explorer.fact ?? "";

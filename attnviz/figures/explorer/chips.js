@@ -1,26 +1,16 @@
 // The heads of a layer as chips: which of them the arcs show, and in which colour.
 
 class HeadChips {
-  constructor(explorer, changed) {
-    Object.assign(this, { explorer, changed, on: new Map(), shown: null });
+  constructor(explorer) {
+    Object.assign(this, { explorer, layer: null });
     this.chips = make("div", { class: "chips", role: "group", "aria-label": "Heads that are drawn" });
     this.element = make("div", { class: "row start" }, this.chips);
   }
 
-  open() {
-    this.shown = null;
-  }
-
-  // The head in view comes alone; others are added to it.
   draw() {
     const { overview, state } = this.explorer;
-    const shown = headName(state.layer, state.head);
-    if (this.shown !== shown) {
-      this.shown = shown;
-      this.on = new Map([[state.head, 0]]);
-    }
     const names = [...Array(overview.heads).keys(), ...(overview.heads > 1 ? [null] : [])];
-    if (this.chips.childElementCount !== names.length || this.layer !== state.layer) {
+    if (this.layer !== state.layer) {
       this.layer = state.layer;
       this.chips.replaceChildren(...names.map((head) => this.chip(head)));
     }
@@ -35,39 +25,33 @@ class HeadChips {
     const button = make("button", { type: "button", title, "aria-label": name }, label);
     button.head = head;
     button.addEventListener("click", () => this.toggle(head));
-    button.addEventListener("dblclick", () => this.alone(head));
+    button.addEventListener("dblclick", () => this.explorer.lookAtHeads(new Map([[head, 0]])));
     return button;
   }
 
   toggle(head) {
-    if (this.on.has(head) && this.on.size > 1) this.on.delete(head);
-    else if (!this.on.has(head)) this.on.set(head, this.freeColour());
-    this.colourChips();
-    this.changed();
-  }
-
-  alone(head) {
-    this.on = new Map([[head, 0]]);
-    this.colourChips();
-    this.changed();
+    const on = new Map(this.explorer.chips);
+    if (on.has(head) && on.size > 1) on.delete(head);
+    else if (!on.has(head)) on.set(head, this.freeColour());
+    this.explorer.lookAtHeads(on);
   }
 
   // A head keeps its colour while it is on; with more heads than colours they go round.
   freeColour() {
-    const used = new Set(this.on.values());
+    const used = new Set(this.explorer.chips.values());
     const count = this.explorer.palette.heads.length;
     for (let colour = 0; colour < count; colour++) if (!used.has(colour)) return colour;
-    return this.on.size % count;
+    return this.explorer.chips.size % count;
   }
 
   colour(head) {
-    const { palette } = this.explorer;
-    return this.on.size === 1 ? palette.accent : palette.heads[this.on.get(head) ?? 0];
+    const { palette, chips } = this.explorer;
+    return chips.size === 1 ? palette.accent : palette.heads[(chips.get(head) ?? 0) % palette.heads.length];
   }
 
   colourChips() {
     for (const button of this.chips.children) {
-      const on = this.on.has(button.head);
+      const on = this.explorer.chips.has(button.head);
       const colour = on ? this.colour(button.head) : "";
       button.setAttribute("aria-pressed", on);
       button.style.background = button.style.borderColor = colour;

@@ -1,71 +1,138 @@
 // The explorer: one map, one head in view, and the views of it. A host gives it packages and is told what a person chose.
+// What stands on the screen is a function of the package and of `state`, nothing else: with another package come other views,
+// and what was under way for the views before reaches nobody.
 
 const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;
 const STRONGEST = 10;
 const LONG_LINE = 160;
+// A slider, or a matrix that is moved, is told once it rests.
+const REST = 300;
+const PROBLEM = "This picture could not be drawn: reload the page to try again.";
 
 class Explorer {
-  // host.pick(change): a person chose; host.want(layer, head): a head is missing.
+  // host.pick(change): a person chose; host.want([[layer, head], …]): heads are missing.
   constructor(root, host) {
-    Object.assign(this, { root, host, seq: 0, pointedCell: null, labelWidths: null });
-    this.state = { view: "grid", layer: 0, head: 0, query: null, key: null, order: "model", kind: "cells", fullScale: true, theme: "light" };
+    Object.assign(this, { root, host, seq: 0, views: Object.keys(TABS), extra: [], fact: "", package: null });
+    this.state = { view: "grid", layer: 0, head: 0, query: null, key: null, fullScale: true, theme: "light", ...FIRST_LOOK };
     this.id = `explorer-${Math.random().toString(36).slice(2)}`;
     this.note = new Note(root);
-    this.grid = new GridView(this);
-    this.matrix = new MatrixView(this);
-    this.arcs = new ArcsView(this);
-    this.strip = new TextView(this, { strip: true });
-    this.text = new TextView(this);
+    this.motion = new Motion();
     this.bar = new Bar(this);
-    this.links = new LinksTable(this);
     this.live = make("p", { class: "live", "aria-live": "polite" });
+    this.problem = make("p", { class: "problem", role: "alert", hidden: true }, PROBLEM);
     this.stage = make("div", { class: "stage", id: `${this.id}-stage` });
-    this.stage.append(this.grid.element, this.matrix.element, this.arcs.element, this.text.element);
-    root.replaceChildren(this.bar.element, this.stage, this.strip.element, this.links.element, this.live, this.note.element);
+    this.below = make("div");
+    root.replaceChildren(this.bar.element, this.problem, this.stage, this.below, this.live, this.note.element);
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(root);
+    this.onResize = () => this.resize();
+    window.addEventListener("resize", this.onResize);
     this.onMedia = () => {
       this.applyTheme();
       this.draw();
     };
     this.media = matchMedia("(prefers-color-scheme: dark)");
     this.media.addEventListener("change", this.onMedia);
+    // Labels are measured: in the page's own font, which may come late.
+    this.onFonts = () => {
+      if (!this.package) return;
+      this.matrix.widths = this.arcs.widths = null;
+      this.draw();
+    };
+    document.fonts.addEventListener("loadingdone", this.onFonts);
   }
 
   destroy() {
+    this.package = null;
     this.observer.disconnect();
+    window.removeEventListener("resize", this.onResize);
     this.media.removeEventListener("change", this.onMedia);
+    document.fonts.removeEventListener("loadingdone", this.onFonts);
   }
 
-  // Shows another map, or the same one under another view of its tokens.
-  async open(overview) {
-    const before = this.overview;
-    this.overview = overview;
-    this.store = new HeadStore(overview, (layer, head) => this.host.want(layer, head));
-    this.labelWidths = null;
-    this.pointedCell = null;
-    this.state.layer = clamp(this.state.layer, 0, overview.layers - 1);
-    if (this.state.head !== null) this.state.head = clamp(this.state.head, 0, overview.heads - 1);
+  // Shows another map, or the same one under another view of its tokens: nothing of the views before can still be seen or asked.
+  open(overview) {
+    const before = this.package;
     if (before) this.state.query = this.state.key = null;
-    if (overview.notes[0].distance === null && ["diagonal", "distance"].includes(this.state.order)) this.state.order = "model";
-    for (const view of [this.matrix, this.arcs, this.strip, this.text]) view.open();
-    this.bar.open();
-    await this.grid.open();
+    this.package = { overview, store: new HeadStore(overview, (places) => this.host.want(places)) };
+    this.pointedCell = null;
+    this.problem.hidden = true;
+    this.note.hide();
+    this.motion.stop();
+    const unfolded = this.links?.element.open;
+    Object.assign(this, { grid: new GridView(this), matrix: new MatrixView(this), arcs: new ArcsView(this), text: new TextView(this) });
+    Object.assign(this, { strip: new TextView(this, { strip: true }), links: new LinksTable(this) });
+    this.links.element.open = Boolean(unfolded);
+    this.stage.replaceChildren(this.grid.element, this.matrix.element, this.arcs.element, this.text.element);
+    this.below.replaceChildren(this.strip.element, this.links.element);
+    this.settle();
     this.layOut();
   }
 
+  // Goes on with what was promised, unless another package has come meanwhile; what fails is said in the picture.
+  when(promise, then) {
+    const asking = this.package;
+    const isLate = () => asking !== this.package;
+    promise.then((value) => isLate() || then(value)).catch((error) => {
+      if (isLate()) return;
+      this.problem.hidden = false;
+      console.warn(error);
+    });
+  }
+
+  get overview() {
+    return this.package?.overview;
+  }
+
+  get store() {
+    return this.package?.store;
+  }
+
+  // A map is called by its content.
+  get mark() {
+    return this.overview.name.slice(0, 6);
+  }
+
+  // A map between two texts has no diagonal and no distances.
+  get orders() {
+    return this.overview.notes[0].distance === null ? ["model", "entropy"] : Object.keys(ORDERS);
+  }
+
+  get order() {
+    return this.orders.includes(this.state.order) ? this.state.order : "model";
+  }
+
+  // The heads that the arcs show, each with the number of its colour: those that were chosen for the head in view, else it alone.
+  get chips() {
+    const { chips, layer, head } = this.state;
+    const known = chips?.of === chipsName(layer, head) ? [...chips.on].filter(([each]) => each < this.overview.heads) : [];
+    return new Map(known.length ? known : [[head, 0]]);
+  }
+
   // What the host says is to be looked at. What a person has chosen meanwhile is newer than what the host knows.
-  update({ seq = 0, layer, head, query, key, view, fullScale, theme, ...rest }) {
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact }) {
     if (seq >= this.seq) {
       Object.assign(this.state, { layer, head, query, key, view: view ?? this.state.view });
+      if (look !== undefined) Object.assign(this.state, readLook(look));
       this.seq = seq;
     }
     Object.assign(this.state, { fullScale, theme });
-    Object.assign(this, rest);
+    Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact });
     this.applyTheme();
-    if (this.overview) this.layOut();
+    if (!this.package) return;
+    this.settle();
+    this.layOut();
+  }
+
+  // A map may have fewer heads than the one before; and where no link was chosen, it is the head's most telling one.
+  settle() {
+    const { state, overview } = this;
+    state.layer = clamp(state.layer, 0, overview.layers - 1);
+    if (state.head !== null) state.head = clamp(state.head, 0, overview.heads - 1);
+    const isThere = state.query !== null && state.query < overview.queries.length && state.key < overview.keys.length;
+    if (!isThere) Object.assign(state, this.tellingCell(state.layer, state.head));
   }
 
   applyTheme() {
@@ -78,21 +145,22 @@ class Explorer {
     this.root.style.colorScheme = name;
   }
 
-  get views() {
-    return this.shownViews ?? Object.keys(TABS);
+  // The picture's own height is what it makes itself: only its width counts, and the window's height.
+  resize() {
+    if (this.laidOut === this.room()) return;
+    requestAnimationFrame(() => this.layOut());
   }
 
-  // Only the width counts: the height is what the picture itself makes it.
-  resize() {
-    if (!this.overview || this.width === this.root.clientWidth) return;
-    requestAnimationFrame(() => this.layOut());
+  room() {
+    return `${this.root.clientWidth} ${window.innerHeight}`;
   }
 
   // Which panes can be seen, for the view and the width there is.
   layOut() {
+    if (!this.package || !this.palette) return;
     const { view } = this.state;
-    this.width = this.root.clientWidth;
-    const wide = this.width >= WIDE;
+    this.laidOut = this.room();
+    const wide = this.root.clientWidth >= WIDE;
     const both = view === "grid" && wide && this.views.includes("matrix");
     this.grid.element.hidden = view !== "grid";
     this.matrix.element.hidden = !(view === "matrix" || both);
@@ -107,23 +175,23 @@ class Explorer {
   }
 
   // Draws what there is, and again when the head in view has come.
-  async refresh() {
+  refresh() {
     this.draw();
     if (!this.views.includes("matrix") || !(this.state.view in TABS)) return;
     const { store, state } = this;
     const { layer, head } = state;
-    if (state.query === null) Object.assign(state, this.tellingCell(layer, head));
-    const ready = store.ready(layer, head);
-    const found = await store.head(layer, head);
-    if (store !== this.store || state.layer !== layer || state.head !== head) return;
-    if (state.query === null) [state.query, state.key] = found.strongest(1)[0] ?? [0, 0];
-    if (!ready) this.draw();
-    // The table of a long text takes some frames' time: the picture comes first.
-    requestAnimationFrame(() => setTimeout(() => this.links.draw()));
+    const isReady = store.ready(layer, head);
+    this.when(store.head(layer, head), (found) => {
+      if (state.layer !== layer || state.head !== head) return;
+      if (state.query === null) [state.query, state.key] = found.strongest(1)[0] ?? [0, 0];
+      if (!isReady) this.draw();
+      // The table of a long text takes some frames' time: the picture comes first.
+      requestAnimationFrame(() => setTimeout(() => this.links.draw()));
+    });
   }
 
   draw() {
-    if (!this.overview || !this.palette) return;
+    if (!this.package || !this.palette) return;
     for (const view of [this.grid, this.matrix, this.arcs, this.text]) {
       if (!view.element.hidden) view.draw();
     }
@@ -133,7 +201,7 @@ class Explorer {
   }
 
   current() {
-    return this.store.ready(this.state.layer, this.state.head);
+    return this.store?.ready(this.state.layer, this.state.head);
   }
 
   tellingCell(layer, head) {
@@ -179,9 +247,30 @@ class Explorer {
     this.grid.canvas.focus();
   }
 
+  // Another way to look at the same head.
+  look(change) {
+    Object.assign(this.state, change);
+    this.tellHost({});
+    this.draw();
+  }
+
+  lookAtHeads(on) {
+    const { layer, head } = this.state;
+    const isAlone = on.size === 1 && on.get(head) === 0;
+    this.look({ chips: isAlone ? null : { of: chipsName(layer, head), on } });
+  }
+
   tellHost(change) {
+    clearTimeout(this.telling);
     this.seq += 1;
-    this.host.pick({ seq: this.seq, view: this.state.view, ...change });
+    this.host.pick({ seq: this.seq, of: this.overview.name, view: this.state.view, look: writeLook(this.state), ...change });
+  }
+
+  // What the host says meanwhile is older already.
+  tellLater() {
+    clearTimeout(this.telling);
+    this.seq += 1;
+    this.telling = setTimeout(() => this.package && this.tellHost({}), REST);
   }
 
   // The matrix is pointed at: the line of text below follows.
@@ -191,10 +280,10 @@ class Explorer {
   }
 
   drawStrip() {
-    if (this.strip.element.hidden) return;
+    if (!this.package || this.strip.element.hidden) return;
     clearTimeout(this.resting);
     // The line of a long text takes a frame's time: it waits until the picture stands and the pointer rests.
-    if (this.overview.keys.length > LONG_LINE) this.resting = setTimeout(() => this.strip.draw(), 80);
+    if (this.overview.keys.length > LONG_LINE) this.resting = setTimeout(() => this.package && this.strip.draw(), 80);
     else this.strip.draw();
   }
 
@@ -215,20 +304,5 @@ class Explorer {
   say(text) {
     clearTimeout(this.saying);
     this.saying = setTimeout(() => (this.live.textContent = text), 150);
-  }
-
-  // From one set of numbers to another, at once where a person asked for less motion.
-  animate(from, goal, step) {
-    const start = { ...from };
-    cancelAnimationFrame(this.animation);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return step(goal);
-    const began = performance.now();
-    const frame = (now) => {
-      const share = clamp((now - began) / 160, 0, 1);
-      const eased = share * (2 - share);
-      step(Object.fromEntries(Object.keys(goal).map((name) => [name, start[name] + (goal[name] - start[name]) * eased])));
-      if (share < 1) this.animation = requestAnimationFrame(frame);
-    };
-    this.animation = requestAnimationFrame(frame);
   }
 }

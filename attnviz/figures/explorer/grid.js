@@ -15,8 +15,7 @@ const ORDERS = {
 
 class GridView {
   constructor(explorer) {
-    this.explorer = explorer;
-    this.pointed = null;
+    Object.assign(this, { explorer, pointed: null, thumbs: null, painted: null, sketched: null });
     this.caption = make("p", { class: "caption" });
     this.canvas = make("canvas", { class: "heads", tabindex: "0", role: "application" });
     this.element = make("div", { class: "pane grid" }, this.caption, this.canvas);
@@ -28,34 +27,34 @@ class GridView {
       if (place) explorer.openHead(place.layer, place.head);
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  // One small picture a head, a pixel a weight; `draw` enlarges them without smoothing.
-  async open() {
-    const { store, overview } = this.explorer;
-    this.pictures = null;
-    this.thumbs = await store.thumbs;
-    if (store !== this.explorer.store) return;
-    const { layers, heads, rows, columns } = overview;
+    const { layers, heads } = explorer.overview;
     this.caption.textContent = layers * heads === 1 ? "The one head of this model" : "Layers down, heads across. Open one.";
     const label = `${layers} layers by ${heads} heads. Arrow keys move between heads, Enter opens one.`;
     this.canvas.setAttribute("aria-label", label);
-    this.canvases = Array.from({ length: layers * heads }, () => new OffscreenCanvas(columns, rows));
+    explorer.when(explorer.store.thumbs, (thumbs) => {
+      this.thumbs = thumbs;
+      explorer.draw();
+    });
   }
 
-  paint() {
+  // One small picture a head, a pixel a weight, painted once for a theme; `draw` enlarges them without smoothing.
+  pictures() {
     const { overview, palette, state } = this.explorer;
+    const mark = `${palette.name} ${state.fullScale}`;
+    if (this.painted?.mark === mark) return this.painted.pictures;
     const size = overview.rows * overview.columns;
-    this.canvases.forEach((picture, index) => {
-      const end = state.fullScale ? overview.notes[index].highest : 1;
+    const pictures = overview.notes.map(({ highest }, index) => {
+      const picture = new OffscreenCanvas(overview.columns, overview.rows);
+      const end = state.fullScale ? highest : 1;
       const table = [...palette.pixels(THUMB_MASKED - 1, end), palette.maskedPixel];
       const image = new ImageData(overview.columns, overview.rows);
       const pixels = new Uint32Array(image.data.buffer);
       for (let pixel = 0; pixel < size; pixel++) pixels[pixel] = table[this.thumbs[index * size + pixel]];
       picture.getContext("2d").putImageData(image, 0, 0);
+      return picture;
     });
-    this.pictures = this.canvases;
-    this.painted = `${palette.name} ${state.fullScale}`;
+    this.painted = { mark, pictures };
+    return pictures;
   }
 
   // The small arcs of every head, painted once for a size and a theme: pointing at heads only copies them.
@@ -63,25 +62,25 @@ class GridView {
     const { overview, palette, state } = this.explorer;
     const ratio = window.devicePixelRatio || 1;
     const mark = [palette.name, state.fullScale, cell, height, ratio].join();
-    if (this.sketched?.mark === mark && this.sketched.thumbs === this.thumbs) return this.sketched.pictures;
+    if (this.sketched?.mark === mark) return this.sketched.pictures;
     const size = overview.rows * overview.columns;
     const pictures = overview.notes.map(({ highest }, index) => {
       const levels = this.thumbs.subarray(index * size, (index + 1) * size);
       const end = state.fullScale ? highest : 1;
       return sketchArcs(levels, overview, end, palette.accent, { width: cell, height, ratio });
     });
-    this.sketched = { mark, thumbs: this.thumbs, pictures };
+    this.sketched = { mark, pictures };
     return pictures;
   }
 
   picture(layer, head) {
-    return head === null ? null : this.pictures?.[layer * this.explorer.overview.heads + head];
+    return head === null || !this.thumbs ? null : this.pictures()[layer * this.explorer.overview.heads + head];
   }
 
   // Which head stands where: each layer's heads from left to right.
   places() {
-    const { overview, state } = this.explorer;
-    const value = ORDERS[state.order][1];
+    const { overview } = this.explorer;
+    const value = ORDERS[this.explorer.order][1];
     const note = (layer, head) => overview.notes[layer * overview.heads + head];
     return Array.from({ length: overview.layers }, (_, layer) => {
       const row = Array.from({ length: overview.heads }, (_, head) => head);
@@ -99,13 +98,12 @@ class GridView {
   }
 
   draw() {
-    if (!this.thumbs || !this.canvases || !this.element.clientWidth) return;
+    if (!this.thumbs || !this.element.clientWidth) return;
     const { overview, palette, state } = this.explorer;
-    if (this.painted !== `${palette.name} ${state.fullScale}` || !this.pictures) this.paint();
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
-    const sorted = state.order !== "model";
-    const arcs = state.kind === "arcs" ? this.sketches({ cell, height }) : null;
+    const sorted = this.explorer.order !== "model";
+    const pictures = state.kind === "arcs" ? this.sketches({ cell, height }) : this.pictures();
     context.textAlign = "center";
     this.order = this.places();
     const x = (place) => GRID_LEFT + place * (cell + GRID_GAP);
@@ -118,12 +116,11 @@ class GridView {
       context.fillStyle = state.layer === layer ? palette.accent : palette.faint;
       context.fillText(layer, GRID_LEFT / 2, y(layer) + height / 2);
       row.forEach((head, place) => {
-        if (arcs) {
+        if (state.kind === "arcs") {
           context.fillStyle = palette.panel;
           context.fillRect(x(place), y(layer), cell, height);
         }
-        const picture = arcs ? arcs[layer * overview.heads + head] : this.picture(layer, head);
-        context.drawImage(picture, x(place), y(layer), cell, height);
+        context.drawImage(pictures[layer * overview.heads + head], x(place), y(layer), cell, height);
         if (sorted && cell >= 30) this.number(context, head, x(place), y(layer));
         const chosen = layer === state.layer && (state.head === null || head === state.head);
         const pointed = this.pointed?.layer === layer && this.pointed.head === head;

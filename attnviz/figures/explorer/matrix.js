@@ -13,6 +13,9 @@ class MatrixView extends MatrixPicture {
       this.buttons.append(make("button", { type: "button", title, "aria-label": title, onclick: act }, sign));
     }
     this.listen();
+    const { queries, keys } = explorer.overview;
+    const label = `${queries.length} queries down by ${keys.length} keys across. Arrow keys move, Enter selects, plus and minus zoom.`;
+    this.canvas.setAttribute("aria-label", label);
   }
 
   listen() {
@@ -26,13 +29,6 @@ class MatrixView extends MatrixPicture {
     canvas.addEventListener("dblclick", (event) => this.zoomBy(2, this.cellAt(event)));
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  open() {
-    this.window = { zoom: 1, x: 0, y: 0 };
-    const { queries, keys } = this.explorer.overview;
-    const label = `${queries.length} queries down by ${keys.length} keys across. Arrow keys move, Enter selects, plus and minus zoom.`;
-    this.canvas.setAttribute("aria-label", label);
   }
 
   cellAt(event) {
@@ -70,7 +66,7 @@ class MatrixView extends MatrixPicture {
     const { x, y, window: from } = this.drag;
     if (Math.hypot(event.offsetX - x, event.offsetY - y) > 4) this.drag.moved = true;
     if (this.window.zoom === 1) return;
-    this.moveTo(from.x - (event.offsetX - x) / this.size.cell, from.y - (event.offsetY - y) / this.size.cell);
+    this.moveTo(this.window.zoom, from.x - (event.offsetX - x) / this.size.cell, from.y - (event.offsetY - y) / this.size.cell);
   }
 
   release(event) {
@@ -97,18 +93,19 @@ class MatrixView extends MatrixPicture {
     // The cell stays where it is, as far as the edges allow.
     goal.x = key + 0.5 - ((key + 0.5 - this.window.x) / this.size.shown.keys) * shown.keys;
     goal.y = query + 0.5 - ((query + 0.5 - this.window.y) / this.size.shown.queries) * shown.queries;
-    this.explorer.animate(this.window, goal, (step) => {
-      this.window.zoom = step.zoom;
-      this.size = this.measure();
-      this.moveTo(step.x, step.y);
-    });
+    this.explorer.motion.start(this.window, goal, (step) => this.moveTo(step.zoom, step.x, step.y));
   }
 
-  moveTo(x, y) {
-    const { queries, keys } = this.explorer.overview;
-    this.window.x = clamp(x, 0, Math.max(0, keys.length - this.size.shown.keys));
-    this.window.y = clamp(y, 0, Math.max(0, queries.length - this.size.shown.queries));
+  // In thousandths, as the address has it.
+  moveTo(zoom, x, y) {
+    const { state, mark } = this.explorer;
+    const [times, left, top] = [zoom, x, y].map((value) => Math.round(1000 * Math.max(value, 0)) / 1000);
+    state.zoom = times > 1 ? { of: mark, zoom: times, x: left, y: top } : null;
+    this.size = this.measure();
+    const { window } = this;
+    if (state.zoom) Object.assign(state.zoom, { x: Math.floor(1000 * window.x) / 1000, y: Math.floor(1000 * window.y) / 1000 });
     this.draw();
+    this.explorer.tellLater();
   }
 
   // Moves the window so that a cell can be seen.
@@ -117,7 +114,7 @@ class MatrixView extends MatrixPicture {
     const into = (value, first, size) => (value < first ? value : value > first + size - 1 ? value - size + 1 : first);
     const x = into(key, this.window.x, shown.keys);
     const y = into(query, this.window.y, shown.queries);
-    if (x !== this.window.x || y !== this.window.y) this.moveTo(x, y);
+    if (x !== this.window.x || y !== this.window.y) this.moveTo(this.window.zoom, x, y);
   }
 
   key(event) {

@@ -117,3 +117,24 @@ class Note {
     this.element.hidden = true;
   }
 }
+
+// From one set of numbers to another, at once where a person asked for less motion.
+class Motion {
+  stop() {
+    cancelAnimationFrame(this.frame);
+  }
+
+  start(from, goal, step) {
+    const start = { ...from };
+    this.stop();
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return step(goal);
+    const began = performance.now();
+    const frame = (now) => {
+      const share = clamp((now - began) / 160, 0, 1);
+      const eased = share * (2 - share);
+      if (share < 1) this.frame = requestAnimationFrame(frame);
+      step(Object.fromEntries(Object.keys(goal).map((name) => [name, start[name] + (goal[name] - start[name]) * eased])));
+    };
+    this.frame = requestAnimationFrame(frame);
+  }
+}

@@ -6,7 +6,7 @@ const GAP_FROM = 8;
 
 class MatrixPicture {
   constructor(explorer) {
-    Object.assign(this, { explorer, pointed: null, window: { zoom: 1, x: 0, y: 0 } });
+    Object.assign(this, { explorer, pointed: null, widths: null });
     this.canvas = make("canvas", { tabindex: "0", role: "application", class: "cells" });
     this.overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
     this.place = make("div", { class: "stack" }, this.canvas, this.overlay);
@@ -15,6 +15,21 @@ class MatrixPicture {
     this.buttons = make("div", { class: "zoom", role: "group", "aria-label": "Zoom" });
     const head = make("div", { class: "row" }, this.caption, this.buttons, this.legend.element);
     this.element = make("div", { class: "pane matrix" }, head, this.place);
+  }
+
+  // The part that is looked at, as it was chosen: how often it is enlarged, and the cell at its top left.
+  get chosen() {
+    const { state, mark } = this.explorer;
+    return state.zoom?.of === mark ? state.zoom : { zoom: 1, x: 0, y: 0 };
+  }
+
+  // The same, as far as the edges allow at this size.
+  get window() {
+    const { zoom, x, y } = this.chosen;
+    if (!this.size) return { zoom, x, y };
+    const { queries, keys } = this.explorer.overview;
+    const { shown } = this.size;
+    return { zoom, x: clamp(x, 0, Math.max(0, keys.length - shown.keys)), y: clamp(y, 0, Math.max(0, queries.length - shown.queries)) };
   }
 
   // Margins for the labels, and the size of a cell; the longer side of the picture sets it, so that cells are square.
@@ -34,7 +49,7 @@ class MatrixPicture {
     const ratio = window.devicePixelRatio || 1;
     // Whole device pixels, where a cell has at least two: then all cells are alike.
     const whole = fitting * ratio >= 2 ? Math.floor(fitting * ratio) / ratio : fitting;
-    const cell = whole * this.window.zoom;
+    const cell = whole * this.chosen.zoom;
     const width = Math.max(whole * keys.length, 1);
     const height = Math.max(whole * queries.length, 1);
     return { left, top, right, cell, width, height, shown: { keys: width / cell, queries: height / cell } };
@@ -44,9 +59,7 @@ class MatrixPicture {
     const { overview, palette, state } = this.explorer;
     if (!this.element.clientWidth) return;
     const head = this.explorer.current();
-    this.widths = this.explorer.labelWidths;
     const size = this.measure();
-    this.explorer.labelWidths = this.widths;
     this.size = size;
     const wide = size.left + size.width + size.right;
     const high = size.top + size.height + 1;

@@ -9,7 +9,7 @@ from attnviz.figures.theme import DARK, FONT, HEAD_COLOURS, LIGHT, Theme
 
 FOLDER = Path(__file__).parent
 # In the order in which they build on each other.
-PARTS = ("store", "paint", "pool", "sketch", "grid", "picture", "matrix", "chips", "arcs", "text", "bar", "explorer")
+PARTS = ("store", "look", "paint", "pool", "sketch", "grid", "picture", "matrix", "chips", "arcs", "text", "bar", "explorer")
 STYLE = f".explorer {{ --font: {FONT}; }}\n" + (FOLDER / "explorer.css").read_text(encoding="utf-8")
 
 

@@ -28,16 +28,22 @@ const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all head
 // The heads of one map under one view. A head that is not here is asked for, and waited for.
 class HeadStore {
   constructor(overview, ask) {
-    Object.assign(this, { overview, ask, chunks: overview.chunks, unpacked: new Map(), waiting: new Map() });
+    Object.assign(this, { overview, ask, chunks: new Map(overview.chunks), unpacked: new Map(), waiting: new Map() });
     this.thumbs = inflate(overview.chunks.get("thumbs"));
   }
 
+  // Asks again for what has not come: of two messages that a host is sent at once, the first may be lost.
   add(chunks) {
     for (const [name, chunk] of chunks) {
       this.chunks.set(name, chunk);
       this.waiting.get(name)?.resolve();
       this.waiting.delete(name);
     }
+    if (this.waiting.size) this.askAll();
+  }
+
+  askAll() {
+    this.ask(Array.from(this.waiting.values(), ({ place }) => place));
   }
 
   has(layer, head) {
@@ -59,14 +65,16 @@ class HeadStore {
       this.forgetOldest();
       return value;
     });
+    // What failed is tried again when it is next asked for.
+    kept.promise.catch(() => this.unpacked.delete(name));
     return kept.promise;
   }
 
   async unpack(layer, head) {
     const name = headName(layer, head);
     if (!this.chunks.has(name)) {
-      if (!this.waiting.has(name)) this.waiting.set(name, Promise.withResolvers());
-      this.ask(layer, head);
+      if (!this.waiting.has(name)) this.waiting.set(name, { ...Promise.withResolvers(), place: [layer, head] });
+      this.askAll();
       await this.waiting.get(name).promise;
     }
     const chunk = this.chunks.get(name);

@@ -28,15 +28,17 @@ export default function mount(component) {
     if (root.isConnected) return;
     explorer.destroy();
     open.delete(explorer);
+    explorers.delete(root);
   };
 }
 
 function connect(host, explorer, setTriggerValue) {
   host.pick = (change) => setTriggerValue("picked", change);
   // The head in view comes with the answer to what was picked.
-  host.want = (layer, head) => {
-    const { state } = explorer;
-    if (layer !== state.layer || head !== state.head) setTriggerValue("wanted", [[layer, head]]);
+  host.want = (places) => {
+    const { state, overview } = explorer;
+    const heads = places.filter(([layer, head]) => layer !== state.layer || head !== state.head);
+    if (heads.length) setTriggerValue("wanted", { of: overview.name, heads });
   };
 }
 

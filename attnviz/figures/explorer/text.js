@@ -3,7 +3,7 @@
 class TextView {
   // `strip`: a line under the matrix, of the keys alone, shaded by the row that is pointed at there.
   constructor(explorer, { strip = false } = {}) {
-    Object.assign(this, { explorer, strip, pointed: null, gives: true });
+    Object.assign(this, { explorer, strip, pointed: null, overview: null });
     this.caption = make("p", { class: "caption" });
     this.lead = make("p", { class: "lead" });
     this.lines = make("div", { class: "lines" });
@@ -21,12 +21,7 @@ class TextView {
     this.lines.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // Another map: its tokens are made when they are first seen, for a long text has thousands.
-  open() {
-    this.overview = null;
-  }
-
-  // One line where queries and keys are the same tokens, else one of each.
+  // Made when it is first seen, for a long text has thousands of tokens. One line where queries and keys are the same tokens, else one of each.
   build() {
     const { overview } = this.explorer;
     Object.assign(this, { overview, pointed: null });
@@ -56,8 +51,7 @@ class TextView {
   }
 
   turn(gives) {
-    this.gives = gives;
-    this.draw();
+    this.explorer.look({ gives });
   }
 
   // The token whose attention is shown: what is pointed at, else the selected query.
@@ -65,16 +59,16 @@ class TextView {
     const { state } = this.explorer;
     if (this.strip) return { axis: "queries", index: this.explorer.pointedCell?.query ?? state.query };
     if (this.pointed) return this.pointed;
-    return this.single && !this.gives ? { axis: "keys", index: state.query } : { axis: "queries", index: state.query };
+    return this.single && !state.gives ? { axis: "keys", index: state.query } : { axis: "queries", index: state.query };
   }
 
   draw() {
     const head = this.explorer.current();
     if (!head || !this.element.isConnected || this.element.hidden || this.explorer.state.query === null) return;
-    if (this.overview !== this.explorer.overview) this.build();
+    if (!this.overview) this.build();
     const { palette, state, overview } = this.explorer;
     const { axis, index } = this.shown();
-    const mark = `${headName(head.layer, head.head)} ${axis} ${index} ${palette.name} ${state.fullScale} ${state.query}`;
+    const mark = `${headName(head.layer, head.head)} ${axis} ${index} ${palette.name} ${state.fullScale} ${state.query} ${state.gives}`;
     if (mark === this.shaded) return;
     this.shaded = mark;
     const end = state.fullScale ? 1 : Math.max(head.highest / head.one, 1e-9);
@@ -108,8 +102,8 @@ class TextView {
     const token = make("strong", {}, word(overview[axis][index][0]));
     this.caption.replaceChildren(token, axis === "queries" ? " gives its attention to …" : " receives attention from …");
     const [gives, receives] = this.choice.children;
-    gives.setAttribute("aria-pressed", this.gives);
-    receives.setAttribute("aria-pressed", !this.gives);
+    gives.setAttribute("aria-pressed", this.explorer.state.gives);
+    receives.setAttribute("aria-pressed", !this.explorer.state.gives);
   }
 
   point(span) {
@@ -124,7 +118,7 @@ class TextView {
   }
 
   placeOf(span) {
-    const axis = this.single && this.gives ? "queries" : span.dataset.axis;
+    const axis = this.single && this.explorer.state.gives ? "queries" : span.dataset.axis;
     return { axis, index: Number(span.dataset.index) };
   }
 

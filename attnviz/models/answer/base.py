@@ -19,8 +19,8 @@ from attnviz.text.tokens import Encoded
 
 # About 10,000 words: more would keep a small server busy for a minute.
 MOST_CHARACTERS = 60_000
-# Windows that a model reads at once: more need more memory and are no faster.
-BATCH = 8
+# Windows that a model reads at once: more need more memory, keep others waiting for longer, and are no faster.
+BATCH = 2
 # With less room than this beside the question, windows are too small to be understood.
 LEAST_ROOM = 48
 

@@ -54,16 +54,20 @@ class Checkpoint:
         if not (self.folder / CONFIG).is_file():
             raise ModelNotFoundError(f"{self.name} holds no model: there is no {CONFIG} in it; name a folder that has one.")
         # The numbers first: transformers makes lists and modules of them.
-        if "quantization_config" in read_config(self.name, self.folder / CONFIG):
+        if read_config(self.name, self.folder / CONFIG).get("quantization_config"):
             raise UnsupportedModelError(
                 f"{self.name} is quantized, which attnviz does not read; choose the model it was made of."
             )
         with failing_as(ModelError, f"The {CONFIG} of {self.name} contradicts itself or is damaged; get the model again."):
             try:
                 config = AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
-                check_size(self.name, count_parameters(_kind(config), config))
-            except (ValueError, KeyError) as error:
-                raise UnsupportedModelError(self._unsupported(str(error))) from error
+                parameters = count_parameters(_kind(config), config)
+            except ValueError as error:
+                if unsupported := self._unsupported(str(error)):
+                    raise UnsupportedModelError(unsupported) from error
+                raise
+        check_size(self.name, parameters)
+        self._check_weights(parameters)
         return config
 
     def tokenizer(self) -> Any:
@@ -93,10 +97,9 @@ class Checkpoint:
         Raises:
             ModelError: the weights are missing, damaged, of another model, or in a format that may not be opened.
         """
-        damaged = f"The weights of {self.name} are damaged, cut short, or another model's; get them again."
         # Of a pickle only tensors are read: what else stands in it is an error, and is not run.
         options = {"use_safetensors": self.has_safetensors(), "weights_only": True, "trust_remote_code": False}
-        with failing_as(ModelError, damaged):
+        with failing_as(ModelError, self._damaged):
             model, report = _kind(config).from_pretrained(
                 self.folder,
                 config=config,
@@ -133,12 +136,26 @@ class Checkpoint:
             raise only_pickles(self.name)
         raise no_weights(self.name)
 
+    @property
+    def _damaged(self) -> str:
+        return f"The weights of {self.name} are damaged, cut short, or another model's; get them again."
+
+    def _check_weights(self, parameters: int) -> None:
+        """Stops before room is made for a model that is far larger than its files. They may not be here yet."""
+        held = [path.stat().st_size for pattern in (SAFETENSORS, PICKLES) for path in self.folder.glob(pattern)]
+        # Nobody saves a parameter in less than a byte; half of it is for tables that are computed and not saved.
+        if held and sum(held) < parameters / 2:
+            raise ModelError(self._damaged)
+
     def _unsupported(self, reason: str) -> str:
+        """What is said of a model that transformers refuses for that reason; nothing if it may be a damaged one."""
         if "custom code" in reason:
             return f"{self.name} brings code of its own, which attnviz does not run; {_ELSE}."
         if "model_type" in reason:
             return f"The {CONFIG} of {self.name} names no model type, so this is no transformer; {_ELSE}."
-        return f"{self.name} is of a kind that transformers {transformers.__version__} cannot read text with; {_ELSE}."
+        if "nrecognized" in reason or "not recognize" in reason:
+            return f"{self.name} is of a kind that transformers {transformers.__version__} cannot read text with; {_ELSE}."
+        return ""
 
 
 def no_weights(name: str) -> ModelNotFoundError:

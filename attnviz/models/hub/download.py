@@ -30,8 +30,8 @@ FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe"]
 # Folders of a repository hold other formats of the same model.
 NOT_FILES = ["*/*", "*.fp16.*", "*.bf16.*"]
 REACH_SECONDS = 5
-# A hub that has been silent for so long will stay so. Its library would wait for ever.
-PATIENCE_SECONDS = 20
+# A hub that is silent for so long in the middle of an answer has broken off. Its library would wait for ever.
+PATIENCE_SECONDS = 10
 # Weights in float64, and as much again for a tokenizer and for what a careless author left beside them.
 BYTES_A_PARAMETER = 16
 
@@ -78,8 +78,7 @@ def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles:
         UnsupportedModelError: it cannot be traced, or has no weights that may be opened.
         ModelError: it is gated, or the hub cannot be reached halfway.
     """
-    broken = f"The download of {name} broke off; check the network and the free disk space, and run again."
-    with failing_as(ModelError, broken):
+    with failing_as(ModelError, _broken_off(name)):
         try:
             return _cached(name, revision, allow_pickles) or _download(name, revision, progress, allow_pickles)
         except GatedRepoError as error:
@@ -123,7 +122,7 @@ def _download(name: str, revision: str | None, progress: Progress, allow_pickles
     progress(f"Looking up {name}", None)
     if settings.yes("HF_HUB_OFFLINE") or not _reachable():
         raise _out_of_reach(name)
-    get_session().timeout = PATIENCE_SECONDS
+    _end_waiting()
     config = Path(hf_hub_download(name, CONFIG, revision=revision))
     Checkpoint(name, config.parent).config()
     # The cache keeps a revision's files in a folder named after its commit.
@@ -141,6 +140,9 @@ def _download(name: str, revision: str | None, progress: Progress, allow_pickles
             name, revision=source.commit, allow_patterns=source.patterns, ignore_patterns=NOT_FILES, tqdm_class=bar
         )
     )
+    # What is here is returned without a word where the hub has gone in the meantime.
+    if not all((folder / file).is_file() for file in sizes if source.wants(file)):
+        raise ModelError(_broken_off(name))
     if source.commit != config.parent.name:
         # So that it is found again without a network: the cache knows by names which commits it has.
         ref = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model") / "refs" / conversion.REF
@@ -168,6 +170,10 @@ def _choose(name: str, commit: str, allow_pickles: bool) -> tuple[_Source, dict[
     raise only_pickles(name) if here[PICKLES] else no_weights(name)
 
 
+def _broken_off(name: str) -> str:
+    return f"The download of {name} broke off; check the network and the free disk space, and run again."
+
+
 def _out_of_reach(name: str) -> ModelNotFoundError:
     return ModelNotFoundError(
         f"{name} is not on this machine and the Hugging Face hub cannot be reached; minilm works without a network."
@@ -183,6 +189,21 @@ def _reachable() -> bool:
     except OSError:
         return False
     return True
+
+
+def _end_waiting() -> None:
+    """Makes every request of the hub's library end, those that are given no time, too."""
+    session = get_session()
+    hooks = session.event_hooks
+    if _limit not in hooks["request"]:
+        session.event_hooks = {**hooks, "request": [*hooks["request"], _limit]}
+
+
+def _limit(request: Any) -> None:
+    given = request.extensions.get("timeout", {})
+    request.extensions["timeout"] = {
+        phase: PATIENCE_SECONDS if given.get(phase) is None else given[phase] for phase in ("connect", "read", "write", "pool")
+    }
 
 
 def _bar(progress: Progress, stage: str, total: int) -> type[tqdm]:

@@ -157,6 +157,7 @@ class WritingModel(TracedModel):
         """What the model writes after the prefix, with it, as many as the beam is wide, best first."""
         longest = max(1, min(MAX_WRITTEN, self.card.max_tokens - 1) - len(prefix))
         options: dict[str, Any] = {"do_sample": False, "max_new_tokens": longest, "max_length": None, "num_beams": beam.width}
+        options["return_dict_in_generate"] = False  # whatever the model's authors saved
         if beam.width > 1:
             options |= {"num_return_sequences": beam.width, "length_penalty": beam.length_penalty}
         if prefix:

@@ -11,12 +11,15 @@ from attnviz.models.task_prefix import TRANSLATE, instruction, untold
 from attnviz.models.translate.base import Step, TranslatingModel, Translation, Tree
 from attnviz.nn.decoding import Beam
 
+# Hypotheses that a search may keep at once: each is decoded, and more are hardly better.
+WIDEST = 10
+
 
 @dataclass(frozen=True)
 class Wish:
     """How to translate.
 
-    width           hypotheses that the search keeps; 1 is greedy decoding
+    width           hypotheses that the search keeps, at most `WIDEST`; 1 is greedy decoding
     length_penalty  α of ln p / length^α, by which a beam's translations are ranked
     begins          names of the pieces that the translation must begin with
     candidate       which of the translations found is looked at, 0 the best; what is too large is the last
@@ -31,9 +34,10 @@ class Wish:
     candidate: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("width", 1), ("candidate", 0)):
-            if type(value := getattr(self, name)) is not int or value < least:
-                raise PromptError(f"The {name} of a Wish is a whole number from {least} on, not {described(value)}.")
+        if type(self.width) is not int or not 1 <= self.width <= WIDEST:
+            raise PromptError(f"The width of a Wish is a whole number from 1 to {WIDEST}, not {described(self.width)}.")
+        if type(self.candidate) is not int or self.candidate < 0:
+            raise PromptError(f"The candidate of a Wish is a whole number from 0 on, not {described(self.candidate)}.")
         if not isinstance(self.length_penalty, int | float) or not math.isfinite(self.length_penalty):
             raise PromptError(f"The length_penalty of a Wish is a number, such as 1.0, not {described(self.length_penalty)}.")
         if isinstance(self.begins, str) or not all(isinstance(name, str) for name in self.begins):

@@ -63,7 +63,7 @@ class ToyConfig:
         if self.kind not in KINDS:
             raise ModelError(f"a toy model is one of {', '.join(KINDS)}, not {self.kind!r}")
         sizes = self.n_layers, self.n_heads, self.dim
-        if not all(isinstance(size, int) and 1 <= size <= most for size, most in zip(sizes, (4, 8, 256), strict=True)):
+        if not all(type(size) is int and 1 <= size <= most for size, most in zip(sizes, (4, 8, 256), strict=True)):
             raise ModelError(f"a toy model has at most 4 layers, 8 heads and 256 dimensions, not {sizes}")
         if type(self.scaled) is not bool:
             raise ModelError(f"a toy model is scaled or not, and {self.scaled!r} says neither")
@@ -134,14 +134,21 @@ def from_bytes(data: bytes, name: str = "this file") -> tuple[ToyConfig, dict[st
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         facts = json.loads(header["__metadata__"]["attnviz"])
         config = ToyConfig(**facts.pop("toy"))
-        weights = load(data)
-    except (ValueError, KeyError, TypeError, AttributeError, SafetensorError, ModelError) as error:
+        # Whatever precision somebody has saved them in; a type that PyTorch cannot read is a RuntimeError of its own.
+        weights = {key: _floats(value) for key, value in load(data).items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError, ModelError) as error:
         raise ModelError(
             f"{name} holds no toy model, or is damaged: choose a file that was saved on the page Train."
         ) from error
     if not all(bool(value.isfinite().all()) for value in weights.values()):
         raise ModelError(f"{name} has weights that are not finite: train the model again.")
-    return config, {key: value.to(torch.float32) for key, value in weights.items()}, facts
+    return config, weights, facts
+
+
+def _floats(value: Tensor) -> Tensor:
+    if not value.is_floating_point():
+        raise TypeError(f"weights are no {value.dtype}")
+    return value.to(torch.float32)
 
 
 def load_file(path: Path) -> TranslationModel:

@@ -22,6 +22,7 @@ from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import FILLED, ToyConfig, build
 from attnviz.text.toys import MARKS, TOYS, Solved, Toy
 from attnviz.training.loss import cross_entropy
+from attnviz.training.milestones import Milestones
 from attnviz.training.schedule import Schedule, learning_rate
 from attnviz.training.sentence_pairs import Batch, collate
 
@@ -64,7 +65,7 @@ class ToyRecipe:
         try:
             recipe = ToyRecipe(ToyConfig(**facts["model"]), **{name: value for name, value in facts.items() if name != "model"})
             return _checked(recipe)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError("The recipe in this file is damaged: train the model again.") from error
 
     @property
@@ -176,7 +177,7 @@ def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> Batch:
 class Training:
     """A toy model on its way: one optimizer step at a time, and a look at it whenever somebody asks.
 
-    `weights` are those of a model that has taken so many steps already.
+    `weights` are those of a model that has taken so many steps already; its milestones are not known.
     """
 
     def __init__(self, recipe: ToyRecipe, weights: Mapping[str, Tensor] | None = None, taken: int = 0) -> None:
@@ -191,6 +192,8 @@ class Training:
         self.held_out = HeldOut.of(recipe)
         self._examples = _examples(recipe.task, random.Random(-recipe.seed - 1), back=False)
         self._losses: list[float] = []
+        self.milestones = Milestones()
+        self._watched_from_the_first = taken == 0
 
     @property
     def ended(self) -> bool:
@@ -211,27 +214,42 @@ class Training:
         self.optimizer.zero_grad()
         self.taken += 1
         self._losses.append(loss.item())
+        if self._watched_from_the_first and self.milestones.asks(self.taken):
+            _, right, heads, _ = self._read_held_out()
+            self.milestones.note(self.taken, error=float(self._errors(heads).min()), accuracy=float(right.mean()))
         return self._losses[-1]
 
-    def look(self) -> Frame:
-        """How far the model is. A look changes nothing of what it learns."""
-        batch, losses = self.held_out.batch, self._losses
+    def _read_held_out(
+        self,
+    ) -> tuple[
+        Float[Tensor, "batch query piece"], Bool[np.ndarray, " batch"], Float[np.ndarray, "batch layer head query key"], Any
+    ]:
+        """Scores, whether each target is right, the attention across, and the pieces written after the true ones."""
+        batch = self.held_out.batch
         self.model.eval()
         with torch.inference_mode():
             scores, attention = self.model(batch.source, batch.inputs)
-            loss = float(np.mean(losses)) if losses else float(cross_entropy(scores, batch.labels))
-        self._losses = []
         # Where every token of a target is right after the true ones before it, the model writes that target by itself.
         written = scores.argmax(dim=-1)
         right = ((written == batch.labels) | (batch.labels == 0)).all(dim=1)
-        heads = _heads(attention)
+        return scores, right.numpy(), _heads(attention), written
+
+    def _errors(self, heads: Float[np.ndarray, "batch layer head query key"]) -> Float[np.ndarray, "layer head"]:
         n_layers, n_heads = heads.shape[1:3]
-        errors = [[self.held_out.error_rate(heads[:, layer, head]) for head in range(n_heads)] for layer in range(n_layers)]
+        return np.array(
+            [[self.held_out.error_rate(heads[:, layer, head]) for head in range(n_heads)] for layer in range(n_layers)]
+        )
+
+    def look(self) -> Frame:
+        """How far the model is. A look changes nothing of what it learns."""
+        losses, self._losses = self._losses, []
+        scores, right, heads, written = self._read_held_out()
+        loss = float(np.mean(losses)) if losses else float(cross_entropy(scores, self.held_out.batch.labels))
         drawn = self.held_out.solved[:DRAWN]
         # A row of the picture is the token that its step writes, the end mark last.
         sizes = [(len(each.target) + 1, len(each.source) if self.recipe.masked else heads.shape[4]) for each in drawn]
         return Frame(
-            self.taken, loss, float(right.float().mean()), np.array(errors),
+            self.taken, loss, float(right.mean()), self._errors(heads),
             tuple(heads[index, :, :, :rows, :columns].copy() for index, (rows, columns) in enumerate(sizes)),
             tuple(tuple(written[index, :rows].tolist()) for index, (rows, _) in enumerate(sizes)),
             {name: value.detach().clone() for name, value in self.model.state_dict().items()},
@@ -258,6 +276,7 @@ def from_file(data: bytes, name: str = "this file") -> Training:
     """
     config, weights, facts = toys.from_bytes(data, name)
     toys.toy_model(config, weights)
-    recipe = ToyRecipe.of({**facts.get("recipe", {}), "model": dataclasses.asdict(config)})
+    told = facts.get("recipe", {})
+    recipe = ToyRecipe.of({**(told if isinstance(told, dict) else {"damaged": told}), "model": dataclasses.asdict(config)})
     step = facts.get("step")
     return Training(recipe, weights, min(step, recipe.steps) if type(step) is int and step > 0 else recipe.steps)

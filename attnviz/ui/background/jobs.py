@@ -1,5 +1,6 @@
 """Work that takes long runs in a thread of its own, so that the page can show how far it is, and people can share it."""
 
+import math
 import threading
 import time
 import weakref
@@ -88,8 +89,9 @@ class Job(Generic[Result]):
         *,
         places: Places | None = None,
         failed: Callable[["Job[Result]"], None] = lambda _: None,
+        expected: float = 0.0,
     ) -> None:
-        self._work, self._failed = work, failed
+        self._work, self._failed, self._expected = work, failed, expected
         self._places = places or computing()
         self._stage = "Waiting for a free place"
         self._fraction: float | None = None
@@ -124,7 +126,7 @@ class Job(Generic[Result]):
 
     def leave(self) -> None:
         """Says that who waited before asks for something else now: without others who wait, it ends at once."""
-        self._left_at = 0.0
+        self._left_at = -math.inf
 
     @contextmanager
     def _awaited(self) -> Iterator[Future[Result]]:
@@ -144,7 +146,7 @@ class Job(Generic[Result]):
 
     def _run(self) -> Result:
         try:
-            with self._places.place(self._check):
+            with self._places.place(self._check, self._expected):
                 return self._at_work()
         except Exception:
             self._failed(self)
@@ -178,7 +180,7 @@ def _leave_behind(job: Job[Any]) -> None:
     if before is not None and before is not job:
         before.leave()
     # A session must not keep what the shelf has let go of.
-    st.session_state.job = weakref.ref(job)
+    st.session_state["job"] = weakref.ref(job)
 
 
 def shared(
@@ -187,14 +189,18 @@ def shared(
     work: Callable[[Progress], Any],
     place: DeltaGenerator,
     places: Places | None = None,
+    expected: float = 0.0,
 ) -> Any:
     """What `work` gives, done once for everybody who asks with the same key; what failed is not kept.
+
+    `expected` is how many seconds it may take: shorter work goes first.
 
     Raises:
         Exception: whatever the work raised.
     """
+    forget: Callable[[Job[Any]], None] = lambda failed: shelf.forget(key, failed)
     while True:
-        job = shelf.get(key, lambda: Job(work, places=places, failed=lambda failed: shelf.forget(key, failed)))
+        job = shelf.get(key, lambda: Job(work, places=places, failed=forget, expected=expected))
         try:
             return job.result(place)
         except CancelledError:

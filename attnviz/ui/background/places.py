@@ -17,10 +17,10 @@ _LOOK_SECONDS = 0.1
 
 
 class Turn:
-    """One piece of work: how long it has had a place (seconds). Two turns are never equal."""
+    """One piece of work: how long it has had a place, or is expected to want one (seconds). Two turns are never equal."""
 
-    def __init__(self) -> None:
-        self.used = 0.0
+    def __init__(self, expected: float) -> None:
+        self.used = expected
         self.entered = 0.0
 
 
@@ -36,12 +36,13 @@ class Places:
         self._waiting: list[Turn] = []
 
     @contextmanager
-    def place(self, check: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def place(self, check: Callable[[], None] = lambda: None, expected: float = 0.0) -> Iterator[None]:
         """Waits for a place, and holds it, but for pauses at the cancellation points of what is done there.
 
-        `check` is called while this waits, and at every cancellation point: what it raises ends the work.
+        `check` is called while this waits, and at every cancellation point: what it raises ends the work. Work that is
+        `expected` to take so many seconds lets shorter work go first from the beginning.
         """
-        turn = Turn()
+        turn = Turn(expected)
         self._enter(turn, check)
 
         def pause() -> None:

@@ -33,8 +33,10 @@ ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 MODELS_KEPT = 5
 # Each is a function: names that nobody has heard of must not take the place of a model that is used.
 FETCHES_KEPT = 64
-# A class has one or a few each, which are small: half a megabyte for a sentence. Of long texts, two by large models still fit.
-TRACES_KEPT, TRACES_BYTES = 192, 256 * 2**20
+# What a small model reads on a small server.
+CHARACTERS_A_SECOND = 7_500
+# A class has one or a few each, which are small: half a megabyte for a sentence. Pictures of long texts weigh as much again.
+TRACES_KEPT, TRACES_BYTES = 192, 128 * 2**20
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
             kept.weigh(key, found.trace.nbytes)
             return found
 
-        return shared(kept, key, work, place)
+        return shared(kept, key, work, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
     except (AttnvizError, MemoryError) as error:
         place.error(
             escaped(error) or "This needs more memory than there is: try a shorter text or a smaller model.",

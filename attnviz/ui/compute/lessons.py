@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, PARAMETERS, Mask
 from attnviz.paths import assets_folder
 
@@ -49,7 +50,13 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def random_numbers(n_tokens: int, dim: int, seed: int) -> Numbers:
-    """Normal numbers with one decimal; the same for the same seed, and a further token changes none of those before it."""
+    """Normal numbers with one decimal; the same for the same seed, and a further token changes none of those before it.
+
+    Raises:
+        TraceError: there are more dimensions than an example has.
+    """
+    if not 1 <= dim <= MOST_DIM:
+        raise TraceError(f"A worked example has 1 to {MOST_DIM} dimensions, and not {dim}: choose one of these.")
     found = {"x": np.random.default_rng([seed, 0]).normal(size=(MOST_TOKENS, dim))[:n_tokens]}
     for index, name in enumerate(PARAMETERS, start=1):
         found[name] = np.random.default_rng([seed, index]).normal(scale=dim**-0.5, size=(dim, dim))

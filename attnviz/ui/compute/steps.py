@@ -26,31 +26,47 @@ def predict_picker() -> Predict:
 
 def show_steps(steps: Sequence[Step], *, at: int, predict: Predict) -> bool:
     """The steps, opened at the place of the address, or else at step `at`; False while weights are hidden."""
+    state, symbols = st.session_state, [step.symbol for step in steps]
 
     def moved() -> None:
-        if (place := st.session_state.steps.moved) is not None:
-            st.session_state.at = ",".join(str(int(number)) for number in place)
+        if (move := state.steps.moved) is not None:
+            state.steps_seq = int(move["seq"])
+            step, row, column = map(int, move["at"])
+            state.at = ",".join(map(str, [step, row, column, *([move["asked"]] if move["asked"] else [])]))
+            state.at_step = symbols[step] if step < len(symbols) else None
 
     def revealed() -> None:
-        if (key := st.session_state.steps.revealed) is not None:
-            st.session_state.revealed = str(key)
+        if (key := state.steps.revealed) is not None:
+            state.revealed = str(key)
 
-    named = value("at", "")
-    place = _place(named, steps) or (at, *steps[at].start)
-    publish("at", named if _place(named, steps) else "", "")
-    seen = st.session_state.get("revealed", "")
-    drawn = computation(steps, at=place, predict=predict, revealed=seen, theme=theme())
+    first = (at, *steps[at].start)
+    place, operand = _place(value("at", ""), steps, state.get("at_step"))
+    seen = value("revealed", "")
+    drawn = computation(steps, at=place or first, predict=predict, revealed=seen, asked=operand, theme=theme())
+    drawn["seq"] = state.get("steps_seq", 0)
+    shown = ",".join(map(str, [*drawn["at"], *([operand] if operand else [])]))
+    unasked = ",".join(map(str, first))
+    publish("at", shown, unasked)
+    state.update(at=shown if shown != unasked else "", at_step=symbols[drawn["at"][0]] if shown != unasked else None)
+    publish("revealed", seen if seen == drawn["key"] else "", "")
     _STEPS(key="steps", data=drawn, on_moved_change=moved, on_revealed_change=revealed)
     return drawn["hidden"] is None
 
 
-def _place(text: str, steps: Sequence[Step]) -> tuple[int, int, int] | None:
-    """Step, row and column of an address, if there is such a cell."""
+def _place(text: str, steps: Sequence[Step], symbol: str | None) -> tuple[tuple[int, int, int] | None, str]:
+    """Step, row and column of an address, and the operand's cell whose sum is written out; None if there is no such step.
+
+    `symbol` is what the step was called when it was looked at: among other steps it may have another number.
+    """
     try:
-        step, row, column = (int(number) for number in text.split(","))
+        step, row, column, *cell = text.split(",")
+        place = int(step), int(row), int(column)
     except ValueError:
-        return None
-    if not 0 <= step < len(steps):
-        return None
-    matrix = steps[step].result
-    return (step, row, column) if 0 <= row < len(matrix.rows) and 0 <= column < len(matrix.columns) else None
+        return None, ""
+    named = next((index for index, each in enumerate(steps) if each.symbol == symbol), place[0])
+    if not 0 <= named < len(steps) or min(place) < 0:
+        return None, ""
+    matrix = steps[named].result
+    if place[1] >= len(matrix.rows) or place[2] >= len(matrix.columns):
+        return (named, *steps[named].start), ""
+    return (named, *place[1:]), cell[0] if cell else ""

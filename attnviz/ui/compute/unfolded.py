@@ -33,8 +33,7 @@ def begun() -> tuple[str, ...]:
 def forget_writing() -> None:
     """Another text: what was chosen, written or forced for the one before goes."""
     forget_cell()
-    forget("begins", "at", "question")
-    st.session_state.target = ""
+    forget("begins", "at", "at_step", "question", "target")
 
 
 def link_picker(attention: AttentionMap, *, query: int, key: int) -> Link:

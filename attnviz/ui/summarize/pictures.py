@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.head_metrics import strongest_link
 from attnviz.analysis.summarize.rouge import rouge
 from attnviz.analysis.summarize.selection import Amount, Kept, Passage, choose
-from attnviz.analysis.summarize.selectors import Way, shares_of_heads
+from attnviz.analysis.summarize.selectors import Way, shares_of_heads, ways
 from attnviz.analysis.summarize.written import Written
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import head_name
@@ -21,6 +21,7 @@ from attnviz.figures import html as shared
 from attnviz.figures.summarize.passage import STYLE, marked_passage, written_summary
 from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
+from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
 from attnviz.ui.bound import bounded, dropdown, segments, toggle
 from attnviz.ui.explain import explain_button
@@ -32,6 +33,8 @@ from attnviz.ui.sidebar import Choice, one_model, stepper
 from attnviz.ui.state import LINK_CHARACTERS, forget, publish, restore, value
 
 _markup = Markup("passage", shared.STYLE + STYLE)
+# Two pages: more is no summary.
+MOST_REFERENCE = 5_000
 OWN = "summarize-en"
 # Rows of what was measured (attnviz.training.summarize.evaluate).
 ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
@@ -175,13 +178,21 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
     explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
 
 
-def show_ways(found: Passage, ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:
+def every_way(found: Passage, traced: Traced, chosen: Options) -> tuple[Way, ...]:
+    """Every way to choose from a text: all its heads are computed for that."""
+    with at_a_place():
+        return ways(found, traced.trace, selects=traced.card.selects, layer=chosen.layer, head=chosen.head)
+
+
+def show_ways(found: Passage, all_ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:
     """Every way's choice from this text, and its ROUGE where there is a reference."""
     rows = []
-    for way in ways:
-        kept = choose(found, way.units, way.sentences, amount)
-        extract = found.extract(kept.sentences)
-        rows.append(Row(way.name, extract, found.words(kept.units), rouge(extract, [reference]) if reference else None))
+    with at_a_place():
+        for way in all_ways:
+            kept = choose(found, way.units, way.sentences, amount)
+            extract = found.extract(kept.sentences)
+            score = rouge(extract, [reference]) if reference else None
+            rows.append(Row(way.name, extract, found.words(kept.units), score))
     _markup("ways", ways_table(rows, chosen=chosen.name, theme=theme()))
 
 
@@ -196,6 +207,12 @@ def reference_box() -> str:
     )
     publish("reference", text if len(text) <= LINK_CHARACTERS else "", "")
     long_notice("summary", text)
+    if len(text) > MOST_REFERENCE:
+        st.error(
+            f"This summary has {len(text):,} characters and at most {MOST_REFERENCE:,} are compared: shorten it.",
+            icon=":material/edit:",
+        )
+        return ""
     return text.strip()
 
 

@@ -20,8 +20,6 @@ from attnviz.ui.background.places import workers
 from attnviz.ui.layout import escaped, theme
 
 REDRAW_SECONDS = 0.3
-# From here on a model is told to know where to look, and what to write.
-HALF_ALIGNED, HALF_RIGHT = 0.25, 0.5
 _PICTURE = component("attnviz.training", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
 
 
@@ -207,11 +205,7 @@ def told(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Sente
         (Part(f"After {frame.step:,} steps "), right, Part(" of the held-out sequences are written without a mistake, at an "
          "alignment error rate of "), Part(f"{frame.errors[head or frame.best]:.2f}", True), Part("."))
     ]  # fmt: skip
-    aligned = next((each.step for each in run.frames if each.error <= HALF_ALIGNED), None)
-    answered = next((each.step for each in run.frames if each.accuracy >= HALF_RIGHT), None)
-    if aligned is not None and answered is not None and frame is run.frames[-1] and len(run.frames) > 2:
-        first = "First it learned where to look" if aligned < answered else "Where to look did not come first here"
-        sentences.append(
-            (Part(f"{first}: three links in four were right at step {aligned:,}, every second answer at step {answered:,}."),)
-        )
+    order = run.training.milestones.told
+    if order and frame is run.frames[-1]:
+        sentences.append((Part(order),))
     return sentences

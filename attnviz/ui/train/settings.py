@@ -37,6 +37,7 @@ def recipe_picker(known: ToyRecipe | None) -> tuple[ToyRecipe, Preset | None]:
     usual = _values(PRESETS[0].recipe)
     if "toy" not in st.session_state:
         started = usual if known is None or link() else _values(known)
+        st.session_state.toy_recipe = known
         st.session_state.toy = {name: str(asked(name, value)) for name, value in started.items()}
     chips = st.container()
     recipe = _settings(st.session_state.toy)
@@ -67,8 +68,8 @@ def head_picker(recipe: ToyRecipe) -> tuple[int, int] | None:
 
 
 def show_recipe(recipe: ToyRecipe) -> None:
-    """Makes a recipe the one that the sidebar shows; for a callback, or before the sidebar is drawn."""
-    st.session_state.toy = _values(recipe)
+    """Makes a recipe the one that the sidebar shows, with what no setting there says; for a callback, or before it is drawn."""
+    st.session_state.toy, st.session_state.toy_recipe = _values(recipe), recipe
 
 
 def _values(recipe: ToyRecipe) -> dict[str, str]:
@@ -99,7 +100,14 @@ def _presets(current: Preset | None) -> None:
 
 
 def _settings(values: dict[str, str]) -> ToyRecipe:
-    """The sidebar, from what is wished for; what is not to be had becomes the first that is."""
+    """The sidebar, from what is wished for; what is not to be had becomes the first that is.
+
+    A recipe out of a file may have what the sidebar does not offer: it offers that too, as long as nothing else is chosen.
+    """
+    known: ToyRecipe | None = st.session_state.get("toy_recipe")
+    if known is not None and _values(known) != values:
+        known = None
+    own = dict.fromkeys(values, "") if known is None else dict(values)
 
     def usual() -> None:
         values["steps"] = str(_sensible(values).steps)
@@ -109,20 +117,30 @@ def _settings(values: dict[str, str]) -> ToyRecipe:
     _pick(values, "kind", list(_KINDS), sidebar.selectbox, "Model", then=usual, names=_KINDS)
     if values["kind"] == "transformer":
         left, right = sidebar.columns(2)
-        _pick(values, "layers", ["1", "2"], left.segmented_control, "Layers", then=usual)
-        _pick(values, "n_heads", ["1", "4"], right.segmented_control, "Heads", then=usual)
+        _pick(values, "layers", _offered("1", "2", own["layers"]), left.segmented_control, "Layers", then=usual)
+        _pick(values, "n_heads", _offered("1", "4", own["n_heads"]), right.segmented_control, "Heads", then=usual)
     if values["kind"] != "additive":
         _pick(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d")
     if values["kind"] != "transformer":
-        _pick(values, "forcing", ["1", "0.5", "0"], sidebar.segmented_control, "Teacher forcing")
+        _pick(values, "forcing", _offered("1", "0.5", "0", own["forcing"]), sidebar.segmented_control, "Teacher forcing")
     _pick(values, "padding", ["masked", "read"], sidebar.segmented_control, "Padding")
     left, right = sidebar.columns(2)
-    _number(values, "steps", left, "Steps")
-    _number(values, "first", right, "Seed")
+    _number(values, "steps", left, "Steps", own["steps"])
+    _number(values, "first", right, "Seed", own["first"])
+    return known if known is not None and values == own else _made(values)
+
+
+def _made(values: dict[str, str]) -> ToyRecipe:
+    """The recipe that the settings say, with the usual of what they do not."""
     recipe = replace(
         _sensible(values), masked=values["padding"] == "masked", steps=int(values["steps"]), seed=int(values["first"])
     )
     return recipe if values["kind"] == "transformer" else replace(recipe, teacher_forcing=float(values["forcing"]))
+
+
+def _offered(*options: str) -> list[str]:
+    """Options without those that stand there already, or are empty."""
+    return [option for option in dict.fromkeys(options) if option]
 
 
 def _sensible(values: dict[str, str]) -> ToyRecipe:
@@ -157,8 +175,11 @@ def _pick(
     widget(label, options, key=key, on_change=keep, help=_TOLD.get(name), format_func=(names or {}).get if names else str)
 
 
-def _number(values: dict[str, str], name: str, place: DeltaGenerator, label: str) -> None:
+def _number(values: dict[str, str], name: str, place: DeltaGenerator, label: str, own: str) -> None:
+    """One number; `own` is that of a recipe out of a file, which is among those to choose."""
     key, kind = f"toy_{name}", declared(name, Number)
+    if own:
+        kind = replace(kind, least=min(kind.least, int(own)), most=max(kind.most, int(own)))
     st.session_state[key] = kind.bound(int(values[name]))
     values[name] = str(st.session_state[key])
 
@@ -172,6 +193,11 @@ def look_for(recipe: ToyRecipe, preset: Preset | None) -> list[str]:
     """What to look for: in a preset, or in the settings that are not the usual ones."""
     if preset is not None:
         return [preset.notice]
+    if recipe != _made(_values(recipe)):
+        return [
+            f"Out of a file: {recipe.steps:,} steps in batches of {recipe.batch:,} at a learning rate of "
+            f"{recipe.learning_rate:g}, with states of {recipe.model.dim} numbers. Any other setting begins a new model."
+        ]
     model = recipe.model
     unusual = {"layers": model.kind == "transformer", "n_heads": model.n_heads > 1, "divided": compared(model) == "dot",
                "forcing": recipe.teacher_forcing < 1, "padding": not recipe.masked}  # fmt: skip

@@ -15,6 +15,7 @@ from attnviz.text.toys import Toy
 from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.alignment import Drawing, chosen_cell, show_matrix, show_pair
+from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.download import Kept
@@ -22,6 +23,7 @@ from attnviz.ui.layout import answer, escaped, story
 from attnviz.ui.state import forget_drafts, remember, remembered
 from attnviz.ui.train.live import open_run
 from attnviz.ui.train.settings import compared, show_recipe
+from attnviz.ui.uploads import check_file
 
 _LSTM = (
     "One LSTM reads the source in both directions, another writes. Before each token the writer's state is compared with every "
@@ -123,7 +125,9 @@ def _receive() -> None:
     if (chosen := st.session_state.toy_file) is None:
         return
     try:
-        training = from_file(chosen.getvalue(), chosen.name)
+        check_file(chosen, toys.LARGEST_BYTES)
+        with at_a_place():
+            training = from_file(chosen.getvalue(), chosen.name)
     except AttnvizError as error:
         st.session_state.toy_refused = str(error)
         return

@@ -14,7 +14,7 @@ from attnviz.ui.background.results import Drafted
 from attnviz.ui.examples import examples
 from attnviz.ui.head_picker import named
 from attnviz.ui.layout import escaped
-from attnviz.ui.state import forget_cell, forget_drafts, publish, restore
+from attnviz.ui.state import forget, forget_cell, forget_drafts, restore
 
 # The recipes leave out longer pairs (attnviz.training.translate.recipe.Corpus).
 TRAINED_TOKENS = 40
@@ -52,7 +52,7 @@ _TOLD = (
 
 def forget_target() -> None:
     """The models write by themselves again; for a callback."""
-    st.session_state.target = ""
+    forget("target")
     forget_cell()
 
 
@@ -61,7 +61,7 @@ def forget_text() -> None:
     forget_drafts()
     given = {example.target for example in examples("translate")}
     if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
-        st.session_state.target = ""
+        forget("target")
 
 
 def target_box(prompt: Prompt, written: str) -> None:
@@ -69,14 +69,13 @@ def target_box(prompt: Prompt, written: str) -> None:
     with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
         st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
         restore("target", "")
-        target = st.text_input(
+        st.text_input(
             "Target text",
             key="target",
             placeholder=written or "A translation",
             label_visibility="collapsed",
             on_change=forget_cell,
         )
-        publish("target", target, "")
         if prompt.target:
             st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
 

@@ -1,6 +1,7 @@
 """The command `attnviz`: what it understands, what it starts, and how it says no."""
 
 import os
+import socket
 import sys
 
 import pytest
@@ -62,3 +63,31 @@ def test_an_error_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(cli, "serve", fail)
     assert cli.main([]) == 1
     assert capsys.readouterr().err == "attnviz: there is no such model\n"
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1", "a..b", "x" * 300])
+def test_a_host_that_is_none_of_this_machine_is_one_line(started, capsys, monkeypatch, host):
+    def known(name: str, *_: object, **__: object) -> list:
+        if name != "192.0.2.1":
+            name.encode("idna")
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (name, 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", known)
+    assert cli.main(["--host", host]) == 1
+    said = capsys.readouterr().err
+    assert f"--host {host!r} is no address of this machine" in said
+    assert said.count("\n") == 1
+    assert started == []
+
+
+@pytest.mark.parametrize(("option", "value"), [("--seed", "9" * 20), ("--steps", "9" * 20), ("--seed", "0"), ("--steps", "-3")])
+def test_a_number_that_no_toy_has_is_one_line(capsys, tmp_path, option, value):
+    assert cli.main(["train", "toy-copy", "--runs", str(tmp_path), option, value]) == 1
+    assert f"attnviz: {option} is a whole number from 1 to 100,000" in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written_is_one_line(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert cli.main(["train", "toy-copy", "--steps", "1", "--runs", str(tmp_path / "file" / "runs")]) == 1
+    assert "cannot be read or written" in capsys.readouterr().err

@@ -169,3 +169,47 @@ def test_a_reader_that_has_enough_ends_it_quietly(file: Path) -> None:
     assert done.stdout.startswith("layer,head")
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
+
+
+@pytest.mark.usefixtures("_ready")
+def test_it_is_told_where_a_text_was_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, path = "a cat sat " * 308, str(tmp_path / "x.attn")
+    assert cli.main(["trace", "minilm", text, "-o", path, "--json"]) == 0
+    said, trace = capsys.readouterr(), attnviz.open(path)
+    assert trace.is_cut
+    assert trace.cut is not None
+    sentence = f"the text was cut after character {trace.cut:,} of {len(text):,}"
+    assert f"warning: minilm read only the beginning: {sentence}" in said.err
+    assert (json.loads(said.out)["cut"], json.loads(said.out)["cut_pair"]) == (trace.cut, None)
+    assert cli.main(["show", path]) == 0
+    assert sentence in dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())["cut"]
+    assert cli.main(["show", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cut"] == trace.cut
+    assert ", cut;" in repr(trace)
+
+
+@pytest.mark.usefixtures("_ready")
+def test_nothing_is_told_of_a_text_that_was_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "x.attn")
+    assert cli.main(["trace", "minilm", TEXT, "-o", path, "--json"]) == 0
+    said = capsys.readouterr()
+    assert "warning" not in said.err
+    assert json.loads(said.out)["cut"] is None
+    assert cli.main(["show", path]) == 0
+    assert "\ncut" not in capsys.readouterr().out
+
+
+def test_stdout_that_is_full_or_closed_is_one_line() -> None:
+    for redirected in (">/dev/full", ">&-"):
+        script = f"{sys.executable} -m attnviz.cli models {redirected}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert "The output cannot be written" in done.stderr
+    # What stdout is not needed for is done; a closed stderr keeps warnings to itself, and a closed stdin is told.
+    script = (
+        f"{sys.executable} -m attnviz.cli models 2>&- | head -c 4; {sys.executable} -m attnviz.cli trace minilm <&- >/dev/null"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "They"
+    assert done.stderr.splitlines()[-1].startswith("attnviz: There is no text, and stdin is closed")
+    assert "Traceback" not in done.stderr

@@ -179,3 +179,13 @@ def test_a_wrong_wish_is_told(across: Picture) -> None:
     with pytest.raises(TraceError, match="no head 9"):
         picture(across.trace, head=9)
     assert all(entry.media_type for entry in FORMATS.values())
+
+
+def test_no_token_is_a_formula_in_a_spreadsheet() -> None:
+    """`=HYPERLINK(…)` in a cell would be run by whoever opens the table."""
+    tokens = typed("=1+1 +1 - @a a=b 'x ordinary")
+    shown = list(pictures(traced(make_map(tokens, layers=1, heads=1))))
+    rows = list(csv.DictReader(io.StringIO(export(shown, "csv").decode())))
+    assert [row["key_token"] for row in rows[: len(tokens)]] == ["'=1+1", "'+1", "'-", "'@a", "a=b", "'x", "ordinary"]
+    assert {row["query_token"] for row in rows} == {row["key_token"] for row in rows}
+    assert [key["text"] for key in json.loads(export(shown, "json"))["keys"]] == [token.text for token in tokens]

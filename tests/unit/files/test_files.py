@@ -1,5 +1,6 @@
 """A trace as a file: what comes out is what went in, and what was changed on the way is refused."""
 
+import hashlib
 import io
 import json
 import os
@@ -12,7 +13,7 @@ import pytest
 from safetensors.numpy import save as serialized
 
 import attnviz
-from attnviz.core.errors import TraceError
+from attnviz.core.errors import ArgumentError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.files import container, from_bytes, to_bytes
@@ -177,6 +178,10 @@ def edited(change: dict[str, Any], tensors: dict[str, np.ndarray] | None = None,
     ({"maps.0.queries": 1}, "query positions"), ({"maps.0.keys": 9}, "not written as"), ({"maps.0.layers": []}, "not written"),
     ({"maps.0.causal": True}, "later token"), ({"maps.0.layers.0.weights": "none"}, "not written as"),
     ({"maps.1.layers.0.scaling": "1"}, "not written as"), ({"maps.1.layers.0.scaling": 1e300}, "not finite"),
+    ({"prompt.text": None}, "not written as"), ({"cut": 10**12}, "beyond"), ({"tokens.0.0.end": 10**400}, "beyond"),
+    ({"maps.0.layers.1.weights": "encoder.0.weights"}, "two layers name one tensor"),
+    ({"maps.1.layers.1.key": "decoder.0.key"}, "two layers name one tensor"),
+    ({"maps.0.layers": [{"weights": "encoder.0.weights"}] * 4096}, "two layers name one tensor"),
     ({"maps.1.layers.0.softcap": 0.0}, "soft cap"), ({"maps.1.layers.0.query": "decoder.0.sink"}, "dimensions"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str, Any], told: str) -> None:
@@ -194,11 +199,93 @@ def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str
     ("decoder.0.query", np.zeros((0, 3, 5), np.float32), "dimensions"),
     ("decoder.0.query_exponent", np.zeros((6, 1, 5), np.int8), "float32"),
     ("decoder.0.visible", np.ones((2, 2), bool), "mask"),
+    ("decoder.0.bias", np.full((1, 3, 3), np.inf, np.float32), "not finite"),
 ])  # fmt: skip
 def test_tensors_that_cannot_be_are_refused(name: str, array: np.ndarray, told: str) -> None:
     assert len(SOURCE) == 7
     with pytest.raises(TraceError, match=told):
         from_bytes(edited({}, {name: array}), name="x.attn")
+
+
+def test_half_a_character_in_a_file_is_refused_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing could show it, print it or save it again. A file can only have it escaped."""
+    monkeypatch.setattr(container.json, "dumps", lambda value, **_: plainly(value))
+    plainly = json.JSONEncoder().encode
+    for place in ("model", "output", "revision", "prompt.text", "tokens.0.0.text", "versions.torch"):
+        with pytest.raises(TraceError, match=r"half of a character|whole characters"):
+            from_bytes(edited({place: chr(0xD83D)}))
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3"])
+def test_numbers_of_a_type_that_no_trace_has_are_refused(dtype: str) -> None:
+    data = to_bytes(full_trace(), exact=True)
+    size = int.from_bytes(data[:8], "little")
+    head = json.loads(data[8 : 8 + size])
+    width = {"BF16": 2, "F8_E4M3": 1}[dtype]
+    end = max(each["data_offsets"][1] for name, each in head.items() if name != "__metadata__")
+    head["extra"] = {"dtype": dtype, "shape": [1], "data_offsets": [end, end + width]}
+    text = json.dumps(head, ensure_ascii=False).replace(
+        digits := json.loads(head["__metadata__"]["attnviz"])["sha256"], "0" * 64
+    )
+    assert digits not in text
+    changed = len(text.encode()).to_bytes(8, "little") + text.encode() + data[8 + size :] + bytes(width)
+    sealed = changed.replace(b"0" * 64, hashlib.sha256(changed).hexdigest().encode(), 1)
+    with pytest.raises(TraceError, match=r"of a type that no trace has|not written as|no trace that could be true"):
+        from_bytes(sealed)
+
+
+def test_thousands_of_layers_over_one_tensor_are_answered_at_once() -> None:
+    """A file of less than a megabyte, which took a minute."""
+    size, layers = 64, 4096
+    one = np.full((4, size, size), 1 / size, np.float32)
+    kinds = {
+        "weights": [{"weights": "w"}] * layers,
+        "query": [{"query": "w", "key": f"k{n}", "scaling": 1.0, "causal": False, "softcap": None, "visible": None,
+                   "bias": None, "sink": None} for n in range(layers)],
+    }  # fmt: skip
+    words = typed(" ".join("w" * size))
+    usual, _ = describe(AttentionTrace("m", Prompt("w"), (make_map(words, layers=1, heads=4),)), exact=True)
+    for named in kinds.values():
+        header = {**usual, "maps": [{**usual["maps"][0], "layers": named}]}
+        data = container.seal(header, {"w": one})
+        started = time.process_time()
+        with pytest.raises(TraceError, match="two layers name one tensor"):
+            from_bytes(data)
+        assert time.process_time() - started < 1
+
+
+def test_a_bias_that_layers_share_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[tuple[int, ...]] = []
+    finite = np.isfinite
+    monkeypatch.setattr("attnviz.core.weights.np.isfinite", lambda array: (checked.append(array.shape), finite(array))[1])
+    dot_product_map(typed("a b c"), layers=13, bias=np.zeros((1, 3, 3), np.float32))
+    assert checked.count((1, 3, 3)) == 1
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("given", [None, b"x.attn", ["x.attn"], 1.5, 3, io.StringIO("x")], ids=repr)
+def test_what_is_neither_a_path_nor_a_file_is_told(given: Any) -> None:
+    with pytest.raises(ArgumentError, match="open takes the path of a trace file"):
+        attnviz.open(given)
+
+
+@pytest.mark.parametrize("path", ["a\0b", chr(0xD83D)], ids=["NUL", "surrogate"])
+def test_what_can_be_no_path_is_told(path: str) -> None:
+    with pytest.raises(TraceError, match="cannot be the path of a file"):
+        attnviz.open(path)
+
+
+def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = full_trace().save(tmp_path / "x.attn", exact=True)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TraceError, match="No space left on device"):
+        plain_trace().save(path)
+    assert_same(attnviz.open(path), full_trace())
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_each_way_of_being_no_trace_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,3 +54,9 @@ def test_a_few_bytes_that_stand_for_very_many_are_none() -> None:
     packer = zlib.compressobj(wbits=-15)
     data = packer.compress(b"a" * (LARGEST * 1_000)) + packer.flush()
     assert unpack(MARK + base64.urlsafe_b64encode(data).decode()) is None
+
+
+def test_an_address_holds_no_text_that_takes_a_server_long() -> None:
+    # Of 150 letters in an address, sixty thousand came.
+    assert len(pack("Who has it? " * 5_000)) < 300
+    assert unpack(pack("Who has it? " * 5_000)) is None

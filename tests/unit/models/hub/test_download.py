@@ -1,5 +1,6 @@
 """Every way to a model of the hub, end to end, against a server on this machine."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ def marian(tmp_path_factory: pytest.TempPathFactory) -> hub.Files:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    # A random model that writes never comes to an end by itself.
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
     with hub.serving(Hub()) as running:
         hub.use(running, tmp_path / "cache", monkeypatch)
         yield running
@@ -68,7 +71,7 @@ def test_an_opus_model_loads_from_the_bots_pull_request_and_translates(server: H
     trace = model.trace("The red car is not new.")
     wanted = opus.save_opus(tmp_path / "opus")
     tokenizer = model.tokenizer
-    written = wanted.generate(**tokenizer("The red car is not new.", return_tensors="pt"), num_beams=1, max_length=61)
+    written = wanted.generate(**tokenizer("The red car is not new.", return_tensors="pt"), num_beams=1, max_new_tokens=16)
     assert trace.output == tokenizer.decode(written[0], skip_special_tokens=True).strip()
     assert trace.output
     assert {attention.kind for attention in trace.maps} == {"encoder", "decoder", "cross"}
@@ -197,8 +200,18 @@ def test_what_is_fetched_is_built_without_a_network(server: Hub, bert: hub.Files
     assert server.asked == []
 
 
-def test_a_hub_that_says_nothing_is_not_waited_for(server: Hub, bert: hub.Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnviz.models.hub.download._reachable", lambda: False)
-    with pytest.raises(ModelNotFoundError, match="cannot be reached"):
+@pytest.mark.parametrize("part", ["/tree/", "/revision/", "/discussions", "/resolve/"])
+def test_a_hub_that_falls_silent_is_not_waited_for(
+    part: str, server: Hub, marian: hub.Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT", 0.2)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_ETAG_TIMEOUT", 0.2)
+    monkeypatch.setattr("huggingface_hub.file_download._ETAG_RETRY_TIMEOUT", 0.2)
+    monkeypatch.setattr("attnviz.models.hub.download.PATIENCE_SECONDS", 0.2)
+    server.repositories[NAME] = Repository({"main": without(marian, "model.safetensors")})
+    server.mute = part
+    begun = time.monotonic()
+    with pytest.raises(ModelError, match=r"broke off|cannot be reached"):
         catalog.load(NAME)
-    assert server.asked == []
+    assert time.monotonic() - begun < 20

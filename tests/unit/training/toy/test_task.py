@@ -1,16 +1,19 @@
 """Toy training: held-out examples that are held out, figures against a count by hand, and the seed that decides all."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save as serialized
 
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import ToyConfig
 from attnviz.training import commands
+from attnviz.training.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
 from attnviz.training.sentence_pairs import DataError
 from attnviz.training.toy.presets import PRESETS, preset
 from attnviz.training.toy.task import HELD_OUT, ToyRecipe, Training, from_file, kept_back, to_file
@@ -128,6 +131,52 @@ def test_damaged_files_are_refused_in_one_sentence():
     for each in broken:
         with pytest.raises(ModelError, match=r"saved on the page Train|save the model again"):
             from_file(each)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_which_came_first_is_decided_by_steps_whoever_looks():
+    """A slow pace and a fast one differ in how often the model is looked at, and in nothing else."""
+    recipe = ToyRecipe(ToyConfig("copy", "scaled", dim=22), steps=150, learning_rate=1e-2)
+    often, never = Training(recipe), Training(recipe)
+    frames = []
+    while not often.ended:
+        often.step()
+        never.step()
+        frames.append(often.look())
+    assert often.milestones == never.milestones
+    measured = [frame for frame in frames if frame.step % EVERY == 0]
+    aligned = next(frame.step for frame in measured if frame.error <= HALF_ALIGNED)
+    answered = next(frame.step for frame in measured if frame.accuracy >= HALF_RIGHT)
+    assert never.milestones == Milestones(aligned, answered)
+    # Of a model out of a file it is not known when it learned what it knows.
+    opened = from_file(to_file(dataclasses.replace(recipe, steps=200), often.look()))
+    for _ in range(EVERY):
+        opened.step()
+    assert opened.milestones == Milestones()
+
+
+def saved(dtype: torch.dtype = torch.float32, **facts: object) -> bytes:
+    """A file of somebody else's making."""
+    weights = {name: value.to(dtype) for name, value in Training(SMALL).look().weights.items()}
+    told = {"toy": dataclasses.asdict(SMALL.model), "recipe": {"steps": 7, "batch": 11}, "step": 3, **facts}
+    return serialized(weights, {"attnviz": json.dumps(told)})
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.float8_e4m3fn], ids=str)
+def test_weights_of_any_precision_are_opened(dtype):
+    assert {value.dtype for value in from_file(saved(dtype)).model.state_dict().values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("data", [
+    saved(torch.int8), saved(torch.complex64), saved(torch.bool), saved(toy=None), saved(toy=[]), saved(toy={"task": ["sort"]}),
+    saved(toy={"task": chr(0xD83D), "kind": "additive"}), saved(recipe=[1]), saved(recipe={"steps": True}),
+    saved(recipe={"batch": 10**5}), saved(recipe={"learning_rate": "1"}), saved(recipe={chr(0xD83D): 1}),
+    serialized({}, {"attnviz": "[" * 100_000}), (100_000).to_bytes(8, "little") + b"[" * 100_000,
+], ids=range(14))  # fmt: skip
+def test_odd_files_are_refused_in_one_sentence(data):
+    with pytest.raises(ModelError, match=r"saved on the page Train|train the model again") as caught:
+        from_file(data)
+    str(caught.value).encode()
 
 
 def test_the_shell_trains_by_the_same_loop(tmp_path):

@@ -1,13 +1,23 @@
-"""Who gives way to whom, while pages and jobs are at work."""
+"""Who gives way to whom while pages and jobs are at work, and when a job ends."""
 
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.ui.background.jobs import Courtesy
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import CancelledError, ModelError
+from attnviz.models import catalog
+from attnviz.ui.background import jobs
+from attnviz.ui.background import results as models
+from attnviz.ui.background.jobs import Courtesy, Job, shared
+from attnviz.ui.background.lru import Shelf
+from attnviz.ui.background.places import Places, computing
 
 
 @pytest.fixture
@@ -52,3 +62,189 @@ def test_a_page_counts_until_it_is_drawn_and_a_failed_one_too():
     assert courtesy.give_way(0.05) is False
     assert courtesy.give_way(30.0)
     assert time.monotonic() - begun >= 0.2
+
+
+class Panic(BaseException):
+    """As a library that is written in Rust raises one."""
+
+
+class Gone(BaseException):
+    """As Streamlit ends the run of a page whose browser has gone."""
+
+
+class Sessions(threading.local):
+    """What each visit keeps: here a thread is a visit."""
+
+    def __init__(self) -> None:
+        self._kept = {}
+
+    def get(self, name: str, default: object = None) -> object:
+        return self._kept.get(name, default)
+
+    def __setitem__(self, name: str, value: object) -> None:
+        self._kept[name] = value
+
+
+class Browser(DeltaGenerator):
+    """Where progress is shown, until the browser goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone, self.shown = threading.Event(), threading.Event()
+
+    def container(self, **options: object) -> "Browser":
+        return self
+
+    empty = container
+
+    def skeleton(self, **options: object) -> None: ...
+
+    def progress(self, value: float, text: str) -> None:
+        self.shown.set()
+        if self.gone.is_set():
+            raise Gone
+
+
+@pytest.fixture
+def shelf() -> Shelf[Job]:
+    return Shelf(9, 0)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "session_state", Sessions())
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(jobs, "REDRAW_SECONDS", 0.01)
+
+
+@pytest.mark.parametrize("raised", [Panic(), ValueError("spoilt"), MemoryError()], ids=lambda error: type(error).__name__)
+def test_a_job_that_fails_ends_and_is_forgotten(shelf: Shelf[Job], raised: BaseException):
+    def fails(progress):
+        raise raised
+
+    with pytest.raises(ModelError if isinstance(raised, Panic) else type(raised)):
+        shared(shelf, "asked", fails, st.empty())
+    assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"
+    assert shared(shelf, "asked", fails, st.empty()) == "done"
+
+
+def test_a_failed_job_is_forgotten_though_its_visitor_has_gone(shelf: Shelf[Job]):
+    begun, fail, forgotten = threading.Event(), threading.Event(), threading.Event()
+
+    def fails(progress):
+        begun.set()
+        fail.wait(30)
+        raise ValueError("spoilt")
+
+    job = shelf.get("asked", lambda: Job(fails, failed=lambda job: (shelf.forget("asked", job), forgotten.set())))
+    thread, browser = _visit(job)
+    assert begun.wait(30)
+    browser.gone.set()
+    thread.join(30)
+    fail.set()
+    assert forgotten.wait(30)
+    assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"
+
+
+def test_a_job_that_nobody_waits_for_ends_at_its_next_step():
+    begun, go_on, steps = threading.Event(), threading.Event(), []
+
+    def long(progress):
+        begun.set()
+        go_on.wait(30)
+        cancellation_point()
+        steps.append("went on")
+
+    failed = threading.Event()
+    job = Job(long, failed=lambda _: failed.set())
+    (one, first), (two, second) = _visit(job), _visit(job)
+    assert begun.wait(30)
+    first.gone.set()
+    one.join(30)
+    job._check()
+    second.gone.set()
+    two.join(30)
+    time.sleep(0.01)
+    go_on.set()
+    assert failed.wait(30)
+    assert not steps
+    with pytest.raises(CancelledError):
+        job.result(st.empty())
+
+
+def test_a_job_whose_visitor_leaves_the_line_never_begins():
+    places, failed, worked = Places(1), threading.Event(), []
+    job = Job(lambda progress: worked.append(1), places=places, failed=lambda _: failed.set())
+    with places.place():
+        thread, browser = _visit(job)
+        assert browser.shown.wait(30)
+        browser.gone.set()
+        assert failed.wait(30)
+        thread.join(30)
+    assert not worked
+
+
+def test_a_visit_that_asks_for_something_else_leaves_what_it_asked_for_before(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jobs, "GRACE_SECONDS", 1000.0)
+    begun, go_on, failed = threading.Event(), threading.Event(), threading.Event()
+
+    def long(progress):
+        begun.set()
+        go_on.wait(30)
+        cancellation_point()
+
+    before = Job(long, failed=lambda _: failed.set())
+    jobs._leave_behind(before)
+    thread, browser = _visit(before)
+    assert begun.wait(30)
+    browser.gone.set()
+    thread.join(30)
+    before._check()
+    assert Job(lambda progress: "done").result(st.empty()) == "done"
+    go_on.set()
+    assert failed.wait(30)
+
+
+def test_who_asks_for_what_was_just_left_gets_it_all_the_same(shelf: Shelf[Job]):
+    left = shelf.get("asked", lambda: Job(lambda progress: "never"))
+    left._cancelled = True
+    assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"
+
+
+def test_a_download_that_hangs_takes_no_place_from_those_who_compute(monkeypatch: pytest.MonkeyPatch):
+    begun, hang = threading.Event(), threading.Event()
+
+    def fetch(name: str, **options: object) -> None:
+        begun.set()
+        hang.wait(30)
+        raise ModelError("The hub went away.")
+
+    monkeypatch.setattr(catalog, "fetch", fetch)
+    before = computing()._free
+
+    def ask() -> None:
+        with suppress(ModelError):
+            models._load("nobody/has-this", Browser())
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert begun.wait(30)
+    assert computing()._free == before
+    hang.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def _visit(job: Job) -> tuple[threading.Thread, Browser]:
+    """Somebody who waits for a job until the browser goes."""
+    browser = Browser()
+
+    def wait() -> None:
+        with suppress(Gone, ValueError):
+            job.result(browser)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    assert browser.shown.wait(30)
+    return thread, browser

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -74,6 +75,23 @@ def test_who_has_worked_least_goes_first_and_nobody_makes_room_for_who_has_worke
     assert order == ["second", "first again"]
 
 
+def test_what_is_expected_to_take_long_lets_what_came_later_and_is_short_go_first():
+    shared, order = Places(1), []
+
+    def work(name: str, expected: float) -> None:
+        with shared.place(expected=expected):
+            order.append(name)
+
+    threads = [threading.Thread(target=work, args=each, daemon=True) for each in (("long", 8.0), ("short", 0.01))]
+    with shared.place():
+        for n_waiting, each in enumerate(threads, start=1):
+            each.start()
+            wait_until(lambda n=n_waiting: len(shared._waiting) == n)
+    for each in threads:
+        each.join(30)
+    assert order == ["short", "long"]
+
+
 def test_who_is_told_to_end_while_it_waits_leaves_the_line_and_the_place_is_free():
     shared = Places(1)
     ends = threading.Event()
@@ -110,10 +128,11 @@ def test_what_is_raised_while_it_makes_room_frees_no_place_twice():
             raise CancelledError("Nobody waits.")
 
     def long() -> None:
-        with pytest.raises(CancelledError), shared.place(check):
+        with suppress(CancelledError), shared.place(check):
             inside.set()
             go_on.wait(30)
             cancellation_point()
+            ends.clear()
 
     def short() -> None:
         with shared.place():
@@ -128,6 +147,7 @@ def test_what_is_raised_while_it_makes_room_frees_no_place_twice():
     go_on.set()
     other.join(30)
     assert not thread.is_alive()
+    assert ends.is_set()
     assert shared._free == 1
 
 

@@ -1,0 +1,14 @@
+// Tells Python that the page has become light or dark: the figures that Python has drawn are of the theme before, and Streamlit
+// does not ask for others.
+
+export default function ({ data, setTriggerValue }) {
+  const app = document.querySelector("[data-testid=stApp]");
+  const look = () => {
+    const shown = getComputedStyle(app).colorScheme;
+    if (shown !== data && ["light", "dark"].includes(shown)) setTriggerValue("turned", shown);
+  };
+  const observer = new MutationObserver(look);
+  observer.observe(app, { attributeFilter: ["class"] });
+  look();
+  return () => observer.disconnect();
+}

@@ -1,0 +1,55 @@
+"""Files that visitors send: one a visit, and all of them together within bounds, for Streamlit keeps each in memory."""
+
+import threading
+from functools import cache
+from typing import Any
+
+from streamlit import runtime
+
+from attnviz import settings
+from attnviz.core.errors import PromptError
+
+# Of all visits together, in files of the largest size.
+MOST_FILES = 4
+
+
+def check_file(file: Any, limit: int) -> None:
+    """Stops at a file that is larger than its page reads: a browser need not have looked.
+
+    Raises:
+        PromptError: it is.
+    """
+    if file.size > limit:
+        raise PromptError(
+            f"{file.name} has {file.size / 2**20:,.1f} MB, and at most {limit / 2**20:,.0f} MB are opened here: "
+            "open it in Python."
+        )
+
+
+@cache
+def bound_uploads() -> None:
+    """Lets this server keep the last file of each visit, and of all visits so much as a few of the largest files have."""
+    if runtime.exists():
+        manager = runtime.get_instance().uploaded_file_mgr
+        manager.add_file = Bounded(manager, MOST_FILES * settings.limit("ATTNVIZ_FILE_MB") * 2**20).add_file  # pyright: ignore
+
+
+class Bounded:
+    """Keeps what a manager of files holds within `nbytes`: the oldest goes first."""
+
+    def __init__(self, manager: Any, nbytes: int) -> None:
+        self._manager, self._add, self._nbytes = manager, manager.add_file, nbytes
+        self._lock = threading.Lock()
+        self._sizes: dict[str, int] = {}
+
+    def add_file(self, session_id: str, file: Any) -> None:
+        """As of the manager, which lets go of the visit's file before, and of other visits' where they are too many."""
+        with self._lock:
+            self._sizes.pop(session_id, None)
+            self._manager.remove_session_files(session_id)
+            self._sizes[session_id] = len(file.data)
+            while len(self._sizes) > 1 and sum(self._sizes.values()) > self._nbytes:
+                oldest = next(iter(self._sizes))
+                del self._sizes[oldest]
+                self._manager.remove_session_files(oldest)
+            self._add(session_id, file)

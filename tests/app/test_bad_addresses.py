@@ -1,0 +1,67 @@
+"""Whatever an address says, the page works: what cannot be read is what stands there unasked, or one sentence."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from attnviz.ui.address import MOST_SEED, PARAMETERS, Choice, Names, Number
+from tests.visits import PAGES
+
+# Half of a character, packed.
+SURROGATE = "~z~c1RITixReLugQaE4sUQPAA"
+TEXTS = ("\0", SURROGATE, "~x", "x" * 256)
+BAD = (*TEXTS, "", "inf", "-inf", "nan", "-1", "1e999", "9" * 4301, "٧", "None", "~z~", "[]", "1,2")
+# What is computed follows from these: they have tests of their own.
+MODELS = {"model", "models"}
+SAID = {"text", "pair", "target", "question", "passage", "tokens", "begins", "begins1", "reference", "toy_input_reverse"}
+BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute": {"source": "model"}, "encode": {"model": "transformer-en-fr"}}
+each_page = pytest.mark.parametrize("page", [page for page, found in PARAMETERS.items() if found])
+pytestmark = pytest.mark.usefixtures("unchecked")
+
+
+def opened(page: str, address: dict[str, str]) -> AppTest:
+    """A page at an address, which it must survive: at most one sentence says what is wrong."""
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=240)
+    app.query_params.update(BEGUN.get(page, {}) | address)
+    app.run()
+    assert not app.exception
+    assert len(app.error) <= 1
+    return app
+
+
+@each_page
+@pytest.mark.parametrize("turn", range(0, len(BAD), 4))
+def test_no_value_of_a_setting_breaks_its_page(page: str, turn: int) -> None:
+    names = [name for name in PARAMETERS[page] if name not in MODELS | SAID | {"source"}]
+    app = opened(page, {name: BAD[(place + turn) % len(BAD)] for place, name in enumerate(names)})
+    assert not app.error
+
+
+@each_page
+@pytest.mark.parametrize("bad", TEXTS, ids=("nul", "surrogate", "home", "long"))
+@pytest.mark.parametrize("given", [MODELS, SAID], ids=("models", "texts"))
+def test_no_name_and_no_text_breaks_a_page(page: str, given: set[str], bad: str) -> None:
+    opened(page, {name: bad for name in PARAMETERS[page] if name in given})
+
+
+@each_page
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad[:9].encode("unicode_escape").decode() or "empty")
+def test_every_parameter_reads_only_what_it_may_be(page: str, bad: str) -> None:
+    for kind in PARAMETERS[page].values():
+        if isinstance(kind, Names):
+            assert all(name.encode() for name in kind.read_all([bad]) or ())
+        elif isinstance(kind, Number):
+            found = kind.read(bad)
+            assert found is None or kind.least <= found <= kind.most
+        elif isinstance(kind, Choice):
+            assert kind.read(bad) in (None, *kind.options)
+        else:
+            str(kind.read(bad)).encode()
+
+
+def test_a_forged_number_is_bounded_at_the_server() -> None:
+    app = opened("compute", {"source": "worked"})
+    # Only a browser checks the range.
+    app.number_input(key="seed").set_value(10**9)
+    app.run()
+    assert not app.exception
+    assert app.number_input(key="seed").value <= MOST_SEED

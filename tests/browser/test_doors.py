@@ -1,0 +1,79 @@
+"""What a stranger's link, name or script can do in a visitor's browser: nothing."""
+
+import urllib.error
+import urllib.request
+from urllib.parse import quote, urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+PICTURE = 120_000
+# What a browser would fetch, follow or draw: each is to stand on the page as it was sent.
+HOSTILE = (
+    "![x](http://evil.example/p.png) http://evil.example www.evil.example a@evil.example :streamlit: :material/home: :red[y]"
+)
+HOSTILE += " $x$ <b>z</b> _a_ **b** -> --"
+
+
+@pytest.mark.parametrize("page_name", ["encode", "translate"])
+def test_a_link_with_pictures_in_it_shows_their_text_and_fetches_nothing(
+    context: BrowserContext, app_url: str, page_name: str
+) -> None:
+    # `context` fails the test at any request for another machine.
+    page = context.new_page()
+    page.goto(f"{app_url}/{page_name}?{urlencode({'model': HOSTILE, 'models': HOSTILE, 'begins1': HOSTILE})}")
+    told = page.get_by_test_id("stAlert").first
+    told.wait_for(timeout=PICTURE)
+    assert " ".join(HOSTILE.split()) in told.inner_text().replace("\u2060", "")
+    assert told.locator("a, img, b, em, strong, code, .katex, [data-testid=stMarkdownColoredText]").count() == 0
+
+
+def test_text_that_is_kept_on_summarize_stays_text(context: BrowserContext, app_url: str) -> None:
+    page = context.new_page()
+    page.goto(f"{app_url}/summarize?text={quote('A picture ![x](http://evil.example/p.png) is here.')}&words_kept=30")
+    kept = page.get_by_text("The kept words as text:").locator("xpath=..")
+    kept.wait_for(timeout=PICTURE)
+    expect(kept).to_contain_text("evil")
+    assert kept.locator("a, img").count() == 0
+
+
+def test_bertviz_lives_in_a_frame_that_cannot_reach_the_page(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/encode?view=BertViz")
+    frame = page.locator("iframe")
+    frame.wait_for(timeout=PICTURE)
+    assert frame.get_attribute("sandbox") == "allow-scripts"
+    inside = page.frame_locator("iframe").locator("#bertviz")
+    inside.wait_for(timeout=PICTURE)
+    assert inside.evaluate("() => self.origin") == "null"
+    assert inside.evaluate("() => { try { return parent.document.title } catch { return 'refused' } }") == "refused"
+
+
+def test_no_script_runs_but_those_of_the_app(browser: Browser, app_url: str) -> None:
+    # In a window of its own: a browser that refuses a script says so, and `page` takes that for a mistake of the app.
+    page = browser.new_page()
+    page.goto(app_url)
+    page.get_by_text("Start here").wait_for(timeout=PICTURE)
+    broken = page.evaluate(
+        """() => new Promise(done => {
+            document.addEventListener("securitypolicyviolation", event => done(event.effectiveDirective), { once: true });
+            document.body.insertAdjacentHTML("beforeend", "<b onclick='window.hacked = 1' id='trap'></b>");
+            document.getElementById("trap").click();
+            setTimeout(() => done(window.hacked), 2000);
+        })"""
+    )
+    page.close()
+    assert broken == "script-src-attr"
+
+
+def test_the_server_knows_its_own_names_only(app_url: str) -> None:
+    port = urlsplit(app_url).port
+
+    def answer(host: str) -> int:
+        request = urllib.request.Request(f"{app_url}/_stcore/health", headers={"Host": host})
+        try:
+            with urllib.request.urlopen(request) as found:
+                return found.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert [answer(host) for host in (f"localhost:{port}", "127.0.0.1", "rebound.evil.example")] == [200, 200, 421]

@@ -1,0 +1,124 @@
+"""Nothing typed is lost, and the browser's back and forward go through runs and pages as they stood."""
+
+import random
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_encode import PICTURE, SENTENCE, open_page, settle
+
+TEXTS = ("The cat sat on the mat.", "A dog barked at the moon.", "Rain fell on the old roof.", "She closed the red door.")
+PAGES = ("Encode", "Translate", "Summarize")
+
+
+def still(page: Page) -> None:
+    page.wait_for_timeout(500)
+    settle(page)
+    page.wait_for_timeout(500)
+
+
+def go(page: Page, name: str) -> None:
+    page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name, timeout=PICTURE)
+    still(page)
+
+
+def run(page: Page, text: str) -> None:
+    """Runs a text with Enter."""
+    page.locator("textarea").first.fill(text)
+    page.keyboard.press("Enter")
+    still(page)
+
+
+def seen(page: Page) -> tuple[str, str, list[str], list[str]]:
+    """Where a page stands and what it shows: its words, what is typed and chosen."""
+    fields = page.locator("textarea, input:not([type=file])").evaluate_all(
+        "all => all.map(({ value, checked }) => value + checked)"
+    )
+    return page.url, page.locator("h1").inner_text(), page.locator(".story, .answer").all_inner_texts(), fields
+
+
+def expect_seen(page: Page, wanted: tuple[str, str, list[str], list[str]]) -> None:
+    """A busy machine draws in pieces."""
+    for _ in range(60):
+        if seen(page) == wanted:
+            return
+        page.wait_for_timeout(500)
+    assert seen(page) == wanted
+
+
+def act(page: Page, draw: random.Random) -> None:
+    """One deed that makes a visit: another text is run, another page opened, or something chosen."""
+    deed = draw.choice(("run", "page", "toggle"))
+    if deed == "run":
+        shown = page.locator("textarea").first.input_value()
+        run(page, draw.choice([text for text in TEXTS if text != shown]))
+    elif deed == "page":
+        shown = page.locator("h1").inner_text()
+        go(page, draw.choice([name for name in PAGES if name != shown]))
+    else:
+        page.get_by_text("Merge subwords to words").click()
+        still(page)
+
+
+def walk_back_and_forth(page: Page, app_url: str, *, visits: int, seed: int) -> None:
+    """Records visits, and finds each of them again going back, and going forward."""
+    draw = random.Random(seed)
+    open_page(page, app_url)
+    recorded = [seen(page)]
+    while len(recorded) < visits:
+        act(page, draw)
+        recorded.append(seen(page))
+    for wanted in recorded[-2::-1]:
+        page.go_back()
+        expect_seen(page, wanted)
+    for wanted in recorded[1:]:
+        page.go_forward()
+        expect_seen(page, wanted)
+
+
+def type_without_running(page: Page, app_url: str, *, walks: int, seed: int) -> None:
+    """Types, does something else, and looks whether what was typed still stands there."""
+    draw = random.Random(seed)
+    open_page(page, app_url)
+    for walk in range(walks):
+        text = f"Not run {walk}: first line"
+        box = page.locator("textarea").first
+        box.fill(text)
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.type("second line")
+        for deed in draw.sample(("tab", "toggle", "head", "away"), 2):
+            if deed == "tab":
+                page.get_by_role("tab", name=draw.choice(("Grid", "Matrix", "Text")), exact=True).click()
+            elif deed == "toggle":
+                page.get_by_text("Hide special tokens").click()
+            elif deed == "head":
+                page.get_by_test_id("stSidebar").get_by_label("Layer").fill(str(draw.randrange(6)))
+                page.keyboard.press("Enter")
+            else:
+                go(page, "Translate")
+                go(page, "Encode")
+            still(page)
+        expect(box).to_have_value(f"{text}\nsecond line")
+        expect(page.get_by_text("Not run yet")).to_be_visible()
+
+
+def test_back_and_forward_restore_every_visit(page: Page, app_url: str) -> None:
+    walk_back_and_forth(page, app_url, visits=6, seed=1)
+
+
+def test_what_was_typed_and_not_run_stays(page: Page, app_url: str) -> None:
+    type_without_running(page, app_url, walks=2, seed=2)
+    page.locator("textarea").first.focus()
+    page.keyboard.press("Enter")
+    still(page)
+    expect(page.get_by_text("Not run yet")).to_have_count(0)
+    assert "Not+run+1" in page.url
+
+
+def test_a_text_is_carried_to_another_page_and_back_is_back(page: Page, app_url: str) -> None:
+    open_page(page, app_url)
+    page.get_by_role("button", name="Translate", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Translate", timeout=PICTURE)
+    expect(page.locator("textarea").first).to_have_value(SENTENCE, timeout=PICTURE)
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Encode", timeout=PICTURE)

@@ -1,0 +1,60 @@
+"""What stands on the screen is what its address shows, whatever a person did; `benchmarks/bench_walk.py` walks for long."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_encode import PICTURE, open_page, run
+from tests.browser.walking import Step, Walk, Walker, settle
+
+TEXT = "A kitten naps on the couch near the old wooden door."
+
+
+def test_walks_at_random_end_with_what_a_fresh_load_shows(page: Page, app_url: str) -> None:
+    walker = Walker(page.context, app_url)
+    walk, found = walker.stroll(8, 8)
+    if not found:
+        _, found = walker.stroll(9, 8, before=walk)
+    assert found is None, str(walker.shrink(found))
+    walker.close()
+
+
+def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(page: Page, app_url: str) -> None:
+    """The grid after Run, in a page whose grid is made to keep what it has drawn."""
+    walker = Walker(page.context, app_url)
+    falsify = """() => {
+      const draw = OffscreenCanvasRenderingContext2D.prototype.putImageData;
+      let count = 0;
+      OffscreenCanvasRenderingContext2D.prototype.putImageData = function (...all) { if (count++ < 72) draw.apply(this, all); };
+    }"""
+    walker.page.add_init_script(f"({falsify})()")
+    steps = (Step("theme"), Step("toggle", "Second sentence"), Step("example", "Bank and bank"), Step("tab", "Grid"))
+    found = walker.follow(Walk("encode", "light", 1440, steps))
+    assert found
+    shrunk = walker.shrink(found)
+    assert len(shrunk.walk.steps) == 1
+    assert "canvas heads" in str(shrunk)
+    walker.close()
+
+
+def test_figures_follow_the_theme(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "answer")
+    asked = page.locator(".asked")
+    light = asked.get_attribute("style")
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    expect(asked).not_to_have_attribute("style", light or "", timeout=PICTURE)
+
+
+def test_the_grid_after_run_is_that_of_a_fresh_load(page: Page, app_url: str) -> None:
+    open_page(page, app_url)
+    drawn = """() => {
+      const roots = [...document.querySelectorAll("*")].map(({ shadowRoot }) => shadowRoot).filter(Boolean);
+      return roots.flatMap((root) => [...root.querySelectorAll("canvas.heads")]).map((canvas) => canvas.toDataURL());
+    }"""
+    run(page, TEXT)
+    walked = page.evaluate(drawn)
+    page.goto("about:blank")
+    page.go_back()
+    expect(page.locator("canvas.heads")).to_be_visible(timeout=PICTURE)
+    settle(page, 0.4)
+    assert walked
+    assert page.evaluate(drawn) == walked

@@ -1,0 +1,122 @@
+// What a walk can act on, and what stands on the screen: in the page, in the shadow roots of its components, in its frames.
+(() => {
+  const ACTIONS = {
+    heads: "canvas.heads", cells: "canvas.cells", arcs: "canvas.arcs", plot: ".js-plotly-plot .nsewdrag",
+    token: ".explorer .token[data-index]", pick: ".markup [data-pick]", tab: ".explorer [role=tab]",
+    chip: ".explorer .chips button", gives: ".explorer .choice button", zoom: ".explorer .zoom button",
+    sort: ".explorer .order select", links: ".explorer input[type=range]",
+    way: ".compute .way button:enabled", number: ".compute td[data-id]", guess: ".compute :is(.answers button, .again, .goto)",
+    example: "[data-testid^=stBaseButton-pills]", segment: "[data-testid^=stBaseButton-segmented]",
+    toggle: "[data-testid=stCheckbox] label", step: "[data-testid^=stNumberInputStep]:enabled",
+    slider: "[data-testid=stSlider] [role=slider]", select: "[data-testid=stSelectbox]", models: "[data-testid=stMultiSelect]",
+    button: "[data-testid=stButton] button:enabled", fold: "[data-testid=stExpander] summary",
+    type: "[class*=st-key-prompt] :is(textarea, input)", target: "[data-testid=stTextInput] input", page: "[data-testid=stSidebarNavLink]",
+    link: "[data-testid=stPageLink] a",
+  };
+  // What trains a model, takes a file or leaves the page.
+  const NOT = /^(Start|Pause|Stop|Continue|Start again|Save the model|Close the file)$/;
+  const FIGURES = ".explorer, .markup, .compute";
+  const WORDS = ".story, .answer, [data-testid=stAlert]";
+  // Icons are no figures, nor what Streamlit lays over a page.
+  // Canvases are compared by their pixels; the rest belongs to the pointer, to the keyboard, or to who has guessed.
+  const PASSING = "canvas, [hidden], .live, .note, .hoverlayer, .links, .hint, .question";
+  const DRAWN = ".js-plotly-plot svg";
+
+  function* every(root, frames) {
+    for (const element of root.querySelectorAll("*")) {
+      yield element;
+      if (element.shadowRoot) yield* every(element.shadowRoot, frames);
+      if (frames && element.tagName === "IFRAME" && element.contentDocument) yield* every(element.contentDocument, frames);
+    }
+  }
+  const isSeen = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getBoundingClientRect().width > 0;
+  const nameOf = (element) => {
+    const text = element.getAttribute("aria-label") || element.innerText || element.dataset.index || element.dataset.pick || "";
+    // An icon is a word of its own line, before what the button says.
+    return text.trim().split("\n").at(-1).slice(0, 60);
+  };
+
+  let found = [];
+  function actions() {
+    found = [];
+    for (const element of every(document, false)) {
+      for (const [kind, selector] of Object.entries(ACTIONS)) {
+        if (element.matches(selector) && isSeen(element) && !NOT.test(nameOf(element))) found.push({ kind, element, name: nameOf(element) });
+      }
+    }
+    return found.map(({ kind, name }) => [kind, name]);
+  }
+
+  // Brings one of the last `actions` into the window; where it is then.
+  function reach(index) {
+    const { element } = found[index];
+    if (!element.isConnected) return null;
+    element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return width ? { x, y, width, height } : null;
+  }
+
+  // For controls that a mouse sets only by dragging, or that the browser draws outside of the page.
+  function set(index, share) {
+    const { element } = found[index];
+    if (element.tagName === "SELECT") element.selectedIndex = Math.floor(share * element.options.length);
+    else element.value = share * element.max;
+    element.dispatchEvent(new Event("input", { bubbles: true }));
+    element.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  // Without the names that are made anew for every page, and what only the keyboard and the pointer see.
+  function plain(html) {
+    return html
+      .replace(/explorer-[a-z0-9]{6,}/g, "explorer")
+      .replace(/\b(trace|x?cb|clip|legend|topdefs-|defs-|g)[0-9a-f]{6}/g, "$1")
+      .replace(/\s(?:tabindex|data-focus-visible-added)="[^"]*"/g, "")
+      .replace(/\sstyle=""/g, "")
+      .replace(/\sclass="([^"]*)"/g, (_, classes) => ` class="${classes.split(" ").sort().join(" ")}"`);
+  }
+
+  function shapeOf(element) {
+    const copy = element.cloneNode(true);
+    for (const part of copy.querySelectorAll(PASSING)) part.remove();
+    return plain(copy.outerHTML);
+  }
+
+  function hash(text) {
+    let [one, two] = [0xdeadbeef, 0x41c6ce57];
+    for (let at = 0; at < text.length; at++) {
+      one = Math.imul(one ^ text.charCodeAt(at), 2654435761);
+      two = Math.imul(two ^ text.charCodeAt(at), 1597334677);
+    }
+    return `${(one >>> 0).toString(36)}${(two >>> 0).toString(36)}`;
+  }
+
+  // Everything that is drawn, in the order of the page, as [what, content].
+  function seen(whole) {
+    const drawn = [];
+    const add = (what, content) => drawn.push([what, whole ? content : hash(content)]);
+    for (const element of every(document, true)) {
+      if (element.matches("canvas")) {
+        if (!isSeen(element)) continue;
+        add(`canvas ${element.className} ${element.width}×${element.height}`, element.toDataURL());
+      } else if (element.matches("svg")) {
+        const isFigure = element.matches(DRAWN) || element.ownerDocument !== document;
+        if (isFigure && isSeen(element) && !element.ownerSVGElement) add(`svg ${element.getAttribute("class") ?? ""}`, shapeOf(element));
+      } else if (element.matches(FIGURES)) {
+        if (isSeen(element)) add(`figure ${element.className.split(" ")[0]}`, shapeOf(element));
+      } else if (element.matches(WORDS)) {
+        if (isSeen(element)) add("words", element.innerText);
+      }
+    }
+    return drawn;
+  }
+
+  // The pointer and the keyboard leave no mark on a page that they have left.
+  function leave() {
+    let at = document.activeElement;
+    while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+    at?.blur();
+    for (const element of every(document, false)) if (element.matches(".frame, .lines, .strip, .passage")) element.scrollTop = 0;
+  }
+
+  window.walk = { actions, reach, set, seen, leave };
+})();

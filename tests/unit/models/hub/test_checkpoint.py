@@ -1,0 +1,229 @@
+"""Folders that are crafted, damaged or from another world: one sentence each, soon, and without room being made for them."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers as hf
+from safetensors.torch import load_file
+
+from attnviz.core.errors import AttnvizError, ModelError, ModelTooLargeError, UnsupportedModelError
+from attnviz.core.trace import Prompt
+from attnviz.models import catalog, sizes
+from attnviz.models.failures import failing_as
+from attnviz.models.hub import checkpoint
+from tests import tiny
+
+FAMILY = {family.name: family for family in tiny.FAMILIES}
+TEXT = "the cat sat on the mat"
+Change = dict[str, Any] | Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A random model that writes never comes to an end by itself.
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "47")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("saved")
+    for name in ("albert", "bart", "bert", "gpt2", "marian"):
+        FAMILY[name].save(folder / name)
+    return folder
+
+
+def crafted(saved: Path, to: Path, family: str, file: str, change: Change) -> Path:
+    """A good model folder with other values in one of its files."""
+    folder = Path(shutil.copytree(saved / family, to / family))
+    path = folder / file
+    content = json.loads(path.read_text()) if path.is_file() else {}
+    change(content) if callable(change) else content.update(change)
+    path.write_text(json.dumps(content))
+    return folder
+
+
+def refusal(folder: Path, text: str = TEXT) -> AttnvizError:
+    """What is said of it, at the latest when it reads a text: one sentence."""
+    with pytest.raises(AttnvizError) as caught:
+        catalog.load(str(folder)).trace(text)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    assert len(sentence) < 320
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("family", "key", "value"),
+    [
+        ("bert", "num_labels", 10_000_000),
+        ("bert", "num_hidden_layers", 1_000_000),
+        ("bert", "num_hidden_layers", 10**400),
+        ("bert", "num_attention_heads", 10**9),
+        ("bert", "max_position_embeddings", 10**12),
+        ("gpt2", "n_layer", 1_000_000),
+        ("bart", "decoder_layers", 1_000_000),
+        ("marian", "max_position_embeddings", 1_000_000),
+        ("albert", "inner_group_num", 1_000_000),
+    ],
+)
+def test_a_number_that_is_too_large_is_refused_before_transformers_sees_it(
+    family: str, key: str, value: int, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = crafted(saved, tmp_path, family, "config.json", {key: value})
+    monkeypatch.setattr(checkpoint.AutoConfig, "from_pretrained", lambda *_, **__: pytest.fail("it was read"))
+    assert type(refusal(folder)) is ModelTooLargeError
+
+
+def test_numbers_deep_inside_a_configuration_are_read_too(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "config.json", {"text_config": {"stacks": [{"num_layers": 10**6}]}})
+    assert "num_layers" in str(refusal(folder))
+
+
+def test_every_configuration_of_transformers_is_small_enough(tmp_path: Path) -> None:
+    for kind in {type(family.config()) for family in tiny.FAMILIES}:
+        path = tmp_path / "config.json"
+        kind().to_json_file(path)
+        assert sizes.read_config(kind.__name__, path)
+
+
+def test_layers_times_experts_are_counted_while_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = FAMILY["bert"].config()
+    monkeypatch.setattr(sizes, "MOST_TENSORS", 20)
+    with pytest.raises(ModelTooLargeError, match="more than 20 tensors"):
+        sizes.count_parameters(hf.AutoModel, config)
+
+
+def test_a_fixed_table_counts_as_parameters_do() -> None:
+    config = hf.CTRLConfig(n_positions=10_000, n_embd=11, dff=7, n_layer=2, n_head=1, vocab_size=13)
+    assert sizes.count_parameters(hf.AutoModel, config) >= 110_000
+
+
+def test_no_room_is_made_for_a_model_that_is_far_larger_than_its_files(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = crafted(saved, tmp_path, "bert", "config.json", {"max_position_embeddings": 10_000_000})
+    monkeypatch.setattr(hf.BertModel, "from_pretrained", lambda *_, **__: pytest.fail("room was made"))
+    assert "another model's" in str(refusal(folder))
+
+
+def test_a_long_or_deep_configuration(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "config.json", {"pad": "x" * sizes.CONFIG_BYTES})
+    assert "damaged" in str(refusal(folder))
+    (folder / "config.json").write_text("[" * 100_000)
+    assert "damaged" in str(refusal(folder))
+    (folder / "config.json").write_text("[1, 2]")
+    assert "damaged" in str(refusal(folder))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"num_attention_heads": 0}, "contradicts itself"),
+        ({"hidden_size": 16}, "contradicts itself"),
+        ({"hidden_act": "nothing"}, "contradicts itself"),
+        ({"pad_token_id": 5000}, "contradicts itself"),
+        ({"num_hidden_layers": 0}, "no attention that can be shown"),
+        ({"quantization_config": {"quant_method": "gptq", "bits": 4}}, "is quantized"),
+        ({"vocab_size": 20}, "another model's"),
+    ],
+)
+def test_a_configuration_that_contradicts_itself(change: Change, words: str, saved: Path, tmp_path: Path) -> None:
+    assert words in str(refusal(crafted(saved, tmp_path, "bert", "config.json", change)))
+
+
+def test_a_quantization_that_is_no_longer_there_is_none(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "config.json", {"quantization_config": None})
+    assert catalog.load(str(folder)).card.n_layers == 2
+
+
+def split_by(expression: str) -> Change:
+    return {
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": expression},
+            "behavior": "Isolated",
+            "invert": False,
+        }
+    }
+
+
+def without_unknown(tokenizer: dict[str, Any]) -> None:
+    del tokenizer["model"]["vocab"]["[UNK]"]
+
+
+def with_a_high_piece(tokenizer: dict[str, Any]) -> None:
+    tokenizer["model"]["vocab"]["cat"] = 5000
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "bart"])
+def test_an_expression_that_takes_for_ever_is_one_sentence_and_the_next_text_is_read(
+    family: str, saved: Path, tmp_path: Path
+) -> None:
+    folder = crafted(saved, tmp_path, family, "tokenizer.json", split_by("(a|aa)+$| "))
+    model = catalog.load(str(folder))
+    begun = time.monotonic()
+    with pytest.raises(ModelError, match=r"The tokenizer of .* fails at this text"):
+        model.trace(Prompt("a" * 40 + "!", target="the dog" if family == "bart" else None))
+    assert time.monotonic() - begun < 10
+    assert model.trace(Prompt(TEXT, target="the dog" if family == "bart" else None)).maps
+
+
+def test_an_expression_that_fails_at_once(saved: Path, tmp_path: Path) -> None:
+    endless = crafted(saved, tmp_path, "bert", "tokenizer.json", split_by("(([A-Za-z ]|[A-Za-z ][A-Za-z ])+)+$"))
+    assert "do not fit together" in str(refusal(endless))
+    (endless / "tokenizer.json").write_text((saved / "bert" / "tokenizer.json").read_text().replace("BertPre", "Other"))
+    assert "cannot be read" in str(refusal(endless))
+
+
+def test_a_tokenizer_without_a_piece_for_what_it_does_not_know(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "tokenizer.json", without_unknown)
+    assert "fails at this text" in str(refusal(folder, "日本"))
+
+
+def test_a_piece_that_the_model_does_not_have(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "tokenizer.json", with_a_high_piece)
+    assert "piece number 5000, and the model has 97 pieces" in str(refusal(folder))
+
+
+def test_a_piece_that_is_found_out_of_range_by_the_model(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bart", "generation_config.json", {"decoder_start_token_id": 10**6})
+    assert "fails at this text" in str(refusal(folder))
+
+
+@pytest.mark.parametrize("value", ["512", [512]])
+def test_a_longest_text_that_is_no_number(value: Any, saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "tokenizer_config.json", {"model_max_length": value})
+    assert "model_max_length is" in str(refusal(folder))
+
+
+def test_what_authors_saved_for_generation_does_not_change_what_is_read(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bart", "generation_config.json", {"return_dict_in_generate": True})
+    assert catalog.load(str(folder)).trace("the cat").output == catalog.load(str(saved / "bart")).trace("the cat").output
+
+
+def test_weights_in_a_file_of_another_name_are_none(saved: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(saved / "bert", tmp_path / "bert"))
+    (folder / "model.safetensors").rename(folder / "adapter.safetensors")
+    assert load_file(folder / "adapter.safetensors")
+    assert "has no weights" in str(refusal(folder))
+
+
+@pytest.mark.parametrize("name", ["a" * 256, "~nobody-of-that-name/x", "/" + "a/" * 3000, "a\x00b", "a" * 256 + ".safetensors"])
+def test_a_name_that_no_path_can_have(name: str) -> None:
+    with pytest.raises(ModelError):
+        catalog.load(name)
+
+
+def test_memory_that_runs_out_is_told_as_such_and_what_is_ours_passes() -> None:
+    with pytest.raises(MemoryError, match="more memory than there is"), failing_as(ModelError, "Damaged."):
+        raise RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes")
+    with pytest.raises(UnsupportedModelError), failing_as(ModelError, "Damaged."):
+        raise UnsupportedModelError("Unknown.")
+    with pytest.raises(KeyboardInterrupt), failing_as(ModelError, "Damaged."):
+        raise KeyboardInterrupt
