@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
 Between = Literal["all", "first-first", "first-second", "second-first", "second-second"]
 BETWEEN: tuple[Between, ...] = get_args(Between)
@@ -52,6 +52,29 @@ class HeadMatrix:
     causal: bool = False
 
 
+def default_map(trace: AttentionTrace, kind: str | None = None) -> AttentionMap:
+    """Choose the map of that kind; where none is named, the last, which is the attention across, if there is one.
+
+    Raises:
+        TraceError: there is no such map.
+    """
+    return trace.map(kind) if kind else trace.maps[-1]
+
+
+def default_layer(attention: AttentionMap, layer: int | None = None) -> int:
+    """Choose that layer; where none is named, the last."""
+    return attention.n_layers - 1 if layer is None else layer
+
+
+def head_weights(attention: AttentionMap, layer: int, head: int | None = None) -> Float[np.ndarray, "query key"]:
+    """Read the weights of that head; where none is named, the mean over the heads of the layer.
+
+    Raises:
+        TraceError: there is no such layer or head.
+    """
+    return attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
+
+
 def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: View | None = None) -> HeadMatrix:
     """The matrix of one head, or with `head=None` the mean over the heads of the layer.
 
@@ -67,7 +90,7 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
     >>> merged.keys[0].text, merged.weights.tolist()
     ('cats', [[1.0]])
     """
-    weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
+    weights = head_weights(attention, layer, head)
     return Lens(attention, view or View()).matrix(weights, attention.visible(layer))
 
 

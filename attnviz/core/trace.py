@@ -4,6 +4,7 @@ Models make an `AttentionTrace`; analysis, figures, export and pages read it. Ev
 when it is built, so that a bad one cannot exist. Query stands before key, layer before head, everywhere.
 """
 
+import importlib
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,7 +13,6 @@ from jaxtyping import Bool
 
 from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
-from attnviz.figures.notebook import TraceMethods
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -175,7 +175,7 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionTrace(TraceMethods):
+class AttentionTrace:
     """All that one forward pass of a model showed about one prompt.
 
     output  the translation, the answer, the kept text; empty for a plain encoder
@@ -232,6 +232,11 @@ class AttentionTrace(TraceMethods):
             if attention.kind == kind:
                 return attention
         raise TraceError(f"{self.model} has no {kind} attention; it has {', '.join(self.kinds)}")
+
+    def _repr_html_(self) -> str:
+        """Show the explorer where a notebook ends a cell with a trace."""
+        # By name, since the values import nothing that stands above them.
+        return importlib.import_module("attnviz.figures.explorer").frame(self)
 
 
 __all__ = [

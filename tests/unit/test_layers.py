@@ -1,7 +1,9 @@
-"""The design, held: imports point down, each third-party package stays where it belongs, and nothing grows too long."""
+"""The design, held: imports point down and run in no circle, every class name stands once, and nothing grows too long."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,32 @@ def violations(source: str, part: str, package: tuple[str, ...]) -> set[str]:
     return wrong
 
 
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def task_of(names: tuple[str, ...]) -> str | None:
+    """The task whose folder a dotted name or a path of the package leads through."""
+    return next((name for name in names[2:] if name in TASKS), None)
+
+
+def circle_of(sources: dict[str, tuple[str, tuple[str, ...]]]) -> list[str]:
+    """Modules that import each other in a circle, lazily or not; `sources` has of each module its source and its package."""
+    graph: dict[str, set[str]] = {}
+    for module, (source, package) in sources.items():
+        run = ast.parse(source)
+        for block in [node for node in ast.walk(run) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]:
+            block.body = [ast.Pass()]
+        prefixes = ((".".join(name[:end]) for end in range(len(name), 0, -1)) for name in imported(ast.unparse(run), package))
+        targets = {next((prefix for prefix in each if prefix in sources), module) for each in prefixes}
+        graph[module] = targets - {module}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines of a function, its docstring not counted."""
     docstring = ast.get_docstring(function, clean=False)
@@ -91,10 +119,28 @@ def test_imports_point_down(path):
     assert violations(path.read_text(encoding="utf-8"), part_of(path), package_of(path)) == set()
 
 
-def test_the_methods_of_a_trace_import_nothing_from_above_until_they_are_called():
-    top = ast.parse((ROOT / "attnviz" / "methods.py").read_text(encoding="utf-8")).body
-    kept = ast.unparse([node for node in top if isinstance(node, ast.Import | ast.ImportFrom)])
-    assert {name[0] for name in imported(kept, ("attnviz",))} <= {"os", "pathlib", "typing"}
+@each_file
+def test_tasks_do_not_import_each_other(path):
+    task = task_of(path.relative_to(ROOT).parent.parts)
+    within = {
+        task_of(name) for name in imported(path.read_text(encoding="utf-8"), package_of(path)) if name[1:2] == (part_of(path),)
+    }
+    assert task is None or within <= {None, task}
+
+
+def test_no_imports_run_in_a_circle():
+    sources = {module_of(path): (path.read_text(encoding="utf-8"), package_of(path)) for path in FILES}
+    assert circle_of(sources) == []
+
+
+def test_every_public_class_name_stands_once():
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in FILES]
+    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
+
+
+def test_no_folder_holds_more_than_sixteen_modules():
+    assert {folder: count for folder, count in Counter(path.parent for path in FILES).items() if count > 16} == {}
 
 
 @each_file
@@ -107,7 +153,7 @@ def test_size(path):
 
 
 @pytest.mark.parametrize(
-    ("part", "source", "found"),
+    ("part", "source", "expected"),
     [
         ("figures", "import torch.nn", {"torch"}),
         ("figures", "from attnviz.models.hub.load import load_folder", {"attnviz.models"}),
@@ -121,5 +167,11 @@ def test_size(path):
         ("nn", "if TYPE_CHECKING:\n    from attnviz.core.trace import AttentionMap", {"attnviz.core.trace"}),
     ],
 )
-def test_an_import_that_points_up_is_seen(part, source, found):
-    assert violations(source, part, ("attnviz", part)) == found
+def test_an_import_that_points_up_is_seen(part, source, expected):
+    assert violations(source, part, ("attnviz", part)) == expected
+
+
+def test_a_circle_is_seen_also_where_an_import_is_lazy_but_not_where_only_a_type_checker_reads_it():
+    lazy = {"a": ("import b", ()), "b": ("def run():\n    from c import d", ()), "c": ("import a", ())}
+    assert set(circle_of(lazy)) == {"a", "b", "c"}
+    assert circle_of(lazy | {"c": ("if TYPE_CHECKING:\n    import a", ())}) == []

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.summarize.selection import Passage, Units
+from attnviz.analysis.view import head_weights
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace
@@ -40,8 +41,7 @@ def received(attention: AttentionMap, *, layer: int, head: int | None = None) ->
     Raises:
         TraceError: there is no such layer or head.
     """
-    weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
-    return weights[_asking(attention)].mean(axis=0)
+    return head_weights(attention, layer, head)[_asking(attention)].mean(axis=0)
 
 
 def received_by_heads(attention: AttentionMap) -> Float[np.ndarray, "layer head key"]:

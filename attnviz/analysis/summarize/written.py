@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.summarize.selection import Kept, Passage
-from attnviz.analysis.view import whole_words
+from attnviz.analysis.view import head_weights, whole_words
 from attnviz.analysis.wording import Part, Sentence
 from attnviz.core.trace import AttentionMap, Token
 
@@ -31,7 +31,7 @@ def written(attention: AttentionMap, found: Passage, *, layer: int, head: int | 
 
     A row of the map belongs to the token that the decoder reads, so a word comes from the rows before those of its tokens.
     """
-    weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
+    weights = head_weights(attention, layer, head)
     known = {unit.text.casefold() for unit in found.units}
     words = []
     for parts, token in whole_words(attention.queries):

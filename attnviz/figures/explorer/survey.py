@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
-from attnviz.analysis.view import HeadMatrix, Lens, View
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.explorer.packages import head_chunk, pack, pooled_mask, squeeze, thumb_of
 from attnviz.figures.tokens import direction, shown_text
@@ -38,8 +38,7 @@ class Overview:
 
     def matrix(self, attention: AttentionMap, layer: int, head: int | None) -> HeadMatrix:
         """A head of the map, or with None the mean of the layer's, under the view."""
-        weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
-        return self.lens.matrix(weights, attention.visible(layer))
+        return self.lens.matrix(head_weights(attention, layer, head), attention.visible(layer))
 
 
 def overview(attention: AttentionMap, *, view: View | None = None, limit: int = MESSAGE_BYTES) -> Overview:
