@@ -10,8 +10,8 @@ from attnviz.export.picture import Picture
 def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), attention: str = "") -> str:
     """Write a script that draws this very picture; `made` is the expression of its trace, `imports` what that needs.
 
-    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, the value of `made` is called
-    `result`, and `attention` is the expression of the map of it that is drawn.
+    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, the value of `made` is
+    called `result`, and `attention` is the expression of the map of it that is drawn.
     """
     options = {"kind": repr(picture.kind)} if len(picture.trace.maps) > 1 and not attention else {}
     options |= {"layer": str(picture.layer)}
