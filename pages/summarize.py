@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from attnviz.analysis.summarize.selection import Kept, Passage, choose, passage
-from attnviz.analysis.summarize.selectors import Way, ways
-from attnviz.analysis.summarize.written import (
+from attnviz.analysis.summarize.selection import Passage, Selection, choose, read_passage
+from attnviz.analysis.summarize.selectors import Selector, selectors
+from attnviz.analysis.summarize.summary_words import (
     NO_LOOK,
     describe_choice,
     describe_copies,
-    describe_origin,
     describe_sentences,
-    written,
+    describe_word_origin,
+    summary_words,
 )
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
@@ -36,9 +36,9 @@ from attnviz.ui.summarize.pictures import (
 )
 
 
-def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, way: Way, chosen: Options) -> None:
+def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Selection, way: Selector, chosen: Options) -> None:
     """The summary and the text it was taken from, and sentences that their numbers make."""
-    words = written(attention, found, layer=chosen.layer, head=chosen.head) if traced.trace.output else ()
+    words = summary_words(attention, found, layer=chosen.layer, head=chosen.head) if traced.trace.output else ()
     word = None
     with hero():
         if words:
@@ -56,7 +56,7 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, wa
         [describe_choice(found, kept, way.units), describe_sentences(found, kept, way.sentences)] if looks else [NO_LOOK]
     )
     if words:
-        sentences = [describe_copies(words), describe_origin(word, found) if word else sentences[0]]
+        sentences = [describe_copies(words), describe_word_origin(word, found) if word else sentences[0]]
     story(*sentences)
     st.caption(f"**The kept words as text:** {found.words(kept.units)}")
 
@@ -73,8 +73,8 @@ if prompt and traced:
     chosen = options(attention, selects, place)
     machine(traced)
     try:
-        found = passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
-        all_ways = ways(found, trace, selects=selects, layer=chosen.layer, head=chosen.head)
+        found = read_passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
+        all_ways = selectors(found, trace, selects=selects, layer=chosen.layer, head=chosen.head)
         way = chosen_way(all_ways, chosen.way)
         kept = choose(found, way.units, way.sentences, chosen.amount)
         show(traced, attention, found, kept, way, chosen)

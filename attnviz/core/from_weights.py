@@ -19,7 +19,7 @@ def from_weights(
     kind: Kind | None = None,
     model: str = "your model",
 ) -> AttentionTrace:
-    """A trace of weights that some model gave: after the softmax, one row a query.
+    """Make a trace of the weights of any model: after the softmax, one row a query.
 
     `weights` is (query, key), (head, query, key) or (layer, head, query, key), or a list of layers, each of which may have
     a batch of one before its heads, as Hugging Face models give them. `keys` are the tokens of another text; without them,
@@ -36,9 +36,9 @@ def from_weights(
     layers = _layers(weights)
     rows = _tokens(queries)
     columns = rows if keys is None else _tokens(keys)
-    if (found := layers.shape[2:]) != (len(rows), len(columns)):
+    if (sizes := layers.shape[2:]) != (len(rows), len(columns)):
         raise TraceError(
-            f"the weights are of {found[0]} queries and {found[1]} keys (the last two axes of their shape), but there are "
+            f"the weights are of {sizes[0]} queries and {sizes[1]} keys (the last two axes of their shape), but there are "
             f"{len(rows)} query tokens and {len(columns)} key tokens; keep special tokens, and give the keys of another text"
         )
     looks_ahead = bool(np.triu(layers, k=1 + len(columns) - len(rows)).any())
@@ -50,7 +50,7 @@ def from_weights(
 
 
 def _layers(weights: Any) -> np.ndarray:
-    """The weights as (layer, head, query, key), in float32."""
+    """Stack the weights as (layer, head, query, key), in float32."""
     if isinstance(weights, Sequence):
         weights = [_array(layer) for layer in weights]
         if len(shapes := sorted({layer.shape for layer in weights})) > 1:
@@ -65,7 +65,7 @@ def _layers(weights: Any) -> np.ndarray:
 
 
 def _array(values: Any) -> np.ndarray:
-    """Any array as NumPy's; torch is asked for its numbers without being imported."""
+    """Convert any array to NumPy's; torch's is converted without importing torch."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().float().numpy()
     try:
@@ -74,13 +74,13 @@ def _array(values: Any) -> np.ndarray:
         raise TraceError(f"the weights cannot be read as an array of numbers: {error}") from error
 
 
-def _tokens(given: Sequence[str | Token]) -> tuple[Token, ...]:
-    """Tokens as they are; words as tokens of a text that has one space between them."""
-    if isinstance(given, str):
-        raise TraceError(f"queries and keys are lists of tokens, not the text {given!r:.40}; split it as the model does")
-    tokens, position = [], 0
-    for each in given:
+def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
+    """Keep tokens as they are; lay words out as tokens of a text that has one space between them."""
+    if isinstance(tokens, str):
+        raise TraceError(f"queries and keys are lists of tokens, not the text {tokens!r:.40}; split it as the model does")
+    placed, position = [], 0
+    for each in tokens:
         token = each if isinstance(each, Token) else Token(str(each), position, position + len(str(each)))
-        tokens.append(token)
+        placed.append(token)
         position += len(token.text) + 1
-    return tuple(tokens)
+    return tuple(placed)

@@ -121,7 +121,7 @@ class AttentionMap:
         return self.store.nbytes
 
     def weights(self, layer: int, head: int) -> Weights:
-        """The attention of one head: rows sum to 1, or to 0 where all is masked; masked cells are exactly 0.
+        """Read the attention of one head: rows sum to 1, or to 0 where all is masked; masked cells are exactly 0.
 
         Raises:
             TraceError: there is no such layer or head.
@@ -131,7 +131,7 @@ class AttentionMap:
         return self.store.head(layer, head)
 
     def weights_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
-        """The attention of one head, and the entropy of each query's row in nats; None where only the weights tell it.
+        """Read the attention of one head, and the entropy of each row in nats; None where only the weights tell it.
 
         Raises:
             TraceError: there is no such layer or head.
@@ -141,7 +141,7 @@ class AttentionMap:
         return self.store.head_and_entropy(layer, head)
 
     def layer_weights(self, layer: int) -> LayerWeights:
-        """The attention of all heads of a layer.
+        """Read the attention of all heads of a layer.
 
         Raises:
             TraceError: there is no such layer.
@@ -150,7 +150,7 @@ class AttentionMap:
         return self.store.layer(layer)
 
     def visible(self, layer: int) -> Bool[np.ndarray, "query key"]:
-        """True where a query may look at a key; False where attention is masked, which is not the same as a weight of 0.
+        """Mark where a query may look at a key; a masked key is not the same as a weight of 0.
 
         Raises:
             TraceError: there is no such layer.
@@ -223,7 +223,7 @@ class AttentionTrace:
         return sum(attention.nbytes for attention in self.maps)
 
     def map(self, kind: str) -> AttentionMap:
-        """The map of that kind.
+        """Find the map of that kind.
 
         Raises:
             TraceError: the trace has no such map; the message names those it has.

@@ -14,7 +14,7 @@ COLUMNS = ("layer", "head", "query", "key", "weight", "masked", "query_token", "
 
 
 def csv(pictures: Sequence[Picture]) -> bytes:
-    """A row for every cell: layer, head (empty: the mean), positions of query and key, weight, whether masked, the tokens."""
+    """Write a row for every cell: layer, head (empty: the mean), query, key, weight, whether masked, the tokens."""
     buffer = io.StringIO()
     writer = csv_format.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -35,7 +35,7 @@ def _rows(picture: Picture) -> Iterator[tuple[object, ...]]:
 
 
 def npz(pictures: Sequence[Picture]) -> bytes:
-    """`weights` (picture, query, key) in float32, `visible` alike; `layers` and `heads` (-1: the mean) of each; the tokens."""
+    """Store `weights` (picture, query, key) in float32, `visible` alike, `layers` and `heads` (-1: the mean), and tokens."""
     matrices = [picture.matrix for picture in pictures]
     first = pictures[0]
     buffer = io.BytesIO()
@@ -56,9 +56,9 @@ def npz(pictures: Sequence[Picture]) -> bytes:
 
 
 def json(pictures: Sequence[Picture]) -> bytes:
-    """The prompt, the tokens with their offsets, and the weights of each head as rows; a masked cell is null."""
+    """Write the prompt, the tokens with their offsets, and the weights of each head as rows; a masked cell is null."""
     first = pictures[0]
-    told = {
+    content = {
         "model": first.trace.model,
         "revision": first.trace.revision,
         "prompt": asdict(first.trace.prompt),
@@ -68,7 +68,7 @@ def json(pictures: Sequence[Picture]) -> bytes:
         "keys": [asdict(token) for token in first.matrix.keys],
         "heads": [{"layer": each.layer, "head": each.head, "weights": _weights(each)} for each in pictures],
     }
-    return (json_format.dumps(told, ensure_ascii=False) + "\n").encode("utf-8")
+    return (json_format.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def _weights(picture: Picture) -> list[list[float | None]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.compute.steps import Step
+from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.figures.compute.steps import PREDICTS, SCRIPT, STYLE, Predict, computation
 from attnviz.ui.layout import theme
 from attnviz.ui.state import publish, restore
@@ -26,7 +26,7 @@ def predict_picker() -> Predict:
     return chosen or "off"
 
 
-def show_steps(steps: Sequence[Step], *, at: int, predict: Predict) -> bool:
+def show_steps(steps: Sequence[ComputationStep], *, at: int, predict: Predict) -> bool:
     """The steps, opened at the place of the address, or else at step `at`; False while weights are hidden."""
 
     def moved() -> None:
@@ -46,7 +46,7 @@ def show_steps(steps: Sequence[Step], *, at: int, predict: Predict) -> bool:
     return drawn["hidden"] is None
 
 
-def _place(text: str, steps: Sequence[Step]) -> tuple[int, int, int] | None:
+def _place(text: str, steps: Sequence[ComputationStep]) -> tuple[int, int, int] | None:
     """Step, row and column of an address, if there is such a cell."""
     try:
         step, row, column = (int(number) for number in text.split(","))
