@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from attnviz.analysis.head_metrics import entropy, strongest_link, summarize
@@ -68,8 +68,8 @@ def looked_at(attention: AttentionMap, view: View) -> HeadMatrix | None:
 def test_what_is_shown_and_what_is_hidden_is_all_there_is(case, view):
     attention = case.attention
     matrix = looked_at(attention, view)
-    if matrix is None:
-        return
+    assume(matrix is not None)
+    assert matrix is not None
     assert matrix.weights.shape == matrix.visible.shape == (len(matrix.queries), len(matrix.keys))
     assert (matrix.weights >= 0).all()
     assert (matrix.weights <= 1 + 1e-6).all()
@@ -100,8 +100,9 @@ def test_merging_keeps_what_a_query_gives(case, between, hide_special):
     apart = looked_at(attention, View(False, hide_special, between=between))
     merged = looked_at(attention, View(True, hide_special, between=between))
     assert (apart is None) == (merged is None)
-    if apart is None or merged is None:
-        return
+    assume(apart is not None)
+    assert apart is not None
+    assert merged is not None
     assert "".join(token.text for token in merged.keys) == "".join(token.text for token in apart.keys)
     assert set(merged.rows) <= set(apart.rows)
     starts = [apart.rows.index(row) for row in merged.rows]
@@ -116,8 +117,8 @@ def test_merging_keeps_what_a_query_gives(case, between, hide_special):
 def test_the_numbers_of_any_head_are_shares(case, view):
     attention = case.attention
     matrix = looked_at(attention, view)
-    if matrix is None:
-        return
+    assume(matrix is not None)
+    assert matrix is not None
     found = summarize(matrix)
     for share in (found.itself, found.previous, found.following, found.special, found.first):
         assert 0 <= share <= 1 + 1e-6
