@@ -24,7 +24,7 @@ class Excerpt:
     length: int
 
     @staticmethod
-    def of(sizes: Float[np.ndarray, " position"], most: int, always: Sequence[int] = ()) -> "Few":
+    def of(sizes: Float[np.ndarray, " position"], most: int, always: Sequence[int] = ()) -> "Excerpt":
         """Keep the `most` largest, those of `always` among them; all, where there are no more than two too many."""
         order = [int(index) for index in np.argsort(-np.abs(sizes), kind="stable")]
         if len(order) <= most + 2:
