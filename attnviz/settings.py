@@ -1,6 +1,8 @@
 """What whoever runs attnviz may set: environment variables, all of them read here and nowhere else."""
 
+import difflib
 import os
+import re
 from typing import Literal, NamedTuple
 
 from attnviz.core.errors import SettingError
@@ -9,14 +11,16 @@ from attnviz.core.errors import SettingError
 class Setting(NamedTuple):
     """What may be written in it, and what holds where it is not set; "": a rule that docs/settings.md tells."""
 
-    kind: Literal["number", "text", "names", "yes"]
+    kind: Literal["number", "text", "names", "hosts", "yes"]
     default: str = ""
 
 
 SETTINGS = {
     "ATTNVIZ_DEVICE": Setting("text"),
     "ATTNVIZ_MODELS": Setting("names"),
+    "ATTNVIZ_HOSTS": Setting("hosts"),
     "ATTNVIZ_ALLOW_FOLDERS": Setting("yes"),
+    "ATTNVIZ_ALLOW_PICKLES": Setting("yes"),
     "ATTNVIZ_MAX_PARAMETERS": Setting("number"),
     "ATTNVIZ_MAX_TOKENS": Setting("number", "2048"),
     "ATTNVIZ_MAX_CHARACTERS": Setting("number", "100000"),
@@ -27,7 +31,8 @@ SETTINGS = {
     "ATTNVIZ_MEMORY_MB": Setting("number"),
     "HF_HUB_OFFLINE": Setting("yes"),
 }
-_YES = {"1", "on", "yes", "true"}
+_YES, _NO = {"1", "on", "yes", "true"}, {"0", "off", "no", "false"}
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
 def text(name: str) -> str:
@@ -78,11 +83,32 @@ def names(name: str) -> tuple[str, ...] | None:
 
 
 def check() -> None:
-    """Reads every number, so that a mistake is told before anything is computed.
+    """Reads every setting, so that a mistake is told before anything is computed; a device is asked for where models compute.
 
     Raises:
-        SettingError: one of them is no positive number.
+        SettingError: one of them holds what cannot be.
     """
     for name, setting in SETTINGS.items():
         if setting.kind == "number":
             number(name)
+        elif setting.kind == "yes" and (value := text(name)) and value.casefold() not in _YES | _NO:
+            raise SettingError(f"{name} must be 1 or 0, not {value!r}; change it, or unset it.")
+        elif setting.kind == "hosts":
+            for value in names(name) or ():
+                if not _HOST.fullmatch(value):
+                    raise SettingError(f"{name} lists names such as attnviz.school.example, and {value!r} is none; change it.")
+
+
+def unknown() -> list[str]:
+    """One sentence for each environment variable that looks like a setting and is none.
+
+    >>> os.environ["ATTNVIZ_DEVCE"] = "cpu"
+    >>> unknown()
+    ['ATTNVIZ_DEVCE sets nothing: is ATTNVIZ_DEVICE meant?']
+    >>> del os.environ["ATTNVIZ_DEVCE"]
+    """
+    hints = []
+    for name in sorted(name for name in os.environ if name.startswith("ATTNVIZ_") and name not in SETTINGS):
+        near = difflib.get_close_matches(name, SETTINGS, 1, cutoff=0.8)
+        hints.append(f"{name} sets nothing: {f'is {near[0]} meant?' if near else 'docs/settings.md has all that can be set.'}")
+    return hints

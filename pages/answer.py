@@ -22,8 +22,9 @@ from attnviz.ui.answer.pictures import (
 )
 from attnviz.ui.background.results import Answered, answer
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import header, hero, story
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import question_box
+from attnviz.ui.state import finish
 from attnviz.ui.translate.sidebar import machines
 
 CHOOSE = "Choose a model in the sidebar: one, or two side by side."
@@ -92,7 +93,8 @@ if shown:
             with place:
                 show_every_head(answered, look, slot)
     except TraceError as error:
-        st.info(str(error), icon=":material/visibility_off:")
+        st.info(escaped(error), icon=":material/visibility_off:")
     machines(list(shown.values()))
     explained()
     keep([look.kept(names[slot - 1], each) for slot, each in shown.items()])
+finish()

@@ -9,15 +9,16 @@ from attnviz.core.trace import AttentionMap
 from attnviz.models.compute.worked_example import compute
 from attnviz.models.inspect import Opened
 from attnviz.ui.background.results import opened
+from attnviz.ui.bound import segments, toggle
 from attnviz.ui.compute.steps import predict_picker, show_steps
 from attnviz.ui.compute.tables import settings, starting_numbers, tables_editor, tokens_box
 from attnviz.ui.compute.unfolded import begun, forget_writing, link_picker, unfolded
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import keep
-from attnviz.ui.layout import header, hero
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target, map_picker, model_picker, stepper
-from attnviz.ui.state import publish, restore
+from attnviz.ui.state import finish
 
 ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
 SOURCES = {"worked": "An example", "model": "A model"}
@@ -73,14 +74,14 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
         head = stepper("Head", "head", first.head, attention.n_heads)
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()
-    words = st.sidebar.toggle("Merge subwords to words", key="words", bind="query-params")
+    words = toggle(st.sidebar, "Merge subwords to words", "words")
     shown = unfolded(found, attention.kind, layer=layer, head=head, link=link, words=words)
     name = head_name(layer, head)
     if shown is None:
         weight = float(attention.weights(layer, head)[link.query, link.key])
         st.info(
-            f"{name} gives “{link.key_token}” {weight:.4f} of the attention of “{link.query_token}”. This model shows its "
-            "weights, but not what they were computed from: choose another model to see the steps.",
+            f"{name} gives “{escaped(link.key_token)}” {weight:.4f} of the attention of “{escaped(link.query_token)}”. This model "
+            "shows its weights, but not what they were computed from: choose another model to see the steps.",
             icon=":material/visibility_off:",
         )
         return
@@ -89,22 +90,19 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
     if not seen:
         return
     st.caption(
-        f":material/verified: {name} of {found.trace.model} has {shown.weight:.4f} in the heatmap; these steps "
+        f":material/verified: {name} of {escaped(found.trace.model)} has {shown.weight:.4f} in the heatmap; these steps "
         f"agree with it to {shown.difference:.0e}. {ROUNDED}"
     )
 
 
 header("Compute", "Every number of attention, from words to weights. Step through it; click a cell to see where it came from.")
-restore("source", "worked", tuple(SOURCES))
-source = st.sidebar.segmented_control(
-    "Numbers from", tuple(SOURCES), key="source", format_func=SOURCES.__getitem__, required=True
-)
-publish("source", source or "worked", "worked")
+source = segments(st.sidebar, "Numbers from", "source", format_func=SOURCES.__getitem__)
 try:
     if source != "model":
         work_example()
     else:
         explain_head()
 except AttnvizError as error:
-    st.error(str(error), icon=":material/error:")
+    st.error(escaped(error), icon=":material/error:")
 keep()
+finish()

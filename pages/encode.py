@@ -12,9 +12,10 @@ from attnviz.ui.download import kept_head
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.explorer import explore, selected_cell, show_bertviz
-from attnviz.ui.layout import answer, header, hero, story
+from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import Choice, forced_target, head_controls, machine, map_picker, model_picker
+from attnviz.ui.state import finish
 from attnviz.ui.trace_file import opened
 
 
@@ -51,6 +52,7 @@ if traced:
     try:
         show(attention, choice, example)
     except TraceError as error:
-        st.info(str(error), icon=":material/visibility_off:")
+        st.info(escaped(error), icon=":material/visibility_off:")
     belief()
     keep([kept_head(model, traced, attention, choice)])
+finish()

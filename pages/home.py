@@ -12,6 +12,7 @@ from attnviz.ui.explorer import show_heads, show_tokens
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.prompt import address
 from attnviz.ui.sidebar import Choice
+from attnviz.ui.state import finish, visit
 
 ENCODE = "pages/encode.py"
 WAYS = (
@@ -27,7 +28,7 @@ WAYS = (
     ("train", "Watch a model learn", "model_training", "See an alignment emerge while a small model learns, in seconds."),
 )
 
-header("attnviz", "Type a sentence. See what every attention head of a real model does with it.")
+header("attnviz", "Type a sentence. See what every attention head of a real model does with it.", page="home")
 shown = examples("encode")
 first = shown[0]
 traced = trace(catalog.available()[0], Prompt(first.text))
@@ -41,7 +42,7 @@ if traced:
         st.caption(f"All {attention.n_layers} × {attention.n_heads} heads of {traced.card.name}. Click one to open it.")
 
         def open_in_encode(layer: int, head: int | None) -> None:
-            st.session_state.opening = {"layer": str(layer), "head": str(head)}
+            visit("encode", layer=layer, head=head, mean=head is None)
 
         show_heads(attention, Choice(first.layer, first.head, View(), True), open_in_encode)
 with start:
@@ -55,5 +56,4 @@ with start:
         with st.container(gap=None):
             st.page_link(f"pages/{page}.py", label=f"**{label}**", icon=f":material/{icon}:")
             st.caption(line)
-if opening := st.session_state.pop("opening", None):
-    st.switch_page(ENCODE, query_params=opening)
+finish()

@@ -16,9 +16,10 @@ from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.background.results import Traced, summarize
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import header, hero, story
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
+from attnviz.ui.state import finish
 from attnviz.ui.summarize.pictures import (
     Options,
     chosen_way,
@@ -58,7 +59,7 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Selectio
     if words:
         sentences = [describe_copies(words), describe_word_origin(word, found) if word else sentences[0]]
     story(*sentences)
-    st.caption(f"**The kept words as text:** {found.words(kept.units)}")
+    st.caption(f"**The kept words as text:** {escaped(found.words(kept.units))}")
 
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
@@ -87,6 +88,7 @@ if prompt and traced:
         st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
         show_heads(attention, found, kept, chosen)
     except TraceError as error:
-        st.info(str(error), icon=":material/visibility_off:")
+        st.info(escaped(error), icon=":material/visibility_off:")
     explained()
     keep()
+finish()

@@ -21,9 +21,10 @@ from attnviz.ui.alignment import (
 )
 from attnviz.ui.background.results import Drafted, translate
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import header, hero, side_by_side, story
+from attnviz.ui.layout import escaped, header, hero, side_by_side, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target
+from attnviz.ui.state import finish
 from attnviz.ui.translate.notices import explained, forget_text, headline, language_notices, rows_notice, target_box
 from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
 
@@ -95,7 +96,7 @@ elif typed:
                 with place:
                     tell(slot, drafted, drawn, 0 if prompt.target else len(wish_of(slot, wish).begins))
         except TraceError as error:
-            st.info(str(error), icon=":material/visibility_off:")
+            st.info(escaped(error), icon=":material/visibility_off:")
         machines(list(shown.values()))
     for slot in found:
         if not prompt.target:
@@ -103,3 +104,4 @@ elif typed:
     target_box(prompt, next((each.trace.output for each in shown.values()), ""))
     explained()
     keep([drawn.kept(names[slot - 1], each, wish_of(slot, wish)) for slot, each in shown.items()])  # pyright: ignore[reportPossiblyUnboundVariable]
+finish()

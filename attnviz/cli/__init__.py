@@ -12,7 +12,6 @@ import attnviz
 from attnviz import settings
 from attnviz.cli import traces
 from attnviz.core.errors import AttnvizError
-from attnviz.paths import app_folder
 
 EXAMPLES = """examples:
   attnviz                              the app at http://localhost:8501
@@ -63,14 +62,17 @@ def _training(commands: Any) -> None:
     train.add_argument("name", help="the model, such as bahdanau-en-fr or answer-en, or a toy, such as toy-reverse")
     train.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of the training data; a toy needs none")
     train.add_argument(
-        "--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="where checkpoints are kept (default: runs)"
+        "--runs", type=Path, default=Path("runs"), metavar="RUNS", help="where checkpoints are kept (default: runs)"
+    )
+    train.add_argument(
+        "--out", type=Path, metavar="PATH", help="the folder to save the model in, of a toy the file (default: RUNS/NAME)"
     )
     train.add_argument("--epochs", type=int, help="passes over the data (default: the recipe's)")
     train.add_argument("--steps", type=int, help="of a toy: batches that it learns from (default: the recipe's)")
     train.add_argument("--seed", type=int, help="of a toy: decides its first weights and all examples (default: 1)")
     train.set_defaults(command=train_model, wrong=train.error)
     evaluate = commands.add_parser("evaluate", help="measure a model: BLEU and its alignments, EM and F1, or ROUGE")
-    evaluate.add_argument("name", help="the model, such as bahdanau-en-fr")
+    evaluate.add_argument("name", help="the model, such as bahdanau-en-fr, or its folder, such as runs/bahdanau-en-fr")
     evaluate.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the data to measure it on")
     evaluate.add_argument("--save", action="store_true", help="write the figures into the model's metrics.json")
     evaluate.set_defaults(command=evaluate_model)
@@ -84,15 +86,14 @@ def _training(commands: Any) -> None:
 def serve(arguments: argparse.Namespace) -> int:
     """Serve the app until it is stopped."""
     settings.check()
-    command = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "app.py")]
-    options = {
-        "server.address": arguments.host,
-        "server.port": arguments.port,
-        "server.headless": "true",  # else Streamlit asks for an e-mail address before it starts
-        "browser.gatherUsageStats": "false",
-    }
-    for name, value in options.items():
-        command += [f"--{name}", str(value)]
+    for hint in settings.unknown():
+        print(f"attnviz: {hint}", file=sys.stderr)
+    if settings.text("ATTNVIZ_DEVICE"):
+        # Imported here: only PyTorch knows whether this machine has it, and takes seconds to say so.
+        from attnviz.models import device
+
+        device.choose()
+    command = [sys.executable, "-m", "attnviz.ui.server", arguments.host, str(arguments.port)]
     if os.name == "nt":
         return subprocess.call(command)
     # The server takes this process's place, so that a signal to `attnviz` reaches it.
@@ -101,16 +102,18 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 def train_model(arguments: argparse.Namespace) -> int:
-    """Train a model and save it where the catalog finds it."""
+    """Train a model and save it."""
     # Imported here: the command's help must not wait for torch.
     from attnviz.training import commands
 
     if arguments.name.startswith("toy-"):
-        commands.train_toy(arguments.name, arguments.runs, steps=arguments.steps, seed=arguments.seed, report=print_now)
+        wished = {"steps": arguments.steps, "seed": arguments.seed}
+        commands.train_toy(arguments.name, arguments.runs, out=arguments.out, **wished, report=print_now)
     elif arguments.data is None:
         arguments.wrong(f"{arguments.name} learns from data: --data is required")
     else:
-        commands.train(arguments.name, arguments.data, arguments.runs, epochs=arguments.epochs, report=print_now)
+        wished = {"out": arguments.out, "epochs": arguments.epochs}
+        commands.train(arguments.name, arguments.data, arguments.runs, **wished, report=print_now)
     return 0
 
 

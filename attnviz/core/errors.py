@@ -5,6 +5,10 @@ class AttnvizError(Exception):
     """The root of all errors that attnviz raises on purpose."""
 
 
+class ArgumentError(AttnvizError, TypeError):
+    """A function was given a value of another type than it takes."""
+
+
 class SettingError(AttnvizError, ValueError):
     """An environment variable that sets something holds what cannot be."""
 
@@ -31,3 +35,7 @@ class ModelTooLargeError(ModelError):
 
 class UnsupportedModelError(ModelError):
     """The model exists, but has no attention that can be shown."""
+
+
+class CancelledError(AttnvizError):
+    """Work was stopped between two steps, as nobody waits for it any more."""

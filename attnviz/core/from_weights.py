@@ -1,12 +1,13 @@
 """Attention weights of any model of one's own, as a trace: arrays of NumPy, torch or JAX, or nested lists."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from attnviz.core.checks import described, shortened
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
+from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 
 _SHAPES = {2: "query key", 3: "head query key", 4: "layer head query key", 5: "layer batch head query key"}
 
@@ -33,6 +34,8 @@ def from_weights(
     >>> trace.cross.weights(0, 0)[0].tolist(), trace.kinds
     ([0.25, 0.75], ('cross',))
     """
+    if kind is not None and kind not in KINDS:
+        raise TraceError(f"kind is one of {', '.join(KINDS)}, or None, not {described(kind)}")
     layers = _layers(weights)
     rows = _tokens(queries)
     columns = rows if keys is None else _tokens(keys)
@@ -51,7 +54,7 @@ def from_weights(
 
 def _layers(weights: Any) -> np.ndarray:
     """Stack the weights as (layer, head, query, key), in float32."""
-    if isinstance(weights, Sequence):
+    if isinstance(weights, Sequence) and not isinstance(weights, str | bytes | bytearray):
         weights = [_array(layer) for layer in weights]
         if len(shapes := sorted({layer.shape for layer in weights})) > 1:
             raise TraceError(f"every layer must have the same shape (head, query, key), got {shapes}")
@@ -66,21 +69,29 @@ def _layers(weights: Any) -> np.ndarray:
 
 def _array(values: Any) -> np.ndarray:
     """Convert any array to NumPy's; torch's is converted without importing torch."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().float().numpy()
+    if values is None or isinstance(values, str | bytes | bytearray):
+        raise TraceError(f"weights are an array of numbers, or lists of them, not {described(values)}")
     try:
+        if hasattr(values, "detach"):
+            values = values.detach().to_dense().cpu()
+            values = values.numpy() if values.is_complex() else values.float().numpy()
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers are no weights")
         return np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last: a tensor of torch that has no numbers to give
         raise TraceError(f"the weights cannot be read as an array of numbers: {error}") from error
 
 
 def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
     """Keep tokens as they are; lay words out as tokens of a text that has one space between them."""
-    if isinstance(tokens, str):
-        raise TraceError(f"queries and keys are lists of tokens, not the text {tokens!r:.40}; split it as the model does")
+    if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
+        named = f"the text {shortened(tokens)}" if isinstance(tokens, str) else described(tokens)
+        raise TraceError(f"queries and keys are lists of tokens, not {named}; split it as the model does")
     placed, position = [], 0
     for each in tokens:
-        token = each if isinstance(each, Token) else Token(str(each), position, position + len(str(each)))
+        if not isinstance(each, str | Token):
+            raise TraceError(f"a token is a str or a Token, not {described(each)}")
+        token = each if isinstance(each, Token) else Token(each, position, position + len(each))
         placed.append(token)
         position += len(token.text) + 1
     return tuple(placed)

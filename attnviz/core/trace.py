@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool
 
+from attnviz.core.checks import described, is_unicode, shortened
 from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
 
@@ -37,16 +38,34 @@ class Prompt:
     def __post_init__(self) -> None:
         for name in ("text", "pair", "question", "target"):
             value = getattr(self, name)
-            if value is None:
+            if value is None and name != "text":
                 continue
+            if not isinstance(value, str):
+                raise PromptError(f"The {name} of a Prompt is a str, not {described(value)}: give it the text itself.")
             if not value.strip():
                 if name == "text":
                     raise PromptError("There is nothing to read yet: type a sentence first.")
                 object.__setattr__(self, name, None)
             elif "\x00" in value:
                 raise PromptError(f"The {name} holds a NUL byte, which is not text: delete it and run again.")
-            elif any("\ud800" <= character <= "\udfff" for character in value):
+            elif not is_unicode(value):
                 raise PromptError(f"The {name} holds half of a character: delete it and run again.")
+
+    @staticmethod
+    def of(given: object) -> "Prompt":
+        """A prompt as it is, or a text as a prompt: what `trace` of every model takes.
+
+        Raises:
+            PromptError: it is neither, or the text is blank.
+
+        >>> Prompt.of("The cat sat.") == Prompt.of(Prompt("The cat sat."))
+        True
+        """
+        if isinstance(given, Prompt):
+            return given
+        if not isinstance(given, str):
+            raise PromptError(f"A model traces a str or a Prompt, not {described(given)}: give it one text at a time.")
+        return Prompt(given)
 
 
 @dataclass(frozen=True)
@@ -61,7 +80,7 @@ class Token:
     piece    as the model's vocabulary writes it ("##ing", "▁the", "[UNK]"), where that is another text
 
     Raises:
-        TraceError: the offsets are negative, or end before they start.
+        TraceError: the text is no text, or the offsets are negative, or end before they start.
     """
 
     text: str
@@ -73,6 +92,8 @@ class Token:
     piece: str = ""
 
     def __post_init__(self) -> None:
+        if not (is_unicode(self.text) and is_unicode(self.piece)):
+            raise TraceError(f"a token's text is whole characters of Unicode, not {described(self.text)}")
         if not 0 <= self.start <= self.end:
             raise TraceError(f"token {self.text!r} has the offsets {self.start}:{self.end}")
 
@@ -106,6 +127,9 @@ class AttentionMap:
                 )
         if self.causal:
             self._check_causal()
+
+    def __repr__(self) -> str:
+        return f"<AttentionMap {self.kind}: {_sizes(self)}>"
 
     @property
     def n_layers(self) -> int:
@@ -163,6 +187,8 @@ class AttentionMap:
         return visible
 
     def _check_index(self, axis: str, index: int, size: int) -> None:
+        if not hasattr(index, "__index__"):
+            raise TraceError(f"a {axis} is a whole number, 0 to {size - 1}, not {described(index)}")
         if not 0 <= index < size:
             raise TraceError(f"{self.kind} attention has {size} {axis}s, 0 to {size - 1}; there is no {axis} {index}")
 
@@ -180,12 +206,12 @@ class AttentionTrace:
 
     output  the translation, the answer, the kept text; empty for a plain encoder
     cut     the character at which `prompt.text` was cut because the model reads no more; None: it was read whole
-    cut_pair  the same for `prompt.pair`
+    cut_pair  the same for `prompt.pair`; `is_cut`: either was
     revision  which version of the model it was; empty where it has none
     versions  of the packages that computed a trace that comes from a file, by name; empty: those installed here
 
     Raises:
-        TraceError: there is no map, or two of one kind.
+        TraceError: there is no map, or two of one kind, or a name or the output is no text.
     """
 
     model: str
@@ -201,6 +227,18 @@ class AttentionTrace:
         kinds = [attention.kind for attention in self.maps]
         if not kinds or len(set(kinds)) != len(kinds):
             raise TraceError(f"a trace has one map a kind, at least one; got {kinds}")
+        for text in (self.model, self.output, self.revision, *(part for version in self.versions for part in version)):
+            if not is_unicode(text):
+                raise TraceError(f"names and output of a trace are whole characters of Unicode, not {described(text)}")
+
+    def __repr__(self) -> str:
+        maps = "; ".join(f"{each.kind}: {_sizes(each)}" for each in self.maps)
+        return f"<AttentionTrace of {self.model!r:.80}, {shortened(self.prompt.text)}{', cut' if self.is_cut else ''}; {maps}>"
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the model read only the beginning of what it was given."""
+        return self.cut is not None or self.cut_pair is not None
 
     @property
     def encoder(self) -> AttentionMap:
@@ -237,6 +275,11 @@ class AttentionTrace:
         """Show the explorer where a notebook ends a cell with a trace."""
         # By name, since the values import nothing that stands above them.
         return importlib.import_module("attnviz.figures.explorer").frame(self)
+
+
+def _sizes(attention: AttentionMap) -> str:
+    n_queries, n_keys = attention.store.shape
+    return f"{attention.n_layers} layers of {attention.n_heads} heads, {n_queries} queries, {n_keys} keys"
 
 
 __all__ = [

@@ -97,6 +97,9 @@ class DenseWeights:
         for index, layer in enumerate(self.layers):
             _check_rows(layer, index)
 
+    def __repr__(self) -> str:
+        return f"<DenseWeights: {self.n_layers} layers of shape {self.layers[0].shape}>"
+
     @property
     def n_layers(self) -> int:
         return len(self.layers)
@@ -170,6 +173,9 @@ class QueryKeyLayer:
                     f"a {name} of shape {array.shape} does not fit {heads} heads over {self.shape} queries and keys"
                 )
 
+    def __repr__(self) -> str:
+        return f"<QueryKeyLayer: queries {self.query.shape}, keys {self.key.shape}>"
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of queries, number of keys; the column of a sink is not counted."""
@@ -240,6 +246,10 @@ class QueryKeyWeights:
         shapes = sorted({(layer.query.shape[0], *layer.shape, layer.sink is not None) for layer in self.layers})
         if len(shapes) != 1:
             raise TraceError(f"every layer must have the same heads, queries and keys, got {shapes}")
+
+    def __repr__(self) -> str:
+        first = self.layers[0]
+        return f"<QueryKeyWeights: {self.n_layers} layers of queries {first.query.shape}, keys {first.key.shape}>"
 
     @property
     def n_layers(self) -> int:

@@ -7,7 +7,9 @@ import io
 import os
 from pathlib import Path
 
-from attnviz.core.errors import TraceError
+from attnviz.core import disk
+from attnviz.core.checks import described
+from attnviz.core.errors import ArgumentError, TraceError
 from attnviz.core.trace import AttentionTrace
 from attnviz.files.container import seal, unseal
 from attnviz.files.contents import describe, rebuild
@@ -28,7 +30,7 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
     """
     path = Path(path)
     try:
-        path.write_bytes(to_bytes(trace, exact=exact))
+        disk.write(path, to_bytes(trace, exact=exact))
     except OSError as error:
         raise TraceError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
     return path
@@ -38,16 +40,22 @@ def open_trace(source: str | os.PathLike[str] | io.BufferedIOBase) -> AttentionT
     """Read the trace in a file, given by its path or opened for reading bytes.
 
     Raises:
+        ArgumentError: this is neither a path nor a file that is open for reading bytes.
         TraceError: there is no such file; it is no trace; it is cut short, damaged or edited; or a newer attnviz made it.
     """
     if not isinstance(source, str | os.PathLike):
-        return from_bytes(source.read(), name=str(getattr(source, "name", "The file")))
+        data = source.read() if callable(getattr(source, "read", None)) else source
+        if data is source or not isinstance(data, bytes):
+            raise ArgumentError(f"open takes the path of a trace file, or one opened in mode 'rb', not {described(source)}.")
+        return from_bytes(data, name=str(getattr(source, "name", "The file")))
     try:
         data = Path(source).read_bytes()
     except FileNotFoundError:
         raise TraceError(f"There is no file {source}: check its path.") from None
     except OSError as error:
         raise TraceError(f"{source} cannot be read ({error.strerror}).") from error
+    except ValueError as error:  # a NUL byte, or half of a character
+        raise TraceError(f"{str(source)!r} cannot be the path of a file: check it.") from error
     return from_bytes(data, name=Path(source).name)
 
 

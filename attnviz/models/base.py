@@ -11,6 +11,10 @@ Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 Progress = Callable[[str, float | None], None]
 
 
+def silent(stage: str, fraction: float | None) -> None:
+    """Progress that nobody watches."""
+
+
 @dataclass(frozen=True)
 class ModelCard:
     """What a person should know about a model before trusting its pictures.
@@ -18,6 +22,7 @@ class ModelCard:
     reads       the optional fields of a Prompt that this model uses besides `text`
     max_tokens  how many tokens it reads at once, special tokens counted; longer text is cut
     device      where it computes: "cpu", "cuda:0", "mps"
+    weights     in which format its weights were read, and who made them so, such as "safetensors"; empty for a model in hand
     metrics     measured figures by name, such as {"BLEU": 50.1}
     told        the cross-attention head (layer, head) that was taught to align, by the links that a statistical aligner found
                 in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: every head found its own way
@@ -37,6 +42,7 @@ class ModelCard:
     languages: tuple[str, ...] = ()
     licence: str = ""
     sources: tuple[str, ...] = ()
+    weights: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
     told: tuple[int, int] | None = None
     selects: tuple[int, int] | None = None

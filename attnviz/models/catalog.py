@@ -3,11 +3,15 @@
 import difflib
 import importlib
 import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from attnviz.core.errors import ModelNotFoundError
-from attnviz.models.base import Architecture, AttentionModel, Progress
+from attnviz.core.checks import described
+from attnviz.core.errors import ArgumentError, ModelNotFoundError
+from attnviz.models.base import Architecture, AttentionModel, Progress, silent
 
 # name -> "module:function", called with a Progress; imported when asked for, so that listing the catalog costs nothing.
 CATALOG = {
@@ -24,6 +28,13 @@ CATALOG = {
 TOY = ".safetensors"
 _TRANSLATORS = "attnviz.models.translate.shipped:"
 _ANSWERERS = "attnviz.models.answer.shipped:"
+# The kind that a folder's config.json names -> "module:function", called with the folder and a Progress.
+_FOLDERS = {
+    "seq2seq": "attnviz.models.translate.shipped:load_folder",
+    "transformer": "attnviz.models.translate.shipped:load_folder",
+    "answerer": "attnviz.models.answer.shipped:load_folder",
+    "summarizer": "attnviz.models.summarize.own:load_folder",
+}
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
 HUB: dict[Architecture, tuple[str, ...]] = {
     "encoder": (
@@ -79,64 +90,98 @@ def answerers() -> tuple[str, ...]:
     return tuple(name for name, entry in CATALOG.items() if entry.startswith(_ANSWERERS))
 
 
-def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> AttentionModel:
-    """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
+Build = Callable[[Progress], AttentionModel]
 
-    `allow_folders` is for who serves strangers: they must not read the server's disk. `progress` is told what is being done.
+
+def fetch(
+    name: str | os.PathLike[str], *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None
+) -> Build:
+    """Brings the files of a model to this machine: what may take long and computes nothing. What is returned loads the model.
+
+    The name is one of the catalog, a Hugging Face id, or a folder; options are as of `load`.
 
     Raises:
+        ArgumentError: the name is neither a str nor a path.
+        ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
+        ModelError: it cannot be downloaded; the message says why.
+    """
+    if not isinstance(path := os.fspath(name) if isinstance(name, os.PathLike) else name, str):
+        raise ArgumentError(f"load takes the name of a model or the path of its folder, as a str, not {described(name)}.")
+    name = path.strip()
+    if name in CATALOG:
+        return _entry(CATALOG[name])
+    if allow_folders and (ours := _ours(name)):
+        return ours
+    from attnviz.models.hub import load as hub
+
+    try:
+        return hub.fetch(name, progress or silent, allow_folders=allow_folders, allow_pickles=allow_pickles)
+    except ModelNotFoundError as error:
+        raise ModelNotFoundError(f"{error}{_nearest(name)}") from error
+
+
+def load(
+    name: str | os.PathLike[str], *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None
+) -> AttentionModel:
+    """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
+
+    `allow_folders` and `allow_pickles` are for who serves strangers: they must not read the server's disk, nor choose what it
+    unpickles, though no code in a pickle is run. `progress` is told what is being done.
+
+    Raises:
+        ArgumentError: the name is neither a str nor a path.
         ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
         ModelError: it cannot be loaded or traced; the message says why.
     """
-    name = name.strip()
-    from attnviz.models.hub import load as hub
-
-    if name in CATALOG:
-        module, function = CATALOG[name].split(":")
-        return getattr(importlib.import_module(module), function)(progress or hub.silent)
-    if allow_folders and name.endswith(TOY) and Path(name).expanduser().is_file():
-        from attnviz.models.translate import toy as toys
-
-        return toys.load_file(Path(name).expanduser())
-    if allow_folders and _holds_translator(name):
-        from attnviz.models.translate import shipped as ours
-
-        return ours.load_folder(Path(name).expanduser())
-    if allow_folders and _holds_answerer(name):
-        from attnviz.models.answer import shipped as finders
-
-        return finders.load_folder(Path(name).expanduser(), progress or hub.silent)
+    build = fetch(name, allow_folders=allow_folders, allow_pickles=allow_pickles, progress=progress)
     try:
-        return hub.load(name, allow_folders=allow_folders, progress=progress)
+        return build(progress or silent)
     except ModelNotFoundError as error:
-        raise ModelNotFoundError(f"{error}{_nearest(name)}") from error
+        raise ModelNotFoundError(f"{error}{_nearest(str(name).strip())}") from error
 
 
 def wrap(model: Any, tokenizer: Any) -> AttentionModel:
     """An `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
 
     Raises:
-        UnsupportedModelError: it is no Hugging Face model, or its attention cannot be shown.
+        ArgumentError: it is no Hugging Face model, or its tokenizer is none.
+        UnsupportedModelError: its attention cannot be shown.
     """
     from attnviz.models.hub.wrap import wrapped
 
     return wrapped(model, tokenizer)
 
 
-def _holds_translator(name: str) -> bool:
-    """Whether a folder of that name has the subwords of a source language, as only a translator of ours has."""
-    try:
-        return (Path(name).expanduser() / "source.json").is_file()
-    except (OSError, RuntimeError, ValueError):
-        return False  # too long for a path, or of a user who does not exist: no folder
+def _ours(name: str) -> Build | None:
+    """What loads a file or a folder that attnviz has saved, if the name is that of one."""
+    path = Path(name)
+    with suppress(OSError, RuntimeError, ValueError):  # too long for a path, or of a user who does not exist: nothing of ours
+        path = path.expanduser()
+        if name.endswith(TOY) and path.is_file():
+            return lambda progress: importlib.import_module("attnviz.models.translate.toy").load_file(path)
+    if not (entry := _FOLDERS.get(kind_of(name))):
+        return None
+    load_folder = _entry(entry)
+    return lambda progress: load_folder(path, progress)
 
 
-def _holds_answerer(name: str) -> bool:
-    """Whether a folder of that name has a configuration that says it is an answerer of ours."""
+def _entry(name: str) -> Callable[..., AttentionModel]:
+    """The function "module:function", imported when it is called."""
+    module, function = name.split(":")
+    return lambda *arguments: getattr(importlib.import_module(module), function)(*arguments)
+
+
+def kind_of(name: str | Path) -> str:
+    """The kind of a model that `attnviz train` saved in a folder of that name; "" for any other folder, and for none."""
     try:
-        return json.loads((Path(name).expanduser() / "config.json").read_text(encoding="utf-8")).get("kind") == "answerer"
+        folder = Path(name).expanduser()
+        # Only a translator of ours has the subwords of a source language, however damaged the rest of it is.
+        if (folder / "source.json").is_file():
+            return "seq2seq"
+        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("kind")
+        return kind if isinstance(kind, str) else ""
     except (OSError, RuntimeError, ValueError, AttributeError):
-        return False
+        return ""  # too long for a path, or of a user who does not exist: no folder
 
 
 def _nearest(name: str) -> str:

@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnviz.core.cancellation import cancellation_point
+
 START, END = 1, 2
 
 
@@ -88,6 +90,7 @@ def greedy(decoder: Decoder, n_rows: int, longest: int, device: torch.device | N
     ended = torch.zeros(n_rows, dtype=torch.bool, device=device)
     written = []
     for _ in range(longest):
+        cancellation_point()
         scores, decoder = decoder.next(tokens)
         tokens = scores.argmax(dim=-1)
         written.append(tokens)
@@ -112,6 +115,7 @@ def search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> 
     open_rows, finished, nodes = [_Tip(Hypothesis((), 0.0), None)], [], []
     decoder = decoder.select(torch.zeros(1, dtype=torch.long, device=device))
     for _ in range(beam.longest):
+        cancellation_point()
         last = torch.tensor([tip.hypothesis.tokens[-1] if tip.hypothesis.tokens else START for tip in open_rows], device=device)
         scores, after = decoder.next(last)
         log_probabilities = scores.float().log_softmax(dim=-1).cpu()

@@ -1,4 +1,4 @@
-"""`attnviz train` and `attnviz evaluate`: from a model's name to its folder in assets/, and from there to its figures."""
+"""`attnviz train` and `attnviz evaluate`: from a recipe to a trained model in a folder, and from there to its figures."""
 
 import dataclasses
 import json
@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
+from attnviz.core import disk
 from attnviz.models.answer import shipped as answerers
-from attnviz.models.hub.load import silent
+from attnviz.models.base import silent
+from attnviz.models.catalog import kind_of
 from attnviz.models.summarize import own as summary
 from attnviz.models.translate.shipped import load_folder
 from attnviz.nn.decoding import Beam
@@ -37,22 +39,25 @@ _ON_THE_ENCODER: tuple[tuple[Mapping[str, Any], Callable[..., Any], Any], ...] =
     (selector.RECIPES, selector.train, selector_card),
     (answer_recipes.RECIPES, answering.train, answer_card),
 )
+# How the card of a kind of model is written; a translator's is `card`.
+_CARDS = {"summarizer": selector_card.card, "answerer": answer_card.card}
 
 
 def folder_of(name: str) -> Path:
-    """Where a model that travels with attnviz lies."""
-    return assets_folder() / "models" / name
+    """A folder where a trained model lies: the one of that path, else of the model of that name that travels with attnviz."""
+    folder = Path(name)
+    return folder if (folder / "config.json").is_file() else assets_folder() / "models" / name
 
 
-def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Report) -> None:
-    """Train by the recipe of that name, and save the model where it is loaded from.
+def train(name: str, data: Path, runs: Path, *, out: Path | None, epochs: int | None, report: Report) -> None:
+    """Train by the recipe of that name, and save the model in the folder `out`, usually that of the run.
 
     Raises:
         ModelNotFoundError: there is no such recipe.
         DataError: the data are not there, or the run in `runs` was begun by another recipe.
     """
     changes = {} if epochs is None else {"epochs": epochs}
-    folder = folder_of(name)
+    folder = out or runs / name
     for recipes, learned, writing in _ON_THE_ENCODER:
         if name in recipes:
             known = recipes[name]
@@ -66,21 +71,22 @@ def train(name: str, data: Path, runs: Path, *, epochs: int | None, report: Repo
         done = run.train(chosen, data, runs / name, report)
         export(chosen, done.best, runs / name, folder)
         evaluation.save(counted(done, SENTENCES), folder)
-    report(f"saved in {folder}; measure it with: attnviz evaluate {name} --data {data}")
+    report(f"saved in {folder}; measure it with: attnviz evaluate {folder} --data {data}")
 
 
-def train_toy(name: str, runs: Path, *, steps: int | None, seed: int | None, report: Report) -> None:
-    """Train a toy as the page Train does, without a page, and save it in one file.
+def train_toy(name: str, runs: Path, *, out: Path | None, steps: int | None, seed: int | None, report: Report) -> None:
+    """Train a toy as the page Train does, without a page, and save it in one file, usually in `runs`.
 
     Raises:
         ModelNotFoundError: there is no such toy.
-        DataError: the steps or the seed are no positive number.
+        DataError: the steps or the seed are no number that a recipe has.
     """
     known = presets.preset(name).recipe
     wished = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
+    for option, value in wished.items():
+        if not 1 <= value <= toy.MOST:
+            raise DataError(f"--{option} is a whole number from 1 to {toy.MOST:,}, not {value}")
     chosen = dataclasses.replace(known, **wished)
-    if chosen.steps < 1 or chosen.seed < 1:
-        raise DataError("--steps and --seed are positive numbers")
     # Its products are too small to be shared: two threads would wait for each other.
     torch.set_num_threads(1)
     training, every = toy.Training(chosen), max(1, chosen.steps // 20)
@@ -89,9 +95,9 @@ def train_toy(name: str, runs: Path, *, steps: int | None, seed: int | None, rep
         training.step()
         if training.taken % every == 0 or training.ended:
             report(training.look())
-    runs.mkdir(parents=True, exist_ok=True)
-    path = runs / f"{name}.safetensors"
-    path.write_bytes(toy.to_file(chosen, training.look()))
+    path = out or runs / f"{name}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    disk.write(path, toy.to_file(chosen, training.look()))
     report(f"saved in {path}; look at it with: attnviz trace {path} {chosen.task.example!r} -o trace.attn")
 
 
@@ -106,26 +112,22 @@ def link(name: str, data: Path, folder: Path, *, report: Report) -> None:
 
 
 def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, Any]:
-    """Measure the model of that name; `save` adds what is measured to its metrics.json, and writes its card.
+    """Measure the model of that name or folder; `save` adds what is measured to its metrics.json, and writes its card.
 
     Raises:
         ModelNotFoundError: it has not been trained.
         DataError: the data are not there.
     """
     folder = folder_of(name)
-    if name in selector.RECIPES:
+    kind = kind_of(folder)
+    if kind == "summarizer":
         found = selector_evaluate.evaluate(summary.load_folder(folder, silent), data, report)
-        if save:
-            _save_figures(folder, found, selector_card.card)
-        return found
-    if name in answer_recipes.RECIPES:
+    elif kind == "answerer":
         found = answer_evaluate.evaluate(answerers.load_folder(folder, silent), data, report)
-        if save:
-            _save_figures(folder, found, answer_card.card)
-        return found
-    found = evaluation.evaluate(load_folder(folder), data, report, beam=Beam(width=5))
+    else:
+        found = evaluation.evaluate(load_folder(folder), data, report, beam=Beam(width=5))
     if save:
-        _save_figures(folder, found, card)
+        _save_figures(folder, found, _CARDS.get(kind, card))
     return found
 
 
@@ -133,4 +135,4 @@ def _save_figures(folder: Path, found: dict[str, Any], write: Callable[[dict[str
     """Add what was measured to metrics.json, and write the card."""
     metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
     evaluation.save({**metrics, **found}, folder)
-    (folder / "card.md").write_text(write(config, evaluation.rounded({**metrics, **found})), encoding="utf-8")
+    disk.write(folder / "card.md", write(config, evaluation.rounded({**metrics, **found})))

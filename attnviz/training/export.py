@@ -2,14 +2,14 @@
 
 import dataclasses
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save as serialized
 from torch import Tensor
 
+from attnviz.core import disk
 from attnviz.models.translate import shipped as translators
 from attnviz.nn.translator import TranslatorConfig
 from attnviz.training.translate.recipe import Recipe
@@ -42,7 +42,7 @@ def export(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) 
     folder.mkdir(parents=True, exist_ok=True)
     sizes = []
     for name in (translators.SOURCE, translators.TARGET):
-        shutil.copyfile(run / name, folder / name)
+        disk.write(folder / name, (run / name).read_bytes())
         sizes.append(len(json.loads((folder / name).read_text(encoding="utf-8"))["model"]["vocab"]))
     save(weights, configuration(recipe, (sizes[0], sizes[1])), folder)
 
@@ -54,9 +54,6 @@ def save(weights: dict[str, Tensor], config: dict[str, Any], folder: Path) -> No
     """
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config, indent=2, ensure_ascii=False)
-    (folder / translators.CONFIG).write_text(text + "\n", encoding="utf-8")
+    disk.write(folder / translators.CONFIG, text + "\n")
     halves = {name: value.detach().cpu().to(torch.float16).contiguous() for name, value in weights.items()}
-    path = folder / translators.WEIGHTS
-    save_file(halves, str(path))
-    # safetensors lets nobody but its owner read; what is installed is for everyone.
-    path.chmod(0o644)
+    disk.write(folder / translators.WEIGHTS, serialized(halves))

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attnviz.core import disk
 from attnviz.training.schedule import learning_rate
 from attnviz.training.sentence_pairs import DataError
 from attnviz.training.task import Progress, Task, TaskRecipe
@@ -200,14 +200,10 @@ def _mean(several: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def write_whole(state: Any, path: Path) -> None:
-    """Save under another name, then rename: what stands at `path` is never half written."""
+    """Save what torch can save; what stands at `path` is never half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
+    with disk.replacing(path) as file:
         torch.save(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 @contextmanager

@@ -31,9 +31,8 @@ from attnviz.ui.head_picker import choose_head, truer
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.sidebar import Choice
-from attnviz.ui.state import asked, forget_cell, publish
+from attnviz.ui.state import forget_cell, publish, value
 
-HARD = ["Off", "Strongest", "Balanced", "Threshold"]
 _markup = Markup("markup", STYLE)
 # Matrices side by side share the width of the window.
 _HEIGHTS = {1: 560, 2: 480, 3: 440, 4: 440}
@@ -45,7 +44,7 @@ class Drawing:
 
     head     None: the mean over the layer's heads
     reading  which of a word's two rows stands for it, in a model whose decoder reads what it wrote; None: the truer one
-    hard     one of HARD: how the hard links are found; `threshold` is the weight from which on there is one
+    hard     "Off", "Strongest", "Balanced" or "Threshold": how the hard links are found; `threshold` is the least weight of one
     word     the target word that is looked at where none was chosen, if it is there
     """
 
@@ -106,11 +105,10 @@ class Drawing:
 
 def wish_of(slot: int, wish: Wish) -> Wish:
     """The wish with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
-    begins = st.session_state.get(f"begins{slot}", asked(f"begins{slot}", ""))
-    candidate = st.session_state.get(f"candidate{slot}", st.query_params.get(f"candidate{slot}", "0"))
+    begins, candidate = value(f"begins{slot}", ""), value(f"candidate{slot}", 0)
     publish(f"begins{slot}", begins, "")
-    publish(f"candidate{slot}", candidate, "0")
-    return replace(wish, begins=tuple(begins.split(" ")) if begins else (), candidate=_whole(candidate))
+    publish(f"candidate{slot}", candidate, 0)
+    return replace(wish, begins=tuple(begins.split(" ")) if begins else (), candidate=candidate)
 
 
 def chosen_cell(matrix: HeadMatrix, slot: int, word: str) -> tuple[int, int]:
@@ -170,7 +168,7 @@ def show_ladder(draft: Draft, slot: int, *, fixed: int) -> None:
         step, place = map(int, picked.split(":"))
         name, _ = draft.steps[step].alternatives[place]
         st.session_state[f"begins{slot}"] = " ".join((*draft.pieces[:step], name))
-        st.session_state[f"candidate{slot}"] = "0"
+        st.session_state[f"candidate{slot}"] = 0
         forget_cell()
 
     _markup(f"ladder{slot}", ladder(rungs, fixed=fixed, theme=theme()), steer)
@@ -181,7 +179,7 @@ def show_candidates(draft: Draft, slot: int) -> None:
     found = [(each.text, each.log_probability) for each in draft.candidates]
 
     def choose(picked: str) -> None:
-        st.session_state[f"candidate{slot}"] = picked
+        st.session_state[f"candidate{slot}"] = int(picked)
         forget_cell()
 
     _markup(f"candidates{slot}", candidates(found, chosen=draft.chosen, theme=theme()), choose)
@@ -193,7 +191,7 @@ def show_tree(draft: Draft, slot: int, *, begins: tuple[str, ...]) -> None:
         return
 
     def choose(picked: str) -> None:
-        st.session_state[f"candidate{slot}"] = picked
+        st.session_state[f"candidate{slot}"] = int(picked)
         forget_cell()
 
     twigs = [Twig(each.name, each.parent, each.probability, each.kept) for each in draft.tree.branches]
@@ -223,7 +221,7 @@ def steered(slot: int, wish: Wish) -> None:
     """Where a person has chosen how a translation begins: the way back."""
 
     def unsteer() -> None:
-        st.session_state.update({f"begins{slot}": "", f"candidate{slot}": "0"})
+        st.session_state.update({f"begins{slot}": "", f"candidate{slot}": 0})
         forget_cell()
 
     if wish.begins:
@@ -233,7 +231,3 @@ def steered(slot: int, wish: Wish) -> None:
 def _is_open(draft: Draft, name: str) -> bool:
     """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
     return bool(draft.pieces) and name not in draft.closed
-
-
-def _whole(value: str) -> int:
-    return int(value) if value.isdecimal() else 0

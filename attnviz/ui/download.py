@@ -16,6 +16,7 @@ from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import to_bytes
 from attnviz.models.translate.decode import Wish
 from attnviz.ui.background.results import Traced
+from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import Choice
 from attnviz.ui.trace_file import file_box
 
@@ -86,7 +87,7 @@ def _downloads(shown: Sequence[Kept], left: DeltaGenerator, right: DeltaGenerato
         try:
             picture = kept.picture()
         except TraceError as error:
-            st.info(str(error), icon=":material/visibility_off:")
+            st.info(escaped(error), icon=":material/visibility_off:")
             return
         name = re.sub(r"[^\w.-]+", "-", f"{kept.label}-{picture.name}".replace("·", "")).strip("-.")
         for caption, formats in ((f"{picture.name} as a picture, for a paper", ("svg", "png")), ("Its numbers", _TABLES)):
@@ -109,7 +110,7 @@ def _whole(picture: Picture, name: str) -> None:
     try:
         check_size(picture.trace)
     except TooLargeError as error:
-        st.caption(str(error))
+        st.caption(escaped(error))
     else:
         _button("HTML", f"{name}.html", FORMATS["html"].media_type, lambda: export(picture, "html"))
 

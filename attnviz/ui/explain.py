@@ -1,7 +1,6 @@
 """Under the picture: how its number comes about, how far to believe it, and how to keep it."""
 
 from collections.abc import Sequence
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -10,9 +9,10 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.background.results import Answered, Drafted, Traced
 from attnviz.ui.download import Kept, take_along
+from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import Choice
+from attnviz.ui.state import link, visit
 
-COMPUTE = "pages/compute.py"
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
 their dot product, and a softmax turns each row of scores into shares that sum to 1
@@ -46,10 +46,17 @@ def explain_button(
     `slot` tells several pictures of a page apart; `begins` names the pieces of a translation that a search has found.
     """
     state = st.session_state
-    address = {"source": "model", "text": state.get("text"), "pair": state.get("pair"), "target": state.get("target")}
+    address: dict[str, object] = {
+        "source": "model",
+        "text": state.get("text"),
+        "pair": state.get("pair"),
+        "target": state.get("target"),
+    }
     address |= {"attention": attention.kind, **place, "begins": " ".join(begins)}
-    if st.button(label, key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step."):
-        st.switch_page(COMPUTE, query_params={name: str(value) for name, value in address.items() if value not in (None, "")})
+    st.button(
+        label, key=f"explain{slot}", icon=":material/calculate:", help="Opens it in Compute, step by step.",
+        on_click=visit, args=("compute",), kwargs=address,
+    )  # fmt: skip
 
 
 def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int]) -> None:
@@ -93,14 +100,14 @@ def notices(traced: Traced | Drafted | Answered) -> None:
     for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
         if text is not None and cut is not None:
             st.warning(
-                f"{card.name} reads {card.max_tokens:,} tokens at most: the {which} was cut after character {cut:,} "
+                f"{escaped(card.name)} reads {card.max_tokens:,} tokens at most: the {which} was cut after character {cut:,} "
                 f"of {len(text):,}.",
                 icon=":material/content_cut:",
             )
     if trace.prompt.pair and "pair" not in card.reads:
-        st.info(f"{card.name} reads one text at a time: the second sentence was not used.", icon=":material/info:")
-    if unknown := _unknown(trace):
-        st.info(f"{card.name} does not know {unknown}: it reads a placeholder instead.", icon=":material/info:")
+        st.info(f"{escaped(card.name)} reads one text at a time: the second sentence was not used.", icon=":material/info:")
+    if unknown := escaped(_unknown(trace)):
+        st.info(f"{escaped(card.name)} does not know {unknown}: it reads a placeholder instead.", icon=":material/info:")
 
 
 def _unknown(trace: AttentionTrace) -> str:
@@ -116,6 +123,5 @@ def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> 
     take_along(shown)
     with st.popover("Copy link", icon=":material/link:"):
         st.caption(f"{opens}, in any browser that reaches this app.")
-        # A parameter may stand there several times: each of the models side by side does.
-        query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
+        query = link()
         st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)

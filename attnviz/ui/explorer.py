@@ -12,15 +12,26 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.tokens import token_strip
-from attnviz.ui.layout import size, theme
+from attnviz.ui.bound import segments
+from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.permissions import message_bytes
 from attnviz.ui.sidebar import Choice
-from attnviz.ui.state import forget_cell, publish
+from attnviz.ui.state import asked, forget_cell, publish, value
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
 )
 _OVERVIEWS: WeakKeyDictionary[AttentionMap, dict[tuple[View, int], explorer.Overview]] = WeakKeyDictionary()
+# Scripts run in it, but as those of a stranger: Streamlit's own frame would let them into the page and what it keeps.
+_FRAME = component(
+    "attnviz.frame",
+    html='<iframe title="BertViz" sandbox="allow-scripts"></iframe>',
+    css="iframe { display: block; width: 100%; height: 700px; border: 0; }",
+    js="""export default ({ data, parentElement }) => {
+      const frame = parentElement.querySelector("iframe");
+      if (frame.srcdoc !== data) frame.srcdoc = data;
+    }""",
+)
 OnHead = Callable[[int, int | None], None]
 VIEWS = ("grid", "matrix", "arcs", "text")
 PLOTLY = {"displaylogo": False, "modeBarButtonsToRemove": ["pan2d", "select2d", "lasso2d", "autoScale2d"]}
@@ -54,9 +65,7 @@ def all_heads(
         TraceError: the view leaves no token.
     """
     name = f"all{slot}"
-    folded = st.expander(
-        label, expanded=st.query_params.get(name) == "open", key=name, on_change="rerun", icon=":material/grid_on:"
-    )
+    folded = st.expander(label, expanded=asked(name, "") == "open", key=name, on_change="rerun", icon=":material/grid_on:")
     publish(name, "open" if folded.open else "", "")
     if folded.open:
         with folded:
@@ -91,7 +100,7 @@ def explore(
     tabs whose picture the page draws below.
     """
     name = f"view{slot}"
-    view = st.session_state.get(name, st.query_params.get(name))
+    view = value(name, VIEWS[0])
     view = view if view in (*VIEWS, *extra) else VIEWS[0]
     publish(name, view, VIEWS[0])
 
@@ -158,24 +167,16 @@ def show_tokens(matrix: HeadMatrix, query: int) -> None:
 
 def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
     """BertViz's own head view or model view, without its network."""
-    kind = st.segmented_control(
-        "BertViz",
-        ["Head view", "Model view"],
-        default="Head view",
-        key="bertviz",
-        required=True,
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    kind = segments(st._main, "BertViz", "bertviz", label_visibility="collapsed")
     try:
         if kind == "Head view":
             page = bertviz.head_view(attention, layer=choice.layer, view=choice.view, theme=theme())
         else:
             page = bertviz.model_view(attention, view=choice.view, theme=theme())
     except bertviz.TooManyTokensError as error:
-        st.info(str(error), icon=":material/grid_view:")
+        st.info(escaped(error), icon=":material/grid_view:")
         return
-    st.iframe(page, height=700)
+    _FRAME(key="bertviz-frame", data=page)
 
 
 def select_cell(query: int, key: int, slot: int | str = "") -> None:
@@ -192,10 +193,9 @@ def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
     `slot` tells several pictures of a page apart.
     """
     names = f"query{slot}", f"key{slot}"
-    query, key = (st.session_state.get(name, st.query_params.get(name)) for name in names)
-    try:
-        cell = matrix.rows.index(int(query)), matrix.columns.index(int(key))  # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError):
+    query, key = (value(name) for name in names)
+    if query not in matrix.rows or key not in matrix.columns:
         return None
-    st.query_params.update(dict(zip(names, (str(query), str(key)), strict=True)))
-    return cell
+    for name, place in zip(names, (query, key), strict=True):
+        publish(name, place, None)
+    return matrix.rows.index(query), matrix.columns.index(key)

@@ -10,8 +10,9 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
 from attnviz.ui.background.results import Drafted
+from attnviz.ui.bound import segments
 from attnviz.ui.sidebar import stepper
-from attnviz.ui.state import forget_cell, publish
+from attnviz.ui.state import forget_cell, publish, restore
 
 _MEAN = "all_heads"
 _READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Naive": "naive"}
@@ -38,7 +39,8 @@ def head_picker(
     chosen = told or telling
     first = (*chosen, False) if chosen else (n_layers - 1, 0, True)
     _follow(first)
-    mean = st.session_state.setdefault(_MEAN, st.query_params.get(_MEAN, _said(first[2])) == "true")
+    restore(_MEAN, first[2])
+    mean = bool(st.session_state[_MEAN])
     left, right = sidebar.columns(2)
     with left:
         layer = stepper("Layer", "layer", first[0], n_layers)
@@ -47,7 +49,7 @@ def head_picker(
     if told:
         _told_button(told, chosen=(layer, None if mean else head) == told, sidebar=sidebar)
     sidebar.toggle("Mean over heads", key=_MEAN)
-    publish(_MEAN, _said(mean), _said(first[2]))
+    publish(_MEAN, mean, first[2])
     return layer, None if mean else head
 
 
@@ -55,17 +57,7 @@ def reading_picker(shown: list[Drafted], sidebar: DeltaGenerator) -> Reading | N
     """Which of a word's two rows is its own, where a model has two; None: the truer one of each head."""
     if not any(each.draft.reads_its_rows for each in shown):
         return None
-    reading = sidebar.segmented_control(
-        "Row of a word",
-        list(_READINGS),
-        key="reading",
-        default=next(iter(_READINGS)),
-        required=True,
-        bind="query-params",
-        help=_READING_HELP,
-        on_change=forget_cell,
-    )
-    return _READINGS[reading]
+    return _READINGS[segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=forget_cell)]
 
 
 def truer(card: ModelCard, layer: int, head: int | None) -> Reading:
@@ -123,7 +115,3 @@ def _follow(first: tuple[int, int, bool]) -> None:
     if tuple(state.get(name) for name in names) == state.get("first_head") != first:
         state.update(zip(names, first, strict=True))
     state.first_head = first
-
-
-def _said(value: bool) -> str:
-    return "true" if value else "false"

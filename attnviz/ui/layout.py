@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
@@ -17,7 +18,16 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.state import arrive
 
+# What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
+_SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
+_ORDERED = re.compile(r"^(\d+)(?=[.)])")
+# Addresses, arrows, dashes and `:streamlit:` are found after backslashes are gone: a joiner, which has no width, parts them.
+_REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
+_JOINER = "\u2060"
 _STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
+_BROWSER = component(
+    "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
+)
 
 
 def theme() -> Theme:
@@ -25,16 +35,26 @@ def theme() -> Theme:
     return DARK if st.context.theme.type == "dark" else LIGHT
 
 
-def header(title: str, promise: str) -> None:
-    """The page's name, and one line saying what you will see."""
+def header(title: str, promise: str, page: str = "") -> None:
+    """The page's name, and one line saying what you will see; `page` is its name in an address, where that is another."""
     _through_router()
     _check_settings()
     _tell_memory()
-    arrive(title)
+    _open(page or title.lower())
     colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
     st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
     st.title(title, anchor=False)
     st.html(f'<p class="promise">{html.escape(promise)}</p>')
+
+
+def _open(page: str) -> None:
+    """Begins a run of the page, or sends the browser where it is to go instead."""
+    going = arrive(page)
+    turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
+    told = {"to": [going.page, going.query], "turn": turn, "replace": going.replace} if going else {}
+    _BROWSER(key="browser", data=told)
+    if going:
+        st.stop()
 
 
 def _through_router() -> None:
@@ -53,7 +73,7 @@ def _check_settings() -> None:
     try:
         settings.check()
     except SettingError as error:
-        st.error(str(error), icon=":material/settings:")
+        st.error(escaped(error), icon=":material/settings:")
         st.stop()
 
 
@@ -93,13 +113,16 @@ def story(*sentences: Sentence) -> None:
     st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
 
 
-def escaped(text: str) -> str:
-    r"""A text as Streamlit shows it in a label, which would read its signs as Markdown.
+def escaped(text: object) -> str:
+    r"""A text, or what an error says, as one line that Streamlit shows as it stands wherever it reads Markdown.
 
-    >>> print(escaped("a_b [c]"))
-    a\_b \[c\]
+    Everything goes through here that is not attnviz's own: typed, from a link, out of a file, the name of a model.
+
+    >>> print(escaped("_a_b [c]"), escaped("![x](http://x.org/y.png)") == "!\\[x\\](http\\:\u2060//x.org/y.png)")
+    \_a_b \[c\] True
     """
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+    line = _REPLACED.sub(_JOINER, " ".join(str(text).split()))
+    return _ORDERED.sub(r"\1\\", _SIGNS.sub(r"\\\g<0>", line))
 
 
 def size(attention: AttentionMap) -> str:

@@ -16,7 +16,16 @@ def folders_allowed() -> bool:
 
     Allowed where the app listens on this machine alone, or where ATTNVIZ_ALLOW_FOLDERS says so.
     """
-    allowed = settings.yes("ATTNVIZ_ALLOW_FOLDERS")
+    return _allowed("ATTNVIZ_ALLOW_FOLDERS")
+
+
+def pickles_allowed() -> bool:
+    """Whether weights may be read from a pickle; the same rule for ATTNVIZ_ALLOW_PICKLES."""
+    return _allowed("ATTNVIZ_ALLOW_PICKLES")
+
+
+def _allowed(name: str) -> bool:
+    allowed = settings.yes(name)
     return st.get_option("server.address") in _LOCAL if allowed is None else allowed
 
 

@@ -6,7 +6,9 @@ import streamlit as st
 
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
+from attnviz.ui.boxes import Box, forget_typed, is_drafted, keep_typed, run_boxes, tell_unrun
 from attnviz.ui.examples import Example, examples
+from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_length
 from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
@@ -20,27 +22,24 @@ def prompt_box(
     has said what is wrong with what was typed. Nothing typed is ever lost.
     """
     first = examples(page)[0]
-    text, pair = remembered("text", first.text), remembered("pair", first.pair)
-    st.session_state.setdefault("typed", text)
-    st.session_state.setdefault("typed_pair", pair)
-    if pair:
-        st.session_state.with_pair = True
-    with st.form("prompt", border=False), st.container(horizontal=True, vertical_alignment="top"):
-        with st.container():
-            _text_area("Your text", "typed", "Type a sentence")
-            if pairs and st.session_state.get("with_pair"):
-                _text_area("A second sentence", "typed_pair", "Type a second sentence; the model reads both at once")
-        if st.form_submit_button("Run", type="primary"):
-            forget()
-            text = st.session_state.typed
-            if pairs:
-                pair = st.session_state.typed_pair if st.session_state.get("with_pair") else ""
+    run = {"typed": remembered("text", first.text)}
+    pair = remembered("pair", first.pair) if pairs else ""
+    if pair or "with_pair" not in st.session_state:
+        st.session_state.with_pair = bool(pair) or is_drafted("typed_pair")
+    boxes = [Box("typed", "Your text", "Type a sentence")]
+    if pairs and st.session_state.with_pair:
+        boxes.append(Box("typed_pair", "A second sentence", "Type a second sentence; the model reads both at once"))
+        run["typed_pair"] = pair
+    if typed := run_boxes(boxes, run):
+        forget()
+        run, pair = typed, typed.get("typed_pair", "")
+    text = run["typed"]
     example = _chips(page, text, pair if pairs else None, forget)
     remember("text", text, first.text)
     if pairs:
         remember("pair", pair, first.pair)
     long_notice("text", text)
-    prompt = _checked(lambda: Prompt(text, pair=(pairs and pair) or None), text, pair)
+    prompt = _checked(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
 
 
@@ -48,23 +47,23 @@ def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example 
     """The same for a question and the passage that it is about."""
     shown = examples("answer")
     question, passage = remembered("question", shown[0].question), remembered("passage", shown[0].text)
-    st.session_state.setdefault("typed_question", question)
-    st.session_state.setdefault("typed_passage", passage)
-    with st.form("prompt", border=False), st.container(horizontal=True, vertical_alignment="top"):
-        with st.container():
-            _text_area("Question", "typed_question", "Ask something about the passage")
-            _text_area("Passage", "typed_passage", "Paste the text that may hold the answer")
-        if st.form_submit_button("Run", type="primary"):
-            forget()
-            question, passage = st.session_state.typed_question, st.session_state.typed_passage
+    boxes = [
+        Box("typed_question", "Question", "Ask something about the passage"),
+        Box("typed_passage", "Passage", "Paste the text that may hold the answer"),
+    ]
+    if typed := run_boxes(boxes, {"typed_question": question, "typed_passage": passage}):
+        forget()
+        question, passage = typed["typed_question"], typed["typed_passage"]
     example = next((each for each in shown if (each.question, each.text) == (question, passage)), None)
 
     def choose(chosen: Example) -> None:
         forget()
-        st.session_state.update(question=chosen.question, typed_question=chosen.question)
-        st.session_state.update(passage=chosen.text, typed_passage=chosen.text)
+        forget_typed()
+        st.session_state.update(question=chosen.question, passage=chosen.text)
 
-    _pills(shown, example, choose)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _pills(shown, example, choose)
+        tell_unrun()
     remember("question", question, shown[0].question)
     remember("passage", passage, shown[0].text)
     long_notice("passage", passage)
@@ -81,7 +80,7 @@ def _checked(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
         check_length(*texts)
         return make()
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return None
 
 
@@ -103,12 +102,6 @@ def _pills(shown: Sequence[Example], current: Example | None, choose: Callable[[
     st.pills("Examples", [each.label for each in shown], key="example", on_change=chosen, label_visibility="collapsed")
 
 
-def _text_area(label: str, key: str, placeholder: str) -> None:
-    # A widget that is not drawn for a run loses its state; assigning it to itself keeps what was typed.
-    st.session_state[key] = st.session_state.get(key, "")
-    st.text_area(label, key=key, height="content", label_visibility="collapsed", placeholder=placeholder)
-
-
 def _chips(page: str, text: str, pair: str | None, forget: Callable[[], None]) -> Example | None:
     """The examples; the one that was run is marked. `pair` None: this page reads one text."""
     shown = examples(page)
@@ -120,10 +113,12 @@ def _chips(page: str, text: str, pair: str | None, forget: Callable[[], None]) -
 
     def drop_pair() -> None:
         if not st.session_state.with_pair:
-            st.session_state.update(pair="", typed_pair="")
+            keep_typed("typed_pair")
+            st.session_state.pair = ""
 
     with st.container(horizontal=True, vertical_alignment="center"):
         _pills(shown, current, choose)
+        tell_unrun()
         if pair is not None:
             st.space("stretch")
             st.toggle("Second sentence", key="with_pair", on_change=drop_pair)
@@ -138,7 +133,8 @@ def address(example: Example) -> dict[str, str]:
 
 def open_example(example: Example) -> None:
     """Makes an example the prompt that is run, on the head and the link that it is about."""
-    st.session_state.update(text=example.text, typed=example.text, pair=example.pair, typed_pair=example.pair)
+    forget_typed()
+    st.session_state.update(text=example.text, pair=example.pair)
     if not example.has_link:
         st.session_state.target = example.target
         return

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.view import BETWEEN, Between, View
+from attnviz.analysis.view import Between, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models import catalog
 from attnviz.models.inspect import Opened
 from attnviz.ui.background.results import Traced
+from attnviz.ui.bound import dropdown, segments, toggle
+from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import any_model, check_length, offered
-from attnviz.ui.state import asked, forget_drafts, publish, restore
+from attnviz.ui.state import asked, forget_drafts, publish, restore, value
 
 _BETWEEN_LABELS = {
     "all": "All",
@@ -76,8 +78,7 @@ class Choices:
 def side_by_side(choices: Choices) -> tuple[str, ...]:
     """Models that stand side by side: of the catalog, of the hub, or any id or folder that is typed."""
     default = choices.unasked
-    if "models" not in st.session_state:
-        st.session_state.models = (st.query_params.get_all("models") or list(default))[: choices.most]
+    restore("models", list(default))
     names = st.sidebar.multiselect(
         "Models",
         [*choices.known, *(name for name in st.session_state.models if name not in choices.known)],
@@ -88,10 +89,8 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
         placeholder=choices.placeholder,
         help=choices.help,
     )
-    if tuple(names) == default:
-        st.query_params.pop("models", None)
-    else:
-        st.query_params["models"] = list(names)
+    names = [name.strip() for name in names if name.strip()][: choices.most]
+    publish("models", names, list(default))
     return tuple(names)
 
 
@@ -100,31 +99,27 @@ def map_picker(traced: Traced | Opened) -> AttentionMap:
     kinds = traced.trace.kinds
     if len(kinds) == 1:
         return traced.trace.maps[0]
-    if st.session_state.get("attention") not in kinds:
-        st.session_state.pop("attention", None)
-    kind = st.sidebar.segmented_control(
-        "Attention", kinds, key="attention", default=kinds[-1], required=True, bind="query-params"
-    )
+    kind = segments(st.sidebar, "Attention", "attention", options=kinds, default=kinds[-1])
     if traced.trace.prompt.question is None:
-        st.sidebar.text_input(
+        restore("target", "")
+        target = st.sidebar.text_input(
             "Target text",
             key="target",
-            bind="query-params",
             placeholder=traced.trace.output,
             help="The text whose tokens the decoder reads. Empty: what the model writes by itself.",
         )
+        publish("target", target, "")
     return traced.trace.map(kind)
 
 
 def forced_target(prompt: Prompt) -> Prompt:
     """The prompt with what else the page or the address gives, a target text or a question; what is no text is left out."""
-    prompt = replace(prompt, question=asked("question", "") or None)
-    target = st.session_state.get("target", st.query_params.get("target"))
+    question, target = asked("question", ""), value("target", "")
     try:
-        check_length(target)
-        return replace(prompt, target=target) if target else prompt
+        check_length(question, target)
+        return replace(prompt, question=question or None, target=target or None)
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return prompt
 
 
@@ -134,49 +129,35 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     left, right = sidebar.columns(2)
     with left:
         layer = stepper("Layer", "layer", layer, attention.n_layers)
-    mean = st.session_state.get("mean", st.query_params.get("mean") == "true")
     with right:
-        head = stepper("Head", "head", head, attention.n_heads, disabled=mean)
-    mean = sidebar.toggle("Mean over heads", key="mean", bind="query-params")
-    words = sidebar.toggle("Merge subwords to words", key="words", bind="query-params")
-    hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
-    renormalize = hide and sidebar.toggle(
+        head = stepper("Head", "head", head, attention.n_heads, disabled=value("mean", False))
+    mean = toggle(sidebar, "Mean over heads", "mean")
+    words = toggle(sidebar, "Merge subwords to words", "words")
+    hide = toggle(sidebar, "Hide special tokens", "hide_special")
+    renormalize = hide and toggle(
+        sidebar,
         "Scale rows up to 1",
-        key="renormalize",
-        bind="query-params",
+        "renormalize",
         help="Off, a row sums to what the shown tokens really get. On, it is divided by that sum.",
     )
     between: Between = "all"
     if paired:
-        restore("between", between, BETWEEN)
-        between = sidebar.selectbox("Between sentences", BETWEEN, key="between", format_func=_BETWEEN_LABELS.__getitem__)
-        publish("between", between, "all")
+        between = dropdown(sidebar, "Between sentences", "between", format_func=_BETWEEN_LABELS.__getitem__)
     return Choice(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
 
 
 def scale_picker(sidebar: DeltaGenerator) -> bool:
     """Whether colours run from 0 to 1, and not to the largest weight of the picture."""
-    scale = sidebar.segmented_control(
-        "Colour scale", ["0 to 1", "By the picture"], key="scale", default="0 to 1", required=True, bind="query-params"
-    )
-    return scale == "0 to 1"
+    return segments(sidebar, "Colour scale", "scale") == "0 to 1"
 
 
 def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
     """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is."""
-    value = st.session_state.get(key, st.query_params.get(key, default))
-    st.session_state[key] = min(max(_whole(value, default), 0), size - 1)
-    number = st.number_input(label, 0, size - 1, key=key, disabled=disabled)
-    st.query_params[key] = str(number)
+    default = min(default, size - 1)
+    st.session_state[key] = min(max(value(key, default), 0), size - 1)
+    number = min(max(st.number_input(label, 0, size - 1, key=key, disabled=disabled), 0), size - 1)
+    publish(key, number, default)
     return number
-
-
-def _whole(value: str | int | None, default: int) -> int:
-    """What the address says, if it is a number."""
-    try:
-        return int(value)  # pyright: ignore[reportArgumentType]
-    except (TypeError, ValueError):
-        return default
 
 
 def machine(traced: Traced) -> None:
@@ -186,7 +167,8 @@ def machine(traced: Traced) -> None:
         st.sidebar.caption("Out of a file: no model ran here.")
         return
     device = "CPU" if card.device == "cpu" else card.device.upper()
-    st.sidebar.caption(f"Runs on {device} · {traced.seconds * 1000:,.0f} ms  \n{number(card.parameters)} parameters")
+    lines = [f"Runs on {device} · {traced.seconds * 1000:,.0f} ms", f"{number(card.parameters)} parameters"]
+    st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
 
 
 def number(count: int) -> str:

@@ -1,114 +1,182 @@
-"""What the address says of a page, and what the page tells the address.
+"""What a page shows and what its address says, kept equal: arriving reads the address, what a person does is written into it.
 
-Most controls are bound to a query parameter by Streamlit itself (`bind="query-params"`). The text is not: it belongs in the
-address when it was run, not while it is being typed.
+A visit begins when a page is opened, by its link, by another page or by the browser's back and forward. What the visit before
+left behind goes, and the address alone decides. At the end of a run what was done since stands in the address, in one step
+that the browser can take back.
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attnviz.text.url_text import pack, unpack
+from attnviz.ui.address import PARAMETERS, SLOTS, Names, Written, read, write
 
+Kind = TypeVar("Kind")
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
 LINK_CHARACTERS = 4_000
-# Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
-SLOTS = 4
-
-_OF_A_HEAD = ("layer", "head", "all_heads", "models")
-_OF_A_VISIT = (
-    "text",
-    "pair",
-    "typed",
-    "typed_pair",
-    "with_pair",
-    "query",
-    "key",
-    "target",
-    "model",
-    "question",
-    "passage",
-    "typed_question",
-    "typed_passage",
-    "side",
-    "between",
-    "view",
-    "way",
-    "word",
-    "reference",
-    *("source", "lesson", "tokens", "numbers", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at"),
-    *("toy", "toy_head", "toy_inputs"),
-    "all",
-    *(
-        f"{name}{slot}"
-        for name in ("query", "key", "begins", "candidate", "view", "all", "asked")
-        for slot in range(1, SLOTS + 1)
-    ),
-)
+# What follows from the address, and is made anew with it.
+_DERIVED = {
+    *("typed", "typed_pair", "with_pair", "typed_question", "typed_passage", "first_head"),
+    *("dim", "numbers", "edited", "own_begun", "revealed", "toy"),
+}
+_OF_A_VISIT = _DERIVED.union(*PARAMETERS.values())
 
 
-def arrive(page: str) -> None:
-    """On the first run of a page after another: what the address says replaces what an earlier visit left behind.
+@dataclass(frozen=True)
+class Going:
+    """Where the browser is to go: a page and its query, as a new entry of its history or in place of the present one."""
 
-    The head of one page means nothing on the next, whose models are others.
-    """
-    if st.session_state.get("page") != page:
-        st.session_state.page = page
-        for name in (*_OF_A_HEAD, *(_OF_A_VISIT if st.query_params else ())):
-            st.session_state.pop(name, None)
+    page: str
+    query: str
+    replace: bool = False
 
 
-def asked(name: str, default: str) -> str:
-    """What the address says, as `publish` has put it there; the default where it says nothing, or nothing that can be read."""
-    found = unpack(st.query_params.get(name, default))
+def arrive(page: str) -> Going | None:
+    """Begins a run of a page; a new visit reads the address. Returns where the browser is to go instead, if it is."""
+    state = st.session_state
+    if going := state.pop("going", None):
+        return going
+    is_history = _is_history()
+    if (before := state.get("page")) == page and not is_history:
+        return None
+    written = {name: _written(name, page) for name in st.query_params if name in PARAMETERS[page]}
+    visits: dict[str, dict[str, Written]] = state.setdefault("visits", {})
+    if before and not is_history and not written and visits.get(page):
+        # A link of the menu leads to where this visitor was before.
+        return Going(page, query_of(visits[page]), replace=True)
+    state.page, state.address = page, written
+    if before or written:
+        for name in _OF_A_VISIT:
+            state.pop(name, None)
+    if written == visits.get(page, {}):
+        state.update(state.get("unlinked", {}).get(page, {}))
+    return None
+
+
+def _is_history() -> bool:
+    """Whether the browser went back or forward to get here."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def _written(name: str, page: str) -> Written:
+    several = isinstance(PARAMETERS[page][name], Names)
+    return st.query_params.get_all(name) if several else st.query_params[name]
+
+
+def finish() -> None:
+    """Ends a run of a page: the address says what it shows. All changes are one message, and so one step back."""
+    state = st.session_state
+    state.setdefault("visits", {})[state.page] = dict(state.address)
+    if {name: _all(name) for name in st.query_params} != {name: _list(value) for name, value in state.address.items()}:
+        st.query_params.from_dict(state.address)
+
+
+def _all(name: str) -> list[str]:
+    return st.query_params.get_all(name)
+
+
+def _list(value: Written) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def visit(page: str, **values: object) -> None:
+    """Opens a page as an address with these values would; for a callback. Texts too long for an address come along."""
+    state = st.session_state
+    long = {name: value for name, value in values.items() if isinstance(value, str) and len(value) > LINK_CHARACTERS}
+    address = {name: write(value) for name, value in values.items() if name not in long and value not in (None, "")}
+    state.setdefault("unlinked", {})[page] = long
+    state.setdefault("visits", {})[page] = address
+    state.going = Going(page, query_of(address))
+
+
+def query_of(address: dict[str, Written]) -> str:
+    """The query of a link."""
+    return urlencode(address, doseq=True)
+
+
+def link() -> str:
+    """The query of the link that opens what the page shows."""
+    return query_of(st.session_state.address)
+
+
+def declared(name: str, kind: type[Kind]) -> Kind:
+    """What a parameter of this page may be."""
+    return cast(Kind, PARAMETERS[st.session_state.page][name])
+
+
+def asked(name: str, default: Any) -> Any:
+    """What the address says; the default where it says nothing, or nothing that can be read."""
+    state = st.session_state
+    found = read(state.page, name, state.address.get(name))
     return default if found is None else found
 
 
-def restore(name: str, default: str, options: Collection[str] = ()) -> None:
+def value(name: str, default: Any = None) -> Any:
+    """What was chosen in this visit, else what the address says, else the default."""
+    return st.session_state[name] if st.session_state.get(name) is not None else asked(name, default)
+
+
+def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
     """Gives the widget called `name` the value that the address holds, before the widget is drawn for the first time.
 
-    For widgets whose labels differ from their values: Streamlit's own binding would put the labels into the address.
+    Where there are `options`, a value that is none of them becomes the default: a browser may send anything.
     """
-    if name not in st.session_state:
-        value = asked(name, default)
-        st.session_state[name] = value if not options or value in options else default
+    found = value(name, default)
+    if options and found not in options:
+        found = default
+    if name not in st.session_state or st.session_state[name] != found:
+        st.session_state[name] = found
 
 
-def publish(name: str, value: str, default: str) -> None:
-    """Puts a value into the address, unless it is the default."""
+def publish(name: str, value: Any, default: Any) -> None:
+    """Puts a value into the address where that says another; what is shown unasked needs not be said."""
+    if asked(name, default) == value:
+        return
     if value == default:
-        st.query_params.pop(name, None)
-    elif st.query_params.get(name) != (packed := pack(value)):
-        st.query_params[name] = packed
+        st.session_state.address.pop(name, None)
+    else:
+        st.session_state.address[name] = write(value)
 
 
 def remembered(name: str, default: str) -> str:
     """A value that was run: of this visit, else of the address, else the default."""
-    if name not in st.session_state:
-        st.session_state[name] = asked(name, default)
+    restore(name, default)
     return st.session_state[name]
 
 
 def remember(name: str, value: str, default: str) -> None:
     """Keeps a value that is run now, and puts it into the address unless it is the default or too long."""
-    st.session_state[name] = value
-    publish(name, value if len(value) <= LINK_CHARACTERS else default, default)
+    state = st.session_state
+    state[name] = value
+    is_long = len(value) > LINK_CHARACTERS
+    publish(name, default if is_long else value, default)
+    long = state.setdefault("unlinked", {}).setdefault(state.page, {})
+    if is_long:
+        long[name] = value
+    else:
+        long.pop(name, None)
+
+
+def forget(*names: str) -> None:
+    """Lets go of what was chosen, here and in the address."""
+    for name in names:
+        st.session_state.pop(name, None)
+        st.session_state.address.pop(name, None)
 
 
 def forget_cell() -> None:
     """Lets go of the chosen cells: the next picture shows its own strongest link."""
     for name in ("query", "key"):
-        _forget(name, *(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
+        forget(name, *(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
 
 
 def forget_drafts() -> None:
     """Lets go of what was chosen in the translations of a text: cells, how they begin, and which candidate is looked at."""
     forget_cell()
     for name in ("begins", "candidate"):
-        _forget(*(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
-
-
-def _forget(*names: str) -> None:
-    for name in names:
-        st.session_state.pop(name, None)
-        st.query_params.pop(name, None)
+        forget(*(f"{name}{slot}" for slot in range(1, SLOTS + 1)))

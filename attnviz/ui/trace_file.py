@@ -11,7 +11,8 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import open_trace
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.ui.background.results import Traced
-from attnviz.ui.state import forget_drafts
+from attnviz.ui.layout import escaped
+from attnviz.ui.state import visit
 
 # What is larger than this was not made to be looked at, and would take a server's memory.
 MOST_TOKENS, MOST_HEADS = 2_048, 4_096
@@ -37,9 +38,7 @@ def file_box() -> None:
         help="A file saved here, or by `trace.save` in Python. It is shown on Encode; no model runs for it.",
     )
     if refused := st.session_state.get("refused"):
-        st.error(refused, icon=":material/draft:")
-    if st.session_state.pop("just_opened", False):
-        st.switch_page("pages/encode.py")
+        st.error(escaped(refused), icon=":material/draft:")
 
 
 def _receive() -> None:
@@ -55,19 +54,8 @@ def _receive() -> None:
         return
     prompt = trace.prompt
     asked = trace.model, Prompt(prompt.text, pair=prompt.pair, target=prompt.target)
-    forget_drafts()
-    st.session_state.update(
-        opened=_Opened(trace, chosen.name, asked),
-        just_opened=True,
-        keep=False,
-        model=trace.model,
-        text=prompt.text,
-        typed=prompt.text,
-        pair=prompt.pair or "",
-        typed_pair=prompt.pair or "",
-        with_pair=bool(prompt.pair),
-        target=prompt.target or "",
-    )
+    st.session_state.update(opened=_Opened(trace, chosen.name, asked), keep=False)
+    visit("encode", model=trace.model, text=prompt.text, pair=prompt.pair, target=prompt.target)
 
 
 def _check_size(trace: AttentionTrace, name: str) -> None:

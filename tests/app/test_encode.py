@@ -33,13 +33,13 @@ def test_the_page_runs_and_tells_the_picture_in_words(app: AppTest) -> None:
 
 def test_a_model_is_loaded_once_and_traced_once_for_each_prompt(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    load = catalog.load
+    fetch = catalog.fetch
 
     def counted(name: str, **options: object) -> object:
         calls.append(name)
-        return load(name, **options)
+        return fetch(name, **options)
 
-    monkeypatch.setattr(catalog, "load", counted)
+    monkeypatch.setattr(catalog, "fetch", counted)
     app.run()
     app.number_input(key="head").set_value(2).run()
     app.text_area(key="typed").set_value("Another sentence.")
@@ -50,16 +50,16 @@ def test_a_model_is_loaded_once_and_traced_once_for_each_prompt(app: AppTest, mo
 
 
 def test_a_failure_is_told_and_not_kept(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    load = catalog.load
+    fetch = catalog.fetch
 
     def fails(name: str, **options: object) -> object:
         raise ModelError("The model is being moved: try again.")
 
-    monkeypatch.setattr(catalog, "load", fails)
+    monkeypatch.setattr(catalog, "fetch", fails)
     app.run()
     assert [error.value for error in app.error] == ["The model is being moved: try again."]
     assert app.text_area(key="typed").value.startswith("The animal")
-    monkeypatch.setattr(catalog, "load", load)
+    monkeypatch.setattr(catalog, "fetch", fetch)
     app.run()
     assert not app.error
 

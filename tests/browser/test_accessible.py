@@ -38,7 +38,7 @@ def test_axe_finds_nothing_serious_on_any_page(browser: Browser, app_url: str, s
     for link in links:
         page.goto(f"{link}?all=open&all1=open")
         page.locator("h1").wait_for(timeout=PICTURE)
-        page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+        page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
         page.wait_for_timeout(1500)
         problems[link.removeprefix(app_url)] = serious(page)
     context.close()

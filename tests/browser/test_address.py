@@ -13,7 +13,7 @@ def finished(page: Page) -> None:
     page.locator(".st-key-hero").wait_for(timeout=PICTURE)
     # The last on every page.
     page.get_by_test_id("stPopover").wait_for(timeout=PICTURE)
-    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.wait_for_timeout(1500)
 
 

@@ -18,7 +18,7 @@ QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal r
 
 def settled(page: Page) -> None:
     page.locator('.answered, [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
-    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.wait_for_timeout(400)
 
 

@@ -116,7 +116,7 @@ def centre(page: Page, selector: str) -> tuple[float, float]:
 def check_nothing_ran(page: Page) -> None:
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
-    assert page.locator("script").count() == 4
+    assert page.locator("script").count() == 5
 
 
 @pytest.mark.parametrize("view", [head_view, model_view])

@@ -16,7 +16,7 @@ STEPS = ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "WO"]
 def open_compute(page: Page, app_url: str, query: str = "") -> None:
     page.goto(f"{app_url}/compute?{query}")
     page.locator(".compute .way").wait_for(timeout=PICTURE)
-    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.wait_for_timeout(300)
 
 

@@ -19,7 +19,7 @@ WRITES = "the cat sat on the mat . the dog ran to the street ."
 
 def settled(page: Page) -> None:
     page.locator('.passage, [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
-    page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.wait_for_timeout(400)
 
 

@@ -126,7 +126,7 @@ def test_the_command_serves_every_page_alone_and_from_any_folder(alone, installe
         for path in PAGES:
             page.goto(f"{address}/{path}")
             page.locator(".st-key-hero").wait_for(timeout=PICTURE)
-            page.wait_for_function("document.querySelector('[data-test-script-state=notRunning]')", timeout=PICTURE)
+            page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
             assert page.get_by_role("heading", level=1).inner_text().lower() == (path or "attnviz")
             assert page.get_by_test_id("stException").count() == page.get_by_test_id("stAlertContentError").count() == 0
         # The dark background of .streamlit/config.toml, not Streamlit's own.

@@ -16,7 +16,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.answer.shipped import load_folder
-from attnviz.models.hub.load import silent
+from attnviz.models.base import silent
 from attnviz.models.hub.question_answering import HubAnswerer
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import tokenizer

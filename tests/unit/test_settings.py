@@ -47,6 +47,37 @@ def test_numbers_and_answers_are_read_as_people_write_them(monkeypatch: pytest.M
         assert settings.yes("HF_HUB_OFFLINE") is want
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("ATTNVIZ_DEVICE", "foo", "ATTNVIZ_DEVICE names 'foo', which this machine does not have"),
+        ("ATTNVIZ_ALLOW_FOLDERS", "flase", "ATTNVIZ_ALLOW_FOLDERS must be 1 or 0, not 'flase'"),
+        (
+            "ATTNVIZ_HOSTS",
+            "https://school.example",
+            "and 'https://school.example' is none",
+        ),
+        ("ATTNVIZ_HOSTS", "school.example:80", "and 'school.example:80' is none"),
+    ],
+)
+def test_every_setting_is_checked_before_the_app_starts(
+    name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.execv", lambda *_: pytest.fail("it started"))
+    monkeypatch.setenv(name, value)
+    assert cli.main([]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_a_variable_that_sets_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_ALOW_FOLDERS", "1")
+    monkeypatch.setenv("ATTNVIZ_XYZZY", "1")
+    assert settings.unknown() == [
+        "ATTNVIZ_ALOW_FOLDERS sets nothing: is ATTNVIZ_ALLOW_FOLDERS meant?",
+        "ATTNVIZ_XYZZY sets nothing: docs/settings.md has all that can be set.",
+    ]
+
+
 def test_a_public_app_offers_what_it_lists_and_what_travels_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNVIZ_MODELS", raising=False)
     assert ui.any_model()

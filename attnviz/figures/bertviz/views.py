@@ -35,6 +35,8 @@ HINTS = {
 REQUIRE = """
 window.require = { config() {} };
 window.requirejs = (names, draw) => draw(window.jQuery, window.d3);
+window.parameters = JSON.parse(document.getElementById("parameters").textContent);
+d3.schemeCategory10 = window.parameters.colours;
 """
 
 
@@ -79,24 +81,32 @@ def _document(name: Literal["head", "model"], attention: AttentionMap, options: 
         "include_layers": list(range(attention.n_layers)),
         **options,
     }
-    before, _, after = _package_text("bertviz", f"{name}_view.js").partition(MARKER)
-    # `<` is written \u003c, so that a token cannot end the script; json writes the line separators of Unicode so too.
-    data = json.dumps(parameters, separators=(",", ":")).replace("<", "\\u003c")
-    scripts = [
-        _package_text("sphinxcontrib.jquery", "jquery.js"),
-        _package_text("mpld3", "js/d3.v5.min.js"),
-        REQUIRE + f"d3.schemeCategory10 = {json.dumps(_colours(theme))};",
-        before + data + after,
-    ]
+    # `<` is written \u003c, so that a token cannot end the element; json writes the line separators of Unicode so too.
+    data = json.dumps({**parameters, "colours": _colours(theme)}, separators=(",", ":")).replace("<", "\\u003c")
     return "\n".join(
         [
             f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>BertViz: {name} view</title>',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             f"<style>\n{_variables(theme, _overhang(parts[0]['left_text']))}\n{STYLE}</style>\n</head>\n<body>",
             f'<div id="bertviz" class="{name}">{_controls(name, names, view)}<p>{HINTS[name]}</p><div id="vis"></div></div>',
-            *(f"<script>{script}</script>" for script in scripts),
+            f'<script type="application/json" id="parameters">{data}</script>',
+            *(f"<script>{script}</script>" for script in _scripts(name)),
             "</body>\n</html>",
         ]
+    )
+
+
+def scripts() -> set[str]:
+    """All that runs in these documents: the same whatever they show, so that a page can allow this and nothing else."""
+    return {script for name in HINTS for script in _scripts(name)}
+
+
+def _scripts(name: str) -> tuple[str, ...]:
+    return (
+        _package_text("sphinxcontrib.jquery", "jquery.js"),
+        _package_text("mpld3", "js/d3.v5.min.js"),
+        REQUIRE,
+        _package_text("bertviz", f"{name}_view.js").replace(MARKER, "window.parameters"),
     )
 
 

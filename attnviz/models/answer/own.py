@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer
@@ -43,7 +44,7 @@ class AnswerModel:
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         if prompt.question:
             return self.answers(prompt).trace
         return replace(self.encoder.trace(prompt), model=self.card.name)
@@ -93,6 +94,7 @@ class AnswerModel:
         """The model's logits for each window; all windows of a passage are of one size."""
         found, n_asking = [], self._asking(pair)
         for index in range(0, len(windows), BATCH):
+            cancellation_point()
             some = windows[index : index + BATCH]
             ids = self._ids([pair.cut(window) for window in some])
             visible = torch.ones_like(ids, dtype=torch.bool)

@@ -12,13 +12,13 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from attnviz.core.disk import sha256
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.models.answer.base import Decoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import ModelCard, Progress
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.hub.minilm import minilm
-from attnviz.models.revision import of_weights
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.paths import assets_folder
@@ -58,7 +58,7 @@ def load_folder(folder: Path, progress: Progress) -> AnswerModel:
         answerer.to(encoder.model.device)
         decoding = Decoding(**config["decoding"])
         metrics = json.loads((folder / METRICS).read_text(encoding="utf-8")) if (folder / METRICS).is_file() else {}
-        card = replace(_card(config["card"], encoder, answerer, metrics), revision=of_weights(folder / WEIGHTS))
+        card = replace(_card(config["card"], encoder, answerer, metrics), revision=sha256(folder / WEIGHTS))
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"The answerer in {folder} is damaged and cannot be read; get it again.") from error
     return AnswerModel(card, replace(encoder, card=replace(card, reads=("pair",))), answerer, decoding)

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from attnviz import settings
-from attnviz.core.errors import UnsupportedModelError
+from attnviz.core.errors import ModelError, UnsupportedModelError
 from attnviz.models.base import Architecture, ModelCard
+from attnviz.models.failures import failing_as
 from attnviz.models.hub.capture import reader_for
-from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.hub.encoder import TracedModel, check_pieces
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.text.tokens import encode
@@ -34,6 +35,7 @@ class Facts:
     licence: str = ""
     languages: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    weights: str = ""
 
 
 def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
@@ -41,7 +43,13 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
 
     Raises:
         UnsupportedModelError: its attention cannot be shown, or its tokenizer reads no text.
+        ModelError: model and tokenizer do not fit together.
     """
+    with failing_as(ModelError, f"The files of {facts.name} do not fit together; get them again, or choose another model."):
+        return _build(model, tokenizer, facts)
+
+
+def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     model.eval()
     if model.config.is_encoder_decoder and model.generation_config.decoder_start_token_id is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
@@ -68,6 +76,7 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         languages=facts.languages,
         licence=facts.licence,
         sources=facts.sources,
+        weights=facts.weights,
     )
     if architecture == "encoder-decoder":
         return WritingModel(card, model, tokenizer, reader, accepts, writing=_writing(model, tokenizer))
@@ -94,6 +103,7 @@ def _probe(model: Any, tokenizer: Any, accepts: frozenset[str]) -> dict[str, Ten
     if "input_ids" not in accepts:
         raise UnsupportedModelError(f"{model.config.model_type} does not read text; choose a language model.")
     encoded = encode(tokenizer, [PROBE], limit=16)
+    check_pieces(model, encoded.inputs["input_ids"])
     inputs = {name: torch.tensor([ids], device=model.device) for name, ids in encoded.inputs.items() if name in accepts}
     if model.config.is_encoder_decoder:
         # One token fewer than the source has: equal lengths would hide a mistaken axis.

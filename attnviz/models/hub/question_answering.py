@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.answer.base import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked
 from attnviz.models.hub.encoder import TracedModel
@@ -30,7 +31,7 @@ class HubAnswerer(TracedModel):
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         return self.answers(prompt).trace if prompt.question else super().trace(prompt)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
@@ -52,7 +53,8 @@ class HubAnswerer(TracedModel):
         """
         pair, search, found = self._find(prompt, n_best)
         read = pair.cut(found.windows[found.best])
-        _, stacks = self.reader.read(self._tensors(read))
+        with self.computing():
+            _, stacks = self.reader.read(self._tensors(read))
         output = search.output(found, prompt.text, pair.passage)
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
         return Answers(trace, pair.passage, found, search.decoding)
@@ -64,7 +66,7 @@ class HubAnswerer(TracedModel):
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
     def _pair(self, question: str, passage: str) -> Pair:
-        with self.lock:
+        with self.reading():
             whole = encode(self.tokenizer, [question, passage])
         return Pair.of(whole, self.card.name)
 
@@ -72,8 +74,9 @@ class HubAnswerer(TracedModel):
         """What the model gives for each window; all windows of a passage are of one size."""
         found: list[Logits] = []
         for index in range(0, len(windows), BATCH):
+            cancellation_point()
             cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
-            with torch.inference_mode():
+            with self.computing(), torch.inference_mode():
                 outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
             found += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
         return found

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
+from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import UnsupportedModelError
 from attnviz.core.weights import QueryKeyLayer
 
@@ -81,6 +82,7 @@ def attend(
     Raises:
         UnsupportedModelError: the model passes something that could change the scores and is not known here.
     """
+    cancellation_point()
     call = _call(module, (query, key, value), attention_mask, options)
     if (tape := _running.get()) is not None:
         tape.calls.append(call)

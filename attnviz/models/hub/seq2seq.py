@@ -50,7 +50,7 @@ class WritingModel(TracedModel):
         Raises:
             PromptError: as of `trace`.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
             return self.follow(prompt, pieces, n_alternatives)
@@ -69,7 +69,7 @@ class WritingModel(TracedModel):
             PromptError: nothing in the text can be read.
         """
         output = self._text(pieces)
-        with self.lock:
+        with self.reading():
             tokens = placed_ids(self.tokenizer, [self._start, *pieces], output)
         return self._followed(prompt, pieces, (output, tokens), n_alternatives)
 
@@ -80,7 +80,8 @@ class WritingModel(TracedModel):
         source = self._encode([prompt.text])
         # Shifted right by one: the decoder reads the start token first, and its own last token never.
         read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
-        scores, stacks = self.reader.read({**self._tensors(source), "decoder_input_ids": read})
+        with self.computing():
+            scores, stacks = self.reader.read({**self._tensors(source), "decoder_input_ids": read})
         rows = tokens[:-1]
         axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
         return self._traced(prompt, stacks, axes, source, text), self._likely(scores[0], pieces, tokens[1:], n_alternatives)
@@ -123,7 +124,7 @@ class WritingModel(TracedModel):
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
         """The vocabulary's names of pieces: the reverse of `pieces`."""
-        with self.lock:
+        with self.reading():
             found = self.tokenizer.convert_ids_to_tokens(list(pieces))
         return tuple(name or f"<{piece}>" for piece, name in zip(pieces, found, strict=True))
 
@@ -132,7 +133,7 @@ class WritingModel(TracedModel):
         nameless = _NAMELESS.fullmatch(name)
         if nameless and int(nameless[1]) < self.model.get_output_embeddings().out_features:
             return int(nameless[1])
-        with self.lock:
+        with self.reading():
             return self.tokenizer.convert_tokens_to_ids(name) or 0
 
     @property
@@ -148,7 +149,7 @@ class WritingModel(TracedModel):
         return self._tensors(self._encode([text]))
 
     def _text(self, pieces: Sequence[int]) -> str:
-        with self.lock:
+        with self.reading():
             text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip()
 
@@ -160,7 +161,7 @@ class WritingModel(TracedModel):
             options |= {"num_return_sequences": beam.width, "length_penalty": beam.length_penalty}
         if prefix:
             options["decoder_input_ids"] = torch.tensor([[self._start, *prefix]], device=self.model.device)
-        with torch.inference_mode():
+        with self.computing(), torch.inference_mode():
             written = self.model.generate(**inputs, **options, **self.writing)
         return [self._until_end(row[1:]) for row in written.tolist()]
 
@@ -173,7 +174,7 @@ class WritingModel(TracedModel):
         """ln p of it; read alone, for a large vocabulary's scores of many at once would not fit into memory."""
         read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
         target = torch.tensor(pieces, device=self.model.device)
-        with torch.inference_mode():
+        with self.computing(), torch.inference_mode():
             scores = self.model(**inputs, decoder_input_ids=read, use_cache=False).logits[0]
         return -float(F.cross_entropy(scores.float(), target, reduction="sum"))
 

@@ -3,9 +3,10 @@
 import copy
 from typing import Any
 
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from attnviz.core.errors import UnsupportedModelError
+from attnviz.core.checks import described
+from attnviz.core.errors import ArgumentError
 from attnviz.models.hub.adapt import Facts, build
 from attnviz.models.hub.encoder import TracedModel
 
@@ -14,12 +15,17 @@ def wrapped(model: Any, tokenizer: Any) -> TracedModel:
     """Traces a twin of the model: it shares every weight, so training shows, but has modules and settings of its own.
 
     Raises:
-        UnsupportedModelError: this is no Hugging Face model, or its attention cannot be shown.
+        ArgumentError: this is no Hugging Face model, or no tokenizer.
+        UnsupportedModelError: its attention cannot be shown.
     """
     if not isinstance(model, PreTrainedModel):
-        raise UnsupportedModelError(
-            f"wrap takes a Hugging Face model and its tokenizer, not a {type(model).__name__}; "
+        raise ArgumentError(
+            f"wrap takes a Hugging Face model and its tokenizer, not {described(model)}; "
             "build maps of other models with from_weights."
+        )
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise ArgumentError(
+            f"wrap takes the model's tokenizer beside it, such as AutoTokenizer gives, not {described(tokenizer)}."
         )
     copied = twin(model)
     copied.set_attn_implementation("eager")

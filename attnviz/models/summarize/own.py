@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from attnviz.core.disk import sha256
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
@@ -22,7 +23,6 @@ from attnviz.models.base import ModelCard, Progress
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.query_key_layer import query_key_layer
-from attnviz.models.revision import of_weights
 from attnviz.nn.attention import Attended
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
@@ -47,7 +47,7 @@ class SummaryModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         return self.trace_sentences(prompt, Sentences.of(prompt.text))
 
     def trace_sentences(self, prompt: Prompt, sentences: Sentences) -> AttentionTrace:
@@ -125,7 +125,7 @@ def load_folder(folder: Path, progress: Progress) -> SummaryModel:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         summarizer = build(config)
-        weights, revision = load_file(folder / WEIGHTS), of_weights(folder / WEIGHTS)
+        weights, revision = load_file(folder / WEIGHTS), sha256(folder / WEIGHTS)
         summarizer.load_state_dict({name: value.float() for name, value in weights.items()})
         metrics = json.loads((folder / METRICS).read_text(encoding="utf-8")) if (folder / METRICS).is_file() else {}
         about = config["card"]

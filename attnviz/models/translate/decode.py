@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from attnviz.core.checks import described
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
@@ -19,12 +20,24 @@ class Wish:
     length_penalty  α of ln p / length^α, by which a beam's translations are ranked
     begins          names of the pieces that the translation must begin with
     candidate       which of the translations found is looked at, 0 the best; what is too large is the last
+
+    Raises:
+        PromptError: one of them cannot be wished for.
     """
 
     width: int = 1
     length_penalty: float = 1.0
     begins: tuple[str, ...] = ()
     candidate: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("width", 1), ("candidate", 0)):
+            if type(value := getattr(self, name)) is not int or value < least:
+                raise PromptError(f"The {name} of a Wish is a whole number from {least} on, not {described(value)}.")
+        if not isinstance(self.length_penalty, int | float) or not math.isfinite(self.length_penalty):
+            raise PromptError(f"The length_penalty of a Wish is a number, such as 1.0, not {described(self.length_penalty)}.")
+        if isinstance(self.begins, str) or not all(isinstance(name, str) for name in self.begins):
+            raise PromptError(f"A Wish begins with a tuple of the names of pieces, not with {described(self.begins)}.")
 
 
 @dataclass(frozen=True, eq=False)

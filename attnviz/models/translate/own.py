@@ -67,7 +67,7 @@ class TranslationModel:
         Raises:
             PromptError: as of `trace`.
         """
-        prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+        prompt = Prompt.of(prompt)
         if prompt.target:
             written = self._tokens(self.target.encode(prompt.target), prompt.target)
             return self._followed(prompt, self.forced(prompt.target), (prompt.target, written), n_alternatives)

@@ -8,10 +8,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
+from attnviz.core.disk import sha256
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.models import device
-from attnviz.models.base import ModelCard, Progress
-from attnviz.models.revision import of_weights
+from attnviz.models.base import ModelCard, Progress, silent
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
@@ -32,7 +32,7 @@ def build(config: dict[str, Any]) -> Seq2Seq | Translator:
     return Seq2Seq(Seq2SeqConfig(**{**values, "recurrent": RecurrentConfig(**values["recurrent"])}))
 
 
-def load_folder(folder: Path) -> TranslationModel:
+def load_folder(folder: Path, progress: Progress = silent) -> TranslationModel:
     """A translator that `attnviz train` saved.
 
     Raises:
@@ -43,10 +43,11 @@ def load_folder(folder: Path) -> TranslationModel:
         raise ModelNotFoundError(
             f"There is no translator in {folder}; train one with: attnviz train {folder.name} --data FOLDER"
         )
+    progress(f"Loading {folder.name}", None)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         model = build(config)
-        weights, revision = load_file(folder / WEIGHTS), of_weights(folder / WEIGHTS)
+        weights, revision = load_file(folder / WEIGHTS), sha256(folder / WEIGHTS)
         model.load_state_dict({name: value.float() for name, value in weights.items()})
         source, target = (Tokenizer.from_file(str(folder / name)) for name in (SOURCE, TARGET))
         layers, heads = (1, 1) if isinstance(model, Seq2Seq) else (model.config.n_layers, model.config.block.n_heads)
@@ -113,5 +114,4 @@ def transformer(progress: Progress) -> TranslationModel:
 
 
 def _shipped(name: str, progress: Progress) -> TranslationModel:
-    progress(f"Loading {name}", None)
-    return load_folder(assets_folder() / "models" / name)
+    return load_folder(assets_folder() / "models" / name, progress)

@@ -6,7 +6,7 @@ from typing import Any
 
 from attnviz.models.answer import shipped as answerers
 from attnviz.models.answer.base import Decoding
-from attnviz.models.hub.load import silent
+from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.training.answer.evaluate import EVERY, KEPT
 from attnviz.training.answer.recipe import AnswerRecipe

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from attnviz.models.answer import shipped as answerers
 from attnviz.models.answer.base import Decoding
-from attnviz.models.hub.load import silent
+from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.paths import assets_folder

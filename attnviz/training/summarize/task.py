@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.models.hub.load import silent
+from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received

@@ -25,6 +25,8 @@ from attnviz.training.loss import cross_entropy
 from attnviz.training.schedule import Schedule, learning_rate
 from attnviz.training.sentence_pairs import Batch, collate
 
+# The largest number of steps, and seed, of a recipe; and of examples in a batch.
+MOST, MOST_BATCH = 100_000, 1_000
 # Held-out sources that are measured at every look, and those of them that are drawn.
 HELD_OUT, DRAWN = 128, 3
 # One source in eight is held out: its text decides, so that no run ever learns from it.
@@ -74,8 +76,8 @@ class ToyRecipe:
 
 
 def _checked(recipe: ToyRecipe) -> ToyRecipe:
-    whole = recipe.steps, recipe.batch, recipe.seed
-    if not all(type(number) is int and 0 < number <= 100_000 for number in whole) or type(recipe.masked) is not bool:
+    whole = (recipe.steps, MOST), (recipe.batch, MOST_BATCH), (recipe.seed, MOST)
+    if not all(type(number) is int and 0 < number <= most for number, most in whole) or type(recipe.masked) is not bool:
         raise ValueError("sizes of a recipe are positive whole numbers")
     if not (0 <= recipe.teacher_forcing <= 1 and 0 < recipe.learning_rate <= 1):
         raise ValueError("shares and rates are between 0 and 1")

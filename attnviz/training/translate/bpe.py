@@ -15,15 +15,17 @@ Language = Literal["en", "fr", "de"]
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 SPACE = "▁"
 _LETTER = r"[\p{L}\p{M}]"
-_SHORT = r"['](?:s|m|re|ve|ll|d)(?![\p{L}\p{M}])"
-_ELIDED = r"(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)"
+# Whether a letter is large or small is left open only where letters are named: Oniguruma reads a whole class of letters without
+# case as "one of these, or ss, or ff, or st …" (ß, ﬀ, ﬆ), and tries every way to part "hissssss" into them, 2^n for n of s.
+_SHORT = rf"'(?i:s|m|re|ve|ll|d)(?!{_LETTER})"
+_ELIDED = r"(?i:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)"
 # In order of preference: what is cut off a word, words (a hyphen stays with what follows it), single digits, runs of one mark.
 _WORD = rf"[{SPACE}-]?{_LETTER}+(?:'{_LETTER}+)*"
-_REST = rf"{SPACE}?\p{{N}}|{SPACE}?([^\p{{L}}\p{{M}}\p{{N}}{SPACE}])\1*"
+_REST = rf"{SPACE}?\p{{N}}|{SPACE}?([^\p{{L}}\p{{M}}\p{{N}}{SPACE}])(?i:\1*)"
 PATTERNS = {
-    "en": rf"(?i)[{SPACE}-]?{_LETTER}+(?={_SHORT})|{_SHORT}|{_WORD}|{_REST}",
-    "fr": rf"(?i)(?:[{SPACE}-]|(?<!{_LETTER})){_ELIDED}'(?={_LETTER})|{_WORD}|{_REST}",
-    "de": rf"(?i){_WORD}|{_REST}",
+    "en": rf"[{SPACE}-]?{_LETTER}+(?={_SHORT})|{_SHORT}|{_WORD}|{_REST}",
+    "fr": rf"(?:[{SPACE}-]|(?<!{_LETTER})){_ELIDED}'(?={_LETTER})|{_WORD}|{_REST}",
+    "de": rf"{_WORD}|{_REST}",
 }
 
 

@@ -1,6 +1,5 @@
 """What a translator is worth, measured: `attnviz evaluate NAME` prints it, and it is what metrics.json holds."""
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
+from attnviz.core import disk
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
@@ -173,6 +173,6 @@ def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
 
 def save(metrics: dict[str, Any], folder: Path) -> None:
     """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
-    weights = (folder / "model.safetensors").read_bytes()
-    figures = {**rounded(metrics), "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
-    (folder / "metrics.json").write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    weights = folder / "model.safetensors"
+    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": disk.sha256(weights)}
+    disk.write(folder / "metrics.json", json.dumps(figures, indent=2, ensure_ascii=False) + "\n")

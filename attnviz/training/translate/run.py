@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from attnviz.core import disk
 from attnviz.training.loop import Report, Run
 from attnviz.training.sentence_pairs import EncodedPair, Tokenizers, encode_pairs, read_pairs
 from attnviz.training.translate.recipe import Corpus, Recipe
@@ -21,8 +22,8 @@ def tokenizers_of(corpus: Corpus, data: Path, folder: Path) -> Tokenizers:
     if not all(path.is_file() for path in paths):
         folder.mkdir(parents=True, exist_ok=True)
         trained = Tokenizers.trained(read_pairs(data, f"{corpus.name}.train"), corpus.languages, corpus.n_pieces)
-        trained.source.save(str(paths[0]), pretty=False)
-        trained.target.save(str(paths[1]), pretty=False)
+        for tokenizer, path in zip((trained.source, trained.target), paths, strict=True):
+            disk.write(path, tokenizer.to_str())
     source, target = (Tokenizer.from_file(str(path)) for path in paths)
     return Tokenizers(source, target)
 

@@ -17,15 +17,16 @@ from attnviz.figures.answer.spans import STYLE, Bars, asked_words, joint_heatmap
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models import catalog
 from attnviz.ui.background.results import Answered
+from attnviz.ui.bound import dropdown, toggle
 from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, head_picker
-from attnviz.ui.layout import theme
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choice, Choices, scale_picker, side_by_side
-from attnviz.ui.state import forget_cell, publish, restore
+from attnviz.ui.state import forget, forget_cell, publish, value
 
 _markup = Markup("answer", shared.STYLE + STYLE)
 MOST = 2
@@ -140,19 +141,23 @@ def answerers_picker() -> tuple[str, ...]:
 def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
     """Where to look, layer and head, and how it is drawn; all of it in the address."""
     there: list[Side] = [side for side in SIDES if any(side in sides(each.trace) for each in shown)]
-    if st.session_state.get("side") not in there:
-        st.session_state.pop("side", None)
     asking: list[Side] = [side for side in there if side != "question"]
     firmest = max(asking, key=lambda side: _firmness(shown, side))
-    restore("side", firmest, there)
-    side: Side = sidebar.selectbox("Where they meet", there, key="side", format_func=_SIDES.__getitem__, on_change=forget_cell)
-    publish("side", side, firmest)
+    side: Side = dropdown(
+        sidebar,
+        "Where they meet",
+        "side",
+        options=there,
+        default=firmest,
+        format_func=_SIDES.__getitem__,
+        on_change=forget_cell,
+    )
     first = Looking(side, 0, None, View(), full_scale=True)
     told = [each.telling[own] for each in shown if (own := first.side_of(each.trace)) in each.telling]
     telling = (told[0].layer, told[0].head) if told else None
     layer, head = head_picker([first.attention(each.trace) for each in shown], sidebar, telling=telling)
-    words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
-    hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
+    words = toggle(sidebar, "Merge subwords to words", "whole_words")
+    hide = toggle(sidebar, "Hide special tokens", "hide_special")
     return Looking(side, layer, head, View(words, hide), scale_picker(sidebar))
 
 
@@ -178,12 +183,14 @@ def headline(answered: Answered) -> None:
 
 def show_question(found: Meeting, answer: tuple[int, int], slot: int, look: Looking) -> int | None:
     """The question, shaded by what the answer has to do with each word; a click on a word chooses it, a second lets it go."""
-    value = st.session_state.get(f"asked{slot}", st.query_params.get(f"asked{slot}", ""))
-    chosen = int(value) if str(value).isdecimal() and int(value) < len(found.question) else None
-    publish(f"asked{slot}", "" if chosen is None else str(chosen), "")
+    asked = value(f"asked{slot}")
+    chosen = asked if asked is not None and 0 <= asked < len(found.question) else None
+    publish(f"asked{slot}", chosen, None)
 
     def pick(picked: str) -> None:
-        st.session_state[f"asked{slot}"] = "" if picked == str(chosen) else picked
+        forget(f"asked{slot}")
+        if int(picked) != chosen:
+            st.session_state[f"asked{slot}"] = int(picked)
 
     shares = found.of_text(*answer)
     drawn = asked_words(found.question, shares, chosen=chosen, full_scale=look.full_scale, theme=theme())
@@ -264,8 +271,8 @@ def windows_notice(answered: Answered) -> None:
     if len(found.windows) > 1:
         window = found.windows[found.best]
         st.info(
-            f"{answered.card.name} read this passage in {len(found.windows)} overlapping windows. The attention is that of the "
-            f"one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
+            f"{escaped(answered.card.name)} read this passage in {len(found.windows)} overlapping windows. The attention is "
+            f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
             f"{len(answered.answers.tokens):,}.",
             icon=":material/info:",
         )
@@ -274,9 +281,7 @@ def windows_notice(answered: Answered) -> None:
 def forget_question() -> None:
     """Lets go of what was chosen in the question and the passage before."""
     forget_cell()
-    for slot in range(1, MOST + 1):
-        st.session_state.pop(f"asked{slot}", None)
-        st.query_params.pop(f"asked{slot}", None)
+    forget(*(f"asked{slot}" for slot in range(1, MOST + 1)))
 
 
 def explained() -> None:

@@ -2,23 +2,31 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from functools import cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz import settings
+from attnviz.core.errors import CancelledError, ModelError
 from attnviz.models.base import Progress
+from attnviz.ui.background.lru import Shelf
+from attnviz.ui.background.places import Places, computing
 
 Result = TypeVar("Result")
 # What is done sooner than this needs no progress bar: it would only flicker.
 PATIENCE_SECONDS = 0.4
 REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
+# A page that runs again asks again: for so long work goes on though nobody waits.
+GRACE_SECONDS = 1.0
+# Work that waits needs a thread, too: it may have begun, and made room.
+MOST_THREADS = 256
 # A page that is complete is still to be drawn, at home by the same cores.
 DRAWING_SECONDS = 0.4
 
@@ -62,51 +70,143 @@ class Courtesy:
 COURTESY = Courtesy()
 
 
-def workers() -> int:
-    """How many models compute at once, ATTNVIZ_RUNS: two keep both cores of a small server busy."""
-    return settings.limit("ATTNVIZ_RUNS")
-
-
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=workers(), thread_name_prefix="attnviz")
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="attnviz")
 
 
 class Job(Generic[Result]):
-    """A function running in the background, which is told how to report its progress."""
+    """A function running in the background, which is told how to report its progress, for everybody who waits for its result.
 
-    def __init__(self, work: Callable[[Progress], Result]) -> None:
+    It begins when somebody waits, and ends whatever is raised in it: at the next cancellation point, or report of progress,
+    once nobody waits any more. `failed` is called then, with the job, before anybody is told.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Progress], Result],
+        *,
+        places: Places | None = None,
+        failed: Callable[["Job[Result]"], None] = lambda _: None,
+    ) -> None:
+        self._work, self._failed = work, failed
+        self._places = places or computing()
         self._stage = "Waiting for a free place"
         self._fraction: float | None = None
-        self._future: Future[Result] = _pool().submit(self._run, work)
-
-    def _run(self, work: Callable[[Progress], Result]) -> Result:
-        self._report("Getting ready", None)
-        with COURTESY.at_work():
-            return work(self._report)
-
-    def _report(self, stage: str, fraction: float | None) -> None:
-        self._stage, self._fraction = stage, fraction
+        self._lock = threading.Lock()
+        self._waiting, self._left_at = 0, 0.0
+        self._cancelled = False
+        self._future: Future[Result] | None = None
 
     def result(self, place: DeltaGenerator) -> Result:
         """Waits, showing the progress in `place`, over a blank as large as the picture that will stand there.
 
         Raises:
+            CancelledError: it has ended because nobody waited; a new job may be begun.
             Exception: whatever the work raised.
         """
+        _leave_behind(self)
         patience, bar = PATIENCE_SECONDS, None
-        while True:
-            try:
-                result = self._future.result(timeout=patience)
-            except NotYet:
-                if self._future.done():
-                    raise
-                bar = bar or _waiting(place)
-                bar.progress(self._fraction or 0.0, text=f"{self._stage} …")
-                patience = REDRAW_SECONDS
-            else:
-                place.empty()
-                return result
+        with self._awaited() as future:
+            while True:
+                try:
+                    result = future.result(timeout=patience)
+                except NotYet:
+                    if future.done():
+                        raise
+                    bar = bar or _waiting(place)
+                    # A browser that has gone, or asks for something else, ends this run of the page here.
+                    bar.progress(self._fraction or 0.0, text=f"{self._stage} …")
+                    patience = REDRAW_SECONDS
+                else:
+                    place.empty()
+                    return result
+
+    def leave(self) -> None:
+        """Says that who waited before asks for something else now: without others who wait, it ends at once."""
+        self._left_at = 0.0
+
+    @contextmanager
+    def _awaited(self) -> Iterator[Future[Result]]:
+        """Counts one more who waits."""
+        with self._lock:
+            if self._cancelled:
+                raise CancelledError("This has ended, because nobody waited for it: ask again.")
+            self._waiting += 1
+            if self._future is None:
+                self._future = _threads().submit(self._run)
+        try:
+            yield self._future
+        finally:
+            with self._lock:
+                self._waiting -= 1
+                self._left_at = time.monotonic()
+
+    def _run(self) -> Result:
+        try:
+            with self._places.place(self._check):
+                return self._at_work()
+        except Exception:
+            self._failed(self)
+            raise
+        except BaseException as error:
+            # Such as a panic of a library that is written in Rust: a page that met it would never end.
+            self._failed(self)
+            raise ModelError("A library that this model needs broke off: try another text, or another model.") from error
+
+    def _at_work(self) -> Result:
+        self._report("Getting ready", None)
+        if self._places is not computing():
+            return self._work(self._report)
+        with COURTESY.at_work():
+            return self._work(self._report)
+
+    def _report(self, stage: str, fraction: float | None) -> None:
+        self._stage, self._fraction = stage, fraction
+        self._check()
+
+    def _check(self) -> None:
+        with self._lock:
+            if not self._waiting and time.monotonic() - self._left_at > GRACE_SECONDS:
+                self._cancelled = True
+                raise CancelledError("Nobody waits for this any more.")
+
+
+def _leave_behind(job: Job[Any]) -> None:
+    """One visit waits for one job at a time: what it asked for before is left."""
+    before: Job[Any] | None = st.session_state.get("job", lambda: None)()
+    if before is not None and before is not job:
+        before.leave()
+    # A session must not keep what the shelf has let go of.
+    st.session_state.job = weakref.ref(job)
+
+
+def shared(
+    shelf: Shelf[Job[Any]],
+    key: Hashable,
+    work: Callable[[Progress], Any],
+    place: DeltaGenerator,
+    places: Places | None = None,
+) -> Any:
+    """What `work` gives, done once for everybody who asks with the same key; what failed is not kept.
+
+    Raises:
+        Exception: whatever the work raised.
+    """
+    while True:
+        job = shelf.get(key, lambda: Job(work, places=places, failed=lambda failed: shelf.forget(key, failed)))
+        try:
+            return job.result(place)
+        except CancelledError:
+            # It was left by all others in the very moment in which this visit asked.
+            shelf.forget(key, job)
+
+
+@contextmanager
+def at_a_place() -> Iterator[None]:
+    """Lets a page itself do what takes the processor for long, as one of those who compute."""
+    with computing().place():
+        yield
 
 
 def _waiting(place: DeltaGenerator) -> DeltaGenerator:

@@ -44,11 +44,12 @@ class Shelf(Generic[Value]):
                 self._weights[key] = nbytes
                 self._make_room()
 
-    def forget(self, key: Hashable) -> None:
-        """Lets go of one value."""
+    def forget(self, key: Hashable, value: Value) -> None:
+        """Lets go of one value, unless another has taken its place."""
         with self._lock:
-            self._values.pop(key, None)
-            self._weights.pop(key, None)
+            if self._values.get(key) is value:
+                del self._values[key]
+                self._weights.pop(key, None)
 
     def clear(self) -> None:
         """Lets go of all of them."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
@@ -18,9 +19,11 @@ from attnviz.models.answer.base import Answers, answers
 from attnviz.models.base import AttentionModel, ModelCard, Progress
 from attnviz.models.inspect import Opened, open_trace
 from attnviz.models.translate.decode import Draft, Wish, draft
-from attnviz.ui.background.jobs import Job, Result, workers
+from attnviz.ui.background.jobs import Job, Result, shared
 from attnviz.ui.background.lru import Shelf
-from attnviz.ui.permissions import check_offered, folders_allowed, is_listed
+from attnviz.ui.background.places import downloading, workers
+from attnviz.ui.layout import escaped
+from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
 # threads wait for each other. PyTorch keeps its own threads.
@@ -28,6 +31,8 @@ ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 
 # Four stand side by side on Translate.
 MODELS_KEPT = 5
+# Each is a function: names that nobody has heard of must not take the place of a model that is used.
+FETCHES_KEPT = 64
 # A class has one or a few each, which are small: half a megabyte for a sentence. Of long texts, two by large models still fit.
 TRACES_KEPT, TRACES_BYTES = 192, 256 * 2**20
 
@@ -107,28 +112,24 @@ def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> Opened | None:
 def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
     """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
     place = st.empty()
+    kept, key = traces_kept(), (compute, name, *asked)
     try:
         check_offered(name)
-        model = _load(name).result(place)
-    except AttnvizError as error:
-        # A failure is not kept: the next run tries again.
-        _load.clear(name)
-        place.error(str(error), icon=":material/error:")
-        return None
-    _make_room()
-    kept, key = traces_kept(), (compute, name, *asked)
+        model = _load(name, place)
+        _make_room()
 
-    def work(progress: Progress) -> Any:
-        found = compute(model, progress, *asked)
-        # Weighed here, for whoever asked may have gone.
-        kept.weigh(key, found.trace.nbytes)
-        return found
+        def work(progress: Progress) -> Any:
+            found = compute(model, progress, *asked)
+            # Weighed here, for whoever asked may have gone.
+            kept.weigh(key, found.trace.nbytes)
+            return found
 
-    try:
-        return kept.get(key, lambda: Job(work)).result(place)
+        return shared(kept, key, work, place)
     except (AttnvizError, MemoryError) as error:
-        kept.forget(key)
-        place.error(str(error) or "This needs more memory than there is: try a shorter text or a smaller model.")
+        place.error(
+            escaped(error) or "This needs more memory than there is: try a shorter text or a smaller model.",
+            icon=":material/error:",
+        )
         return None
 
 
@@ -136,6 +137,18 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
 def traces_kept() -> Shelf[Job[Any]]:
     """The traces of everybody, on their way or done."""
     return Shelf(TRACES_KEPT, TRACES_BYTES)
+
+
+@st.cache_resource(show_spinner=False)
+def models_kept() -> Shelf[Job[Any]]:
+    """The models of everybody, on their way or done."""
+    return Shelf(MODELS_KEPT, 0)
+
+
+@st.cache_resource(show_spinner=False)
+def _fetched() -> Shelf[Job[catalog.Build]]:
+    """What builds a model whose files are here, or on their way."""
+    return Shelf(FETCHES_KEPT, 0)
 
 
 def _check_room(name: str) -> None:
@@ -156,21 +169,27 @@ def _make_room() -> None:
         traces_kept().clear()
 
 
-@st.cache_resource(max_entries=MODELS_KEPT, show_spinner=False)
-def _load(name: str) -> Job[AttentionModel]:
-    allowed = folders_allowed() or is_listed(name)
-    _check_room(name)
+def _load(name: str, place: DeltaGenerator) -> AttentionModel:
+    """The model of that name: its files are fetched where nothing is computed, then it is built."""
+    folders, pickles = folders_allowed() or is_listed(name), pickles_allowed()
+
+    def fetch(progress: Progress) -> catalog.Build:
+        _check_room(name)
+        # torch is imported here, in the background, where the page can say that it is waiting.
+        return catalog.fetch(name, allow_folders=folders, allow_pickles=pickles, progress=progress)
+
+    build = shared(_fetched(), name, fetch, place, downloading())
 
     def work(progress: Progress) -> AttentionModel:
-        # torch is imported here, in the background, where the page can say that it is waiting.
         from attnviz.models import device
 
+        _check_room(name)
         device.share_cores(workers())
-        model = catalog.load(name, progress=progress, allow_folders=allowed)
+        model = build(progress)
         memory.settle()
         return model
 
-    return Job(work)
+    return shared(models_kept(), name, work, place)
 
 
 def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable[[], Any]) -> Result:

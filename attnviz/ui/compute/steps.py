@@ -6,9 +6,10 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.analysis.compute.steps import ComputationStep
-from attnviz.figures.compute.steps import PREDICTS, SCRIPT, STYLE, Predict, computation
+from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
+from attnviz.ui.bound import segments
 from attnviz.ui.layout import theme
-from attnviz.ui.state import publish, restore
+from attnviz.ui.state import publish, value
 
 _STEPS = component("attnviz.steps", html='<div class="compute"></div>', css=STYLE, js=SCRIPT)
 _PREDICT = {"off": "Off", "most": "Most", "weight": "How much"}
@@ -16,14 +17,11 @@ _PREDICT = {"off": "Off", "most": "Most", "weight": "How much"}
 
 def predict_picker() -> Predict:
     """Whether weights are hidden until the class has guessed."""
-    restore("predict", "off", PREDICTS)
-    chosen = st.sidebar.segmented_control(
-        "Predict, then reveal", PREDICTS, key="predict", format_func=_PREDICT.__getitem__, required=True,
+    return segments(
+        st.sidebar, "Predict, then reveal", "predict", format_func=_PREDICT.__getitem__,
         help="Hides the weights until you reveal them at the step softmax. Let the class guess first: which token gets most, "
         "or how much one of them gets.",
     )  # fmt: skip
-    publish("predict", chosen or "off", "off")
-    return chosen or "off"
 
 
 def show_steps(steps: Sequence[ComputationStep], *, at: int, predict: Predict) -> bool:
@@ -37,7 +35,7 @@ def show_steps(steps: Sequence[ComputationStep], *, at: int, predict: Predict) -
         if (key := st.session_state.steps.revealed) is not None:
             st.session_state.revealed = str(key)
 
-    named = st.session_state.get("at", st.query_params.get("at", ""))
+    named = value("at", "")
     place = _place(named, steps) or (at, *steps[at].start)
     publish("at", named if _place(named, steps) else "", "")
     seen = st.session_state.get("revealed", "")

@@ -9,7 +9,9 @@ from jaxtyping import Bool
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import TraceError
-from attnviz.core.head_inputs import LARGEST, MASKS, MOST_TOKENS, Mask, Tables
+from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
+from attnviz.ui.address import MOST_SEED, Number
+from attnviz.ui.bound import bounded, dropdown, segments
 from attnviz.ui.compute.lessons import (
     TABLES,
     Lesson,
@@ -23,10 +25,11 @@ from attnviz.ui.compute.lessons import (
     written,
     written_mask,
 )
-from attnviz.ui.state import asked, publish, restore
+from attnviz.ui.layout import escaped
+from attnviz.ui.state import asked, publish, restore, value
 
 _NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
-_MOST_SEED = 9_999
+_SEED = Number(1, MOST_SEED)
 _MASKS = {"none": "None", "causal": "Causal", "padding": "Padding", "own": "Your own"}
 
 
@@ -75,49 +78,38 @@ def settings(lesson: Lesson, numbers: Numbers) -> Settings:
     """Heads, mask, scale and seed, in the sidebar."""
     sidebar, dim = st.sidebar, numbers["x"].shape[1]
     choices = [str(heads) for heads in range(1, dim + 1) if dim % heads == 0]
-    if st.session_state.get("heads") not in choices:
-        st.session_state.pop("heads", None)
-    restore("heads", str(lesson.heads) if str(lesson.heads) in choices else "1", choices)
+    first = str(lesson.heads) if str(lesson.heads) in choices else "1"
     left, right = sidebar.columns(2)
-    heads = int(left.selectbox("Heads", choices, key="heads"))
-    st.session_state.head = min(_whole(st.session_state.get("head", st.query_params.get("head")), 0), heads - 1)
-    head = right.number_input("Head", 0, max(heads - 1, 1), key="head", disabled=heads == 1)
-    restore("divide", "on", ("on", "off"))
-    scaled = sidebar.segmented_control("Divide by √d", ["on", "off"], key="divide", required=True) != "off"
-    restore("mask", lesson.mask, MASKS)
-    mask = sidebar.selectbox("Mask", MASKS, key="mask", format_func=_MASKS.__getitem__)
-    padded = 0
-    if mask == "padding":
-        st.session_state.padded = max(_whole(st.session_state.get("padded", st.query_params.get("padded")), 1), 1)
-        padded = sidebar.number_input("Padding tokens at the end", 1, MOST_TOKENS, key="padded")
-    for name, value, default in (
-        ("heads", str(heads), str(lesson.heads)), ("head", str(head), "0"), ("mask", mask, lesson.mask),
-        ("divide", "on" if scaled else "off", "on"), ("padded", str(padded), "0"),
-    ):  # fmt: skip
-        publish(name, value, default)
-    return Settings(heads, head if heads > 1 else 0, mask, padded, scaled, _seed(sidebar, lesson, dim))
+    heads = int(dropdown(left, "Heads", "heads", options=choices, default=first))
+    st.session_state.head = min(max(value("head", 0), 0), heads - 1)
+    head = min(max(right.number_input("Head", 0, max(heads - 1, 1), key="head", disabled=heads == 1), 0), heads - 1)
+    publish("head", head, 0)
+    scaled = segments(sidebar, "Divide by √d", "divide") == "on"
+    mask = dropdown(sidebar, "Mask", "mask", default=lesson.mask, format_func=_MASKS.__getitem__)
+    padded = bounded(sidebar, "Padding tokens at the end", "padded") if mask == "padding" else 0
+    return Settings(heads, head, mask, padded, scaled, _seed(sidebar, lesson, dim))
 
 
 def _seed(sidebar: DeltaGenerator, lesson: Lesson, dim: int) -> int:
     """Random numbers instead of those that stand there."""
-    seed = _whole(st.session_state.get("seed", st.query_params.get("seed")), lesson.seed)
-    st.session_state.seed = min(max(seed, 1), _MOST_SEED)
-    st.session_state.setdefault("dim", dim)
+    state, dims = st.session_state, range(1, MOST_DIM + 1)
+    if state.get("dim") not in dims:
+        state.dim = dim
 
     def draw() -> None:
-        n_tokens = len(st.session_state.tokens.split()) or 1
-        _replace(random_numbers(min(n_tokens, MOST_TOKENS), int(st.session_state.dim), int(st.session_state.seed)))
+        n_tokens = len(state.tokens.split()) or 1
+        dim = state.dim if state.dim in dims else len(state.numbers["w_q"])
+        _replace(random_numbers(min(n_tokens, MOST_TOKENS), dim, _SEED.bound(int(state.seed))))
 
     def again() -> None:
-        st.session_state.seed = int(st.session_state.seed) % _MOST_SEED + 1
+        state.seed = int(state.seed) % MOST_SEED + 1
         draw()
 
     left, right = sidebar.columns(2)
-    left.selectbox("Dimensions", range(1, 9), key="dim", on_change=draw)
-    seed = right.number_input("Seed", 1, _MOST_SEED, key="seed", on_change=draw)
-    publish("seed", str(seed), str(lesson.seed))
+    left.selectbox("Dimensions", dims, key="dim", on_change=draw)
+    seed = bounded(right, "Seed", "seed", default=lesson.seed, on_change=draw)
     sidebar.button("Random numbers", icon=":material/casino:", on_click=again, width="stretch")
-    return int(seed)
+    return seed
 
 
 def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
@@ -164,7 +156,7 @@ def tables_editor(
     try:
         return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled)
     except TraceError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return None
 
 
@@ -183,9 +175,9 @@ def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
 
 def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
     st.caption("**Mask**: a tick is what a token may look at")
-    key = f"own-{len(tokens)}"
+    key = f"own-{st.session_state.edition}-{len(tokens)}"
     if key not in st.session_state:
-        st.session_state.own_begun = read_mask(st.session_state.get("own", asked("own", "")), len(tokens))
+        st.session_state.own_begun = read_mask(value("own", ""), len(tokens))
     frame = pd.DataFrame(st.session_state.own_begun, columns=[str(index) for index in range(len(tokens))])
     config = {str(index): st.column_config.CheckboxColumn(token) for index, token in enumerate(tokens)}
     found = st.data_editor(
@@ -196,10 +188,3 @@ def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
     st.session_state.own = written_mask(visible)
     publish("own", st.session_state.own, written_mask(np.ones_like(visible)))
     return visible
-
-
-def _whole(value: object, default: int) -> int:
-    try:
-        return max(int(str(value)), 0)
-    except ValueError:
-        return default

@@ -1,10 +1,8 @@
 """One weight of a real model, unfolded: which it is, its steps, and whether they end at the number in the heatmap."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from attnviz.analysis.compute.additive import unfold_additive
 from attnviz.analysis.compute.dot_product import unfold_dot_product
@@ -14,7 +12,7 @@ from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.core.head_inputs import Additive
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.models.inspect import Opened
-from attnviz.ui.state import asked, forget_cell, publish
+from attnviz.ui.state import asked, forget, forget_cell, publish, value
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +33,7 @@ def begun() -> tuple[str, ...]:
 def forget_writing() -> None:
     """Another text: what was chosen, written or forced for the one before goes."""
     forget_cell()
-    st.session_state.pop("at", None)
-    for name in ("begins", "target", "at", "question"):
-        # The parameter of the box with the target, where it is on the page, follows the box.
-        with suppress(StreamlitAPIException):
-            st.query_params.pop(name, None)
+    forget("begins", "at", "question")
     st.session_state.target = ""
 
 
@@ -51,22 +45,16 @@ def link_picker(attention: AttentionMap, *, query: int, key: int) -> QueryKey:
         ("Query: who looks", "query", attention.queries, query),
         ("Key: at whom", "key", attention.keys, key),
     ):
-        st.session_state[name] = _position(st.session_state.get(name, st.query_params.get(name)), default, len(tokens))
-        at = st.sidebar.selectbox(label, range(len(tokens)), key=name, format_func=lambda at, all=tokens: _label(all, at))
-        publish(name, str(at), "")
-        chosen.append(at)
+        places = range(len(tokens))
+        st.session_state[name] = min(max(value(name, default), 0), len(tokens) - 1)
+        at = st.sidebar.selectbox(label, places, key=name, format_func=lambda at, all=tokens: _label(all, at))
+        chosen.append(at if at in places else places[-1])
+        publish(name, chosen[-1], None)
     return QueryKey(queries, keys, *chosen)
 
 
 def _label(tokens: tuple[Token, ...], at: int) -> str:
     return f"{at} · {tokens[at].text}"
-
-
-def _position(value: object, default: int, size: int) -> int:
-    try:
-        return min(max(int(str(value)), 0), size - 1)
-    except ValueError:
-        return min(default, size - 1)
 
 
 def unfolded(opened: Opened, kind: str, *, layer: int, head: int, link: QueryKey, words: bool) -> Unfolded | None:

@@ -22,16 +22,16 @@ from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_but
 from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
 from attnviz.ui.background.results import Traced
+from attnviz.ui.bound import bounded, dropdown, segments, toggle
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, open_head
-from attnviz.ui.layout import theme
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.prompt import long_notice
 from attnviz.ui.sidebar import Choice, one_model, stepper
-from attnviz.ui.state import LINK_CHARACTERS, publish, restore
+from attnviz.ui.state import LINK_CHARACTERS, forget, publish, restore, value
 
 _markup = Markup("passage", shared.STYLE + STYLE)
-MOST_SENTENCES = 6
 OWN = "summarize-en"
 # Rows of what was measured (attnviz.training.summarize.evaluate).
 ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
@@ -88,28 +88,21 @@ def summarizer_picker() -> str:
 def options(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: DeltaGenerator) -> Options:
     """The way to choose, how much to keep, layer and head; all of it in the address."""
     ways = [name for name in WAYS if selects or name != "trained"]
-    if st.session_state.get("way") not in ways:
-        st.session_state.pop("way", None)
-    restore("way", ways[0], ways)
-    way = sidebar.selectbox("Chosen by", ways, key="way", format_func=_way_label)
-    publish("way", way, ways[0])
+    way = dropdown(sidebar, "Chosen by", "way", options=ways, format_func=_way_label)
     left, right = sidebar.columns(2)
     with left:
         layer = stepper("Layer", "layer", selects[0] if selects else attention.n_layers - 1, attention.n_layers)
-    mean = st.session_state.get("all_heads", st.query_params.get("all_heads") != "false")
     with right:
-        head = stepper("Head", "head", 0, attention.n_heads, disabled=bool(mean))
-    mean = sidebar.toggle("Mean over heads", value=True, key="all_heads", bind="query-params")
-    unit = sidebar.segmented_control(
-        "Words to keep", ["Count", "Share"], key="unit", default="Count", required=True, bind="query-params"
-    )
+        head = stepper("Head", "head", 0, attention.n_heads, disabled=value("all_heads", True))
+    mean = toggle(sidebar, "Mean over heads", "all_heads")
+    unit = segments(sidebar, "Words to keep", "unit")
     if unit == "Count":
-        words = sidebar.slider("How many words", 1, 100, value=15, key="words_kept", bind="query-params")
+        words = bounded(sidebar, "How many words", "words_kept", slider=True)
     else:
-        words = sidebar.slider("How many percent of the words", 1, 100, value=20, key="share_kept", bind="query-params")
-    sentences = sidebar.slider("Sentences to keep", 1, MOST_SENTENCES, value=1, key="sentences_kept", bind="query-params")
-    merged = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
-    punctuation = sidebar.toggle("Punctuation may be kept", key="punctuation", bind="query-params")
+        words = bounded(sidebar, "How many percent of the words", "share_kept", slider=True)
+    sentences = bounded(sidebar, "Sentences to keep", "sentences_kept", slider=True)
+    merged = toggle(sidebar, "Merge subwords to words", "whole_words")
+    punctuation = toggle(sidebar, "Punctuation may be kept", "punctuation")
     return Options(layer, None if mean else head, way, Amount(words, sentences, unit == "Share"), merged, punctuation)
 
 
@@ -133,13 +126,15 @@ def show_passage(found: Passage, kept: Selection, way: Selector, row: SummaryWor
 
 def show_written(words: tuple[SummaryWord, ...]) -> SummaryWord | None:
     """The summary that a model wrote; a click on a word chooses it. Returns the chosen word, if any."""
-    value = st.session_state.get("word", st.query_params.get("word", ""))
-    chosen = int(value) if str(value).isdecimal() and int(value) < len(words) else None
-    publish("word", "" if chosen is None else str(chosen), "")
+    word = value("word")
+    chosen = word if word is not None and 0 <= word < len(words) else None
+    publish("word", chosen, None)
 
     def pick(picked: str) -> None:
         # A second click on a word lets go of it.
-        st.session_state.word = "" if picked == str(chosen) else picked
+        forget_word()
+        if int(picked) != chosen:
+            st.session_state.word = int(picked)
 
     _markup("written", summary_buttons(words, chosen=chosen, theme=theme()), pick)
     return None if chosen is None else words[chosen]
@@ -177,7 +172,7 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
     place = {"model": st.session_state.model, "layer": layer, "head": head, "pair": "", "target": ""}
     place |= {"query": matrix.rows[link.query], "key": matrix.columns[link.key]}
     asking, asked = matrix.queries[link.query].text, matrix.keys[link.key].text
-    explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {asking} → {asked}")
+    explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
 
 
 def show_ways(found: Passage, ways: tuple[Selector, ...], chosen: Selector, amount: Amount, reference: str) -> None:
@@ -239,8 +234,7 @@ def honest_line() -> None:
 
 def forget_word() -> None:
     """Lets go of the chosen word of a summary: it belonged to the text before."""
-    st.session_state.pop("word", None)
-    st.query_params.pop("word", None)
+    forget("word")
 
 
 def explained() -> None:

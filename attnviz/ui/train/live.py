@@ -15,8 +15,9 @@ from attnviz.models.translate import toy as toys
 from attnviz.text.toys import MARKS
 from attnviz.training.toy.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy.task import DRAWN, Frame, ToyRecipe, Training
-from attnviz.ui.background.jobs import COURTESY, Job, workers
-from attnviz.ui.layout import theme
+from attnviz.ui.background.jobs import COURTESY, Job
+from attnviz.ui.background.places import workers
+from attnviz.ui.layout import escaped, theme
 
 REDRAW_SECONDS = 0.3
 # From here on a model is told to know where to look, and what to write.
@@ -109,7 +110,7 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
             if live:
                 _progress(run)
         if run.state == "failed":
-            st.error(f"Training stopped at step {run.step:,}: {run.failure}. Start again.", icon=":material/error:")
+            st.error(f"Training stopped at step {run.step:,}: {escaped(run.failure)}. Start again.", icon=":material/error:")
         _mount(run, frame, head)
         # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
         # a picture that has not been drawn yet would be gone for a moment.

@@ -8,15 +8,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.models.translate.toy import Kind, ToyConfig
 from attnviz.text.toys import TOYS
-from attnviz.training.toy.presets import MOST_STEPS, PRESETS, Preset, sensible
+from attnviz.training.toy.presets import PRESETS, Preset, sensible
 from attnviz.training.toy.task import ToyRecipe
-from attnviz.ui.state import publish, restore
+from attnviz.ui.address import Number
+from attnviz.ui.bound import dropdown, segments
+from attnviz.ui.state import asked, declared, link, publish
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
 # Seconds that a step takes at least.
 _PACES = {"Full": 0.0, "Slow": 0.15, "Slower": 0.6}
 _BEST = "The one that aligns best"
-_LEAST_STEPS, _MOST_SEED = 20, 9_999
+_NUMBERS = ("steps", "first")
 # What to look for when a setting is changed.
 _TOLD = {
     "layers": "With one layer a single look has to find the place and fetch the token; a second layer may share the work.",
@@ -34,23 +36,22 @@ def recipe_picker(known: ToyRecipe | None) -> tuple[ToyRecipe, Preset | None]:
     """
     usual = _values(PRESETS[0].recipe)
     if "toy" not in st.session_state:
-        started = usual if known is None or st.query_params else _values(known)
-        st.session_state.toy = {name: st.query_params.get(name, value) for name, value in started.items()}
+        started = usual if known is None or link() else _values(known)
+        st.session_state.toy = {name: str(asked(name, value)) for name, value in started.items()}
     chips = st.container()
     recipe = _settings(st.session_state.toy)
     current = next((each for each in PRESETS if each.recipe == recipe), None)
     with chips:
         _presets(current)
     for name, value in _values(recipe).items():
-        publish(name, value, usual[name])
+        publish(name, int(value) if name in _NUMBERS else value, int(usual[name]) if name in _NUMBERS else usual[name])
     return recipe, current
 
 
 def pace() -> float:
     """How many seconds a step takes at least."""
-    return _PACES[st.sidebar.segmented_control(
-        "Pace", list(_PACES), default="Full", key="pace", required=True, bind="query-params",
-        help="Slow: for a class to follow. It may be changed while the model learns.",
+    return _PACES[segments(
+        st.sidebar, "Pace", "pace", help="Slow: for a class to follow. It may be changed while the model learns."
     )]  # fmt: skip
 
 
@@ -62,12 +63,7 @@ def head_picker(recipe: ToyRecipe) -> tuple[int, int] | None:
         publish("toy_head", _BEST, _BEST)
         return None
     names = {_BEST: None} | {f"L{layer}·H{head}": (layer, head) for layer, head in heads}
-    if st.session_state.get("toy_head") not in names:
-        st.session_state.pop("toy_head", None)
-    restore("toy_head", _BEST, names)
-    chosen = st.sidebar.selectbox("Head", list(names), key="toy_head")
-    publish("toy_head", chosen, _BEST)
-    return names[chosen]
+    return names[dropdown(st.sidebar, "Head", "toy_head", options=tuple(names))]
 
 
 def show_recipe(recipe: ToyRecipe) -> None:
@@ -121,8 +117,8 @@ def _settings(values: dict[str, str]) -> ToyRecipe:
         _pick(values, "forcing", ["1", "0.5", "0"], sidebar.segmented_control, "Teacher forcing")
     _pick(values, "padding", ["masked", "read"], sidebar.segmented_control, "Padding")
     left, right = sidebar.columns(2)
-    _number(values, "steps", left, "Steps", (_LEAST_STEPS, MOST_STEPS), 50)
-    _number(values, "first", right, "Seed", (1, _MOST_SEED), 1)
+    _number(values, "steps", left, "Steps")
+    _number(values, "first", right, "Seed")
     recipe = replace(
         _sensible(values), masked=values["padding"] == "masked", steps=int(values["steps"]), seed=int(values["first"])
     )
@@ -155,23 +151,21 @@ def _pick(
     st.session_state[key] = values[name]
 
     def keep() -> None:
-        values[name] = st.session_state[key] or values[name]
+        values[name] = st.session_state[key] if st.session_state[key] in options else values[name]
         then()
 
     widget(label, options, key=key, on_change=keep, help=_TOLD.get(name), format_func=(names or {}).get if names else str)
 
 
-def _number(values: dict[str, str], name: str, place: DeltaGenerator, label: str, limits: tuple[int, int], step: int) -> None:
-    key = f"toy_{name}"
-    least, most = limits
-    typed = values[name]
-    values[name] = str(min(max(int(typed), least), most)) if typed.isdecimal() and len(typed) < 9 else str(least)
-    st.session_state[key] = int(values[name])
+def _number(values: dict[str, str], name: str, place: DeltaGenerator, label: str) -> None:
+    key, kind = f"toy_{name}", declared(name, Number)
+    st.session_state[key] = kind.bound(int(values[name]))
+    values[name] = str(st.session_state[key])
 
     def keep() -> None:
-        values[name] = str(st.session_state[key])
+        values[name] = str(kind.bound(int(st.session_state[key])))
 
-    place.number_input(label, least, most, key=key, step=step, on_change=keep)
+    place.number_input(label, kind.least, kind.most, key=key, step=kind.step, on_change=keep)
 
 
 def look_for(recipe: ToyRecipe, preset: Preset | None) -> list[str]:

@@ -16,9 +16,10 @@ from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.alignment import Drawing, chosen_cell, show_matrix, show_pair
 from attnviz.ui.background.results import Drafted
+from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.download import Kept
-from attnviz.ui.layout import answer, story
-from attnviz.ui.state import asked, forget_drafts, publish
+from attnviz.ui.layout import answer, escaped, story
+from attnviz.ui.state import forget_drafts, remember, remembered
 from attnviz.ui.train.live import open_run
 from attnviz.ui.train.settings import compared, show_recipe
 
@@ -57,10 +58,10 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
         model = toys.toy_model(run.recipe.model, frame.weights)
         drafted = Drafted(draft(model, Prompt(text), Wish()), model.card, time.perf_counter() - began)
     except PromptError as error:
-        st.error(str(error), icon=":material/edit:")
+        st.error(escaped(error), icon=":material/edit:")
         return []
     except AttnvizError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(escaped(error), icon=":material/error:")
         return []
     drawing = Drawing(*(head or frame.best), "naive", View(), True, "Off", 0.0)
     matrix = drawing.matrix(drafted)
@@ -68,7 +69,7 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     answer(written or "(nothing)")
     st.caption(
         f":material/check: Right, after {frame.step:,} steps." if written == right
-        else f":material/close: Right would be {right}. This is the model after {frame.step:,} steps."
+        else f":material/close: Right would be {escaped(right)}. This is the model after {frame.step:,} steps."
     )  # fmt: skip
     if len(solved.source) > 8 and task.words is False and task.name != "dates":
         st.caption("Longer than anything it has learned from: three to eight characters.")
@@ -85,16 +86,15 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
 
 def _box(task: Toy) -> str:
     """What was typed and run last, for this task."""
-    typed = st.session_state.setdefault("toy_inputs", {})
     key = f"toy_input_{task.name}"
-    st.session_state.setdefault(key, typed.get(task.name, asked(key, task.example)))
-    with st.form("toy_trial", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Your own input", key=key, help=f"Type {task.reads}.")
-        if st.form_submit_button("Run", type="primary"):
-            forget_drafts()
-    typed[task.name] = st.session_state[key]
-    publish(key, typed[task.name], task.example)
-    return typed[task.name]
+    text = remembered(key, task.example)
+    box = Box(f"typed_{task.name}", "Your own input", task.example, one_line=True, help=f"Type {task.reads}.")
+    if typed := run_boxes([box], {box.key: text}):
+        forget_drafts()
+        text = typed[box.key]
+    tell_unrun()
+    remember(key, text, task.example)
+    return text
 
 
 def files(run: LiveRun, frame: Frame) -> None:
@@ -114,7 +114,7 @@ def files(run: LiveRun, frame: Frame) -> None:
         st.file_uploader("Open a saved model", type=["safetensors"], key="toy_file", on_change=_receive,
                          max_upload_size=toys.LARGEST_BYTES // 2**20)  # fmt: skip
         if refused := st.session_state.get("toy_refused"):
-            st.error(refused, icon=":material/draft:")
+            st.error(escaped(refused), icon=":material/draft:")
 
 
 def _receive() -> None:

@@ -13,7 +13,8 @@ from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.examples import examples
 from attnviz.ui.head_picker import named
-from attnviz.ui.state import forget_cell, forget_drafts
+from attnviz.ui.layout import escaped
+from attnviz.ui.state import forget_cell, forget_drafts, publish, restore
 
 # The recipes leave out longer pairs (attnviz.training.translate.recipe.Corpus).
 TRAINED_TOKENS = 40
@@ -67,14 +68,15 @@ def target_box(prompt: Prompt, written: str) -> None:
     """Where a person types the translation whose alignment is looked at; `written` is what stands there else."""
     with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
         st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
-        st.text_input(
+        restore("target", "")
+        target = st.text_input(
             "Target text",
             key="target",
-            bind="query-params",
             placeholder=written or "A translation",
             label_visibility="collapsed",
             on_change=forget_cell,
         )
+        publish("target", target, "")
         if prompt.target:
             st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
 
@@ -96,7 +98,7 @@ def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
     own = [each for each in drafted if each.card.languages[:1] == ("en",)]
     if not own:
         return
-    names = " and ".join(each.card.name for each in own)
+    names = " and ".join(escaped(each.card.name) for each in own)
     if not seems_english(prompt.text):
         st.info(f"This does not look like English, the only language that {names} can read: expect guesses.", icon=_NOTICE)
     longest = max(len(each.trace.cross.keys) for each in own)

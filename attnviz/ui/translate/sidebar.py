@@ -9,14 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.view import View
 from attnviz.models import catalog
 from attnviz.models.translate.decode import Wish
-from attnviz.ui.alignment import HARD, Drawing
+from attnviz.ui.address import SLOTS
+from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Answered, Drafted
+from attnviz.ui.bound import bounded, segments, toggle
 from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
-from attnviz.ui.state import SLOTS
-
-WIDEST = 10
 
 
 def models_picker() -> tuple[str, ...]:
@@ -37,25 +36,16 @@ def models_picker() -> tuple[str, ...]:
 def decoding() -> Wish:
     """Greedy, or a beam with its width and length penalty."""
     sidebar = st.sidebar
-    kind = sidebar.segmented_control(
-        "Decoding", ["Greedy", "Beam"], key="decoding", default="Greedy", required=True, bind="query-params"
-    )
-    if kind == "Greedy":
+    if segments(sidebar, "Decoding", "decoding") == "Greedy":
         return Wish()
     left, right = sidebar.columns(2)
-    with left:
-        width = st.number_input("Width", 2, WIDEST, value=5, key="width", bind="query-params")
-    with right:
-        penalty = st.number_input(
-            "Length penalty",
-            0.0,
-            2.0,
-            value=1.0,
-            step=0.1,
-            key="penalty",
-            bind="query-params",
-            help="α of ln p / length^α. 0 favours short translations; 1 compares them by the mean over their tokens.",
-        )
+    width = bounded(left, "Width", "width")
+    penalty = bounded(
+        right,
+        "Length penalty",
+        "penalty",
+        help="α of ln p / length^α. 0 favours short translations; 1 compares them by the mean over their tokens.",
+    )
     return Wish(width, penalty)
 
 
@@ -64,22 +54,19 @@ def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Dr
     told = next((each.card.told for each in shown if each.card.told), None)
     layer, head = head_picker([each.trace.cross for each in shown], sidebar, told)
     reading = reading_picker(shown, sidebar)
-    words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
-    hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")
-    hard = sidebar.segmented_control(
+    words = toggle(sidebar, "Merge subwords to words", "whole_words")
+    hide = toggle(sidebar, "Hide special tokens", "hide_special")
+    hard = segments(
+        sidebar,
         "Hard links",
-        HARD,
-        key="hard",
-        default=HARD[0],
-        required=True,
-        bind="query-params",
+        "hard",
         help="Decided links over the soft weights: each target word's strongest; balanced, the same among words alone, and "
         "among punctuation, once every source word has got its share of attention: nearer to what people would link; or all "
         "from a weight on.",
     )
     threshold = 0.0
     if hard == "Threshold":
-        threshold = sidebar.slider("From weight", 0.05, 0.95, value=0.3, step=0.05, key="threshold", bind="query-params")
+        threshold = bounded(sidebar, "From weight", "threshold", slider=True)
     return Drawing(layer, head, reading, View(words, hide), scale_picker(sidebar), hard, threshold, word)
 
 

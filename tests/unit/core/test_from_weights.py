@@ -1,5 +1,7 @@
 """Weights of a model of one's own: every array there is, every shape that is meant, and a clear no to all others."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -73,8 +75,10 @@ def test_words_have_their_places_in_the_text_and_tokens_stay_as_they_are() -> No
     (FULL[None, :, None].repeat(2, axis=2), r"shape \(1, 2, 2, 3, 5, 7\)"), (FULL[:, None].repeat(2, axis=1), "batches"),
     (FULL[0, 0, 0], r"\(query, key\)"), (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
     ([FULL[0], FULL[1, :2]], "same shape"), (FULL * 2, "sums to 2.0000 instead of 1"), (FULL - 1, "negative"),
-    ([["a"]], "array of numbers"), (None, "shape|numbers|finite"),
-], ids=["swapped", "six", "batch", "row", "empty", "ragged", "scores", "negative", "text", "none"])  # fmt: skip
+    ([["a"]], "array of numbers"), (None, "lists of them, not None"), (b"ab", "not bytes"), ("12", "not str"),
+    (FULL * 1j, "complex"), (torch.tensor(FULL) * 1j, "complex"), (torch.empty(5, 7, device="meta"), "array of numbers"),
+], ids=["swapped", "six", "batch", "row", "empty", "ragged", "scores", "negative", "text", "none", "bytes", "str", "complex",
+        "complex tensor", "meta"])  # fmt: skip
 def test_a_wrong_shape_is_told(weights: object, told: str) -> None:
     with pytest.raises(TraceError, match=told):
         attnviz.from_weights(weights, queries=ROWS, keys=COLUMNS)
@@ -83,3 +87,22 @@ def test_a_wrong_shape_is_told(weights: object, told: str) -> None:
 def test_a_text_is_no_list_of_tokens() -> None:
     with pytest.raises(TraceError, match="lists of tokens, not the text"):
         attnviz.from_weights(random(3, 3), queries="abc")
+
+
+def test_a_sparse_tensor_is_read_as_what_it_holds() -> None:
+    weights = torch.eye(QUERIES)[:, [*range(QUERIES), 0, 0]]
+    weights[:, QUERIES:] = 0
+    assert attnviz.from_weights(weights.to_sparse(), ROWS, COLUMNS).cross.weights(0, 0).tolist() == weights.tolist()
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("given", [None, 7, b"abc", [1, 2, 3], ["a", None, "c"]], ids=repr)
+def test_what_is_no_list_of_tokens_is_told(given: Any) -> None:
+    with pytest.raises(TraceError, match=r"lists of tokens, not|a token is a str or a Token, not"):
+        attnviz.from_weights(random(3, 3), queries=given)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_kind_that_there_is_not_is_told() -> None:
+    with pytest.raises(TraceError, match="kind is one of encoder, decoder, cross"):
+        attnviz.from_weights(random(5, 5), ROWS, kind="self")  # pyright: ignore[reportArgumentType]

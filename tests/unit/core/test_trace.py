@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,52 @@ def test_what_is_not_text_is_refused_by_name(name: str) -> None:
     for bad, message in (("a\x00b", "NUL"), ("a\ud83d", "half of a character")):
         with pytest.raises(PromptError, match=f"The {name} holds .*{message}"):
             Prompt(**{"text": "fine", name: bad})
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("given", [None, b"a", ["a"], 1.5, 7], ids=repr)
+def test_only_text_is_a_prompt(given: Any) -> None:
+    """Every model reads what it is given by `Prompt.of`."""
+    with pytest.raises(PromptError, match="is a str, not"):
+        Prompt(given)
+    with pytest.raises(PromptError, match="a str or a Prompt, not"):
+        Prompt.of(given)
+    if given is not None:
+        with pytest.raises(PromptError, match="The pair of a Prompt"):
+            Prompt("a", pair=given)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("given", [None, 0.0, "0", [0]], ids=repr)
+def test_layers_and_heads_are_whole_numbers(given: Any) -> None:
+    for place in ((given, 0), (0, given)):
+        with pytest.raises(TraceError, match="is a whole number, 0 to"):
+            attention().weights(*place)
+    assert attention().weights(np.int64(1), np.int64(2)).shape == (QUERIES, KEYS)
+
+
+def test_half_a_character_stands_nowhere_in_a_trace() -> None:
+    half = chr(0xDC41)
+    for changes in ({"text": half}, {"piece": half}):
+        with pytest.raises(TraceError, match="whole characters"):
+            Token(**{"text": "a", "start": 0, "end": 1, **changes})
+    for changes in ({"model": half}, {"output": half}, {"revision": half}, {"versions": (("torch", half),)}):
+        with pytest.raises(TraceError, match="whole characters"):
+            AttentionTrace(**{"model": "m", "prompt": Prompt("a"), "maps": (attention(),), **changes})
+
+
+def test_a_value_says_what_it_is_in_one_line() -> None:
+    trace = AttentionTrace(
+        "m", Prompt("word " * 999), (attention(), attention("decoder", store=causal_store(5), keys=tokens(5)))
+    )
+    values = (trace, *trace.maps, *(each.store for each in trace.maps), causal_store(5).layers[0])
+    for value in values:
+        assert len(repr(value)) < 300
+        assert "\n" not in repr(value)
+    assert "2 layers of 3 heads, 5 queries, 7 keys" in repr(trace)
+    assert "'m'" in repr(trace)
+    assert "cut" not in repr(trace)
+    assert ", cut;" in repr(replace(trace, cut=7))
 
 
 def test_a_blank_field_is_an_absent_one() -> None:

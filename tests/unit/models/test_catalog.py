@@ -1,14 +1,22 @@
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import attnviz
-from attnviz.core.errors import UnsupportedModelError
+from attnviz.core.errors import ArgumentError
 from attnviz.models import catalog
+from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import AttentionModel
+from attnviz.models.summarize.own import SummaryModel
+from attnviz.models.translate.own import TranslationModel
 from tests import tiny
+from tests.answerers import tiny_answerer
+from tests.summarizers import tiny_summarizer
+from tests.translators import tiny_translator
 
 FAMILY = {family.name: family for family in tiny.FAMILIES}
 
@@ -38,8 +46,31 @@ def test_listing_the_catalog_imports_no_torch() -> None:
 
 
 def test_what_is_no_hugging_face_model_cannot_be_wrapped() -> None:
-    with pytest.raises(UnsupportedModelError, match="not a Linear"):
+    with pytest.raises(ArgumentError, match="not a Linear"):
         attnviz.wrap(torch.nn.Linear(2, 3), tiny.tokenizer())
+    for given in (None, b"x", "bert-base-uncased", [], 1.5):
+        with pytest.raises(ArgumentError, match="wrap takes a Hugging Face model"):
+            attnviz.wrap(given, tiny.tokenizer())
+        with pytest.raises(ArgumentError, match="wrap takes the model's tokenizer"):
+            attnviz.wrap(FAMILY["bert"].model(), given)
+
+
+@pytest.mark.parametrize("given", [None, b"minilm", ["minilm"], 1.5, 7], ids=repr)
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_name_is_told(given: Any) -> None:
+    with pytest.raises(ArgumentError, match="load takes the name of a model"):
+        attnviz.load(given)
+
+
+def test_every_kind_of_folder_that_training_saves_is_known(tmp_path: Path) -> None:
+    """By its path or by a str of it."""
+    folders = {
+        tiny_translator(tmp_path / "translator"): TranslationModel,
+        tiny_answerer(tmp_path / "answerer", joint=True): AnswerModel,
+        tiny_summarizer(tmp_path / "summarizer"): SummaryModel,
+    }
+    for folder, kind in folders.items():
+        assert type(attnviz.load(folder)) is type(attnviz.load(str(folder))) is kind
 
 
 def test_a_wrapped_model_follows_the_training_of_the_one_in_hand() -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from attnviz.training import commands
 def called(monkeypatch):
     """What the commands would have done."""
     calls: list[tuple] = []
-    monkeypatch.setattr(commands, "train", lambda *a, **k: calls.append(("train", *a, k["epochs"])))
+    monkeypatch.setattr(commands, "train", lambda *a, **k: calls.append(("train", *a, k["out"], k["epochs"])))
     monkeypatch.setattr(commands, "evaluate", lambda *a, **k: calls.append(("evaluate", *a, k["save"])))
     return calls
 
@@ -21,8 +22,13 @@ def called(monkeypatch):
 def test_what_is_typed_is_what_is_done(called, tmp_path):
     runs = tmp_path / "runs"
     assert cli.main(["train", "x", "--data", str(tmp_path), "--runs", str(runs), "--epochs", "3"]) == 0
+    assert cli.main(["train", "x", "--data", str(tmp_path), "--out", str(runs)]) == 0
     assert cli.main(["evaluate", "x", "--data", str(tmp_path), "--save"]) == 0
-    assert called == [("train", "x", tmp_path, runs, 3), ("evaluate", "x", tmp_path, True)]
+    assert called == [
+        ("train", "x", tmp_path, runs, None, 3),
+        ("train", "x", tmp_path, Path("runs"), runs, None),
+        ("evaluate", "x", tmp_path, True),
+    ]
 
 
 @pytest.mark.parametrize("arguments", [["train", "x"], ["evaluate", "x"], ["train", "--data", "x"]])

@@ -182,9 +182,12 @@ def test_a_report_says_how_long_it_will_take():
     assert "dev loss 2.1000" in str(dataclasses.replace(report, development=2.1))
 
 
-def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path):
+def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     Run(recipe, recipe.model.build(17, 19), Translating(recipe, [])).save()
     assert list(tmp_path.iterdir()) == []
+    Run(recipe, recipe.model.build(17, 19), Translating(recipe, []), Path()).save()
+    assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT]
 
 
 def test_a_recipe_is_saved_whole(recipe):

@@ -39,7 +39,7 @@ def numbered(count: int) -> tuple[Token, ...]:
 
 
 def parameters(document: str) -> dict:
-    found = re.search(r"const params = (\{.*\}); // ", document)
+    found = re.search(r"<script type=\"application/json\" id=\"parameters\">(\{.*\})</script>", document)
     assert found
     return json.loads(found[1])
 
@@ -91,7 +91,7 @@ def test_nothing_is_fetched(view):
     document = view(make(2, 3, numbered(5), numbered(5)))
     elements = Elements(document)
     assert elements.fetched == []
-    assert elements.names.count("script") == document.count("</script") == 4
+    assert elements.names.count("script") == document.count("</script") == 5
     assert "default-src 'none'" in document
 
 

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
+import numpy as np
 import pytest
 import torch
 import transformers as hf
+from safetensors.torch import load_file
 
 from attnviz.core.errors import (
     AttnvizError,
@@ -21,8 +23,8 @@ from attnviz.core.errors import (
     UnsupportedModelError,
 )
 from attnviz.core.trace import Prompt
-from attnviz.models import catalog
-from attnviz.models.hub import checkpoint, download
+from attnviz.models import catalog, sizes
+from attnviz.models.hub import download
 from attnviz.models.hub import load as hub
 from tests import tiny
 
@@ -116,10 +118,29 @@ def test_code_of_its_own_is_not_run(folder: Path) -> None:
     assert "code of its own" in refusal(folder, UnsupportedModelError)
 
 
-def test_weights_that_are_only_pickles_are_not_opened(folder: Path) -> None:
+class Harm:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (str(self.made), "w")
+
+
+def test_a_pickle_is_opened_only_where_it_may_be_and_never_runs(folder: Path, tmp_path: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    want = catalog.load(str(folder)).trace("the cat sat").encoder.layer_weights(1)
     (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-    assert "pickle" in refusal(folder, UnsupportedModelError)
+    torch.save(weights, folder / "pytorch_model.bin")
+    model = catalog.load(str(folder))
+    assert model.card.weights == "pytorch_model.bin, of which only the numbers were read"
+    np.testing.assert_array_equal(model.trace("the cat sat").encoder.layer_weights(1), want)
+    assert "pickle" in refusal(folder, UnsupportedModelError, allow_pickles=False)
+    made = tmp_path / "made"
+    torch.save({**weights, "harm": Harm(made)}, folder / "pytorch_model.bin")
+    assert "damaged" in refusal(folder, ModelError)
+    assert not made.exists()
 
 
 def test_no_weights_at_all(folder: Path) -> None:
@@ -183,7 +204,7 @@ def test_a_model_without_attention_weights(folder: Path, model: Any) -> None:
 def test_too_large_a_model_is_refused_with_both_figures_before_its_weights_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count = checkpoint.count_parameters(hf.AutoConfig.from_pretrained(folder))
+    count = sizes.count_parameters(hf.AutoModel, hf.AutoConfig.from_pretrained(folder))
     (folder / "model.safetensors").write_bytes(b"not even read")
     monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", str(count - 1))
     sentence = refusal(folder, ModelTooLargeError)
@@ -195,9 +216,9 @@ def test_too_large_a_model_is_refused_with_both_figures_before_its_weights_are_r
 
 def test_counting_parameters_makes_no_room_for_them() -> None:
     config = hf.LlamaConfig(hidden_size=8192, intermediate_size=28672, num_hidden_layers=80, num_attention_heads=64)
-    assert checkpoint.count_parameters(config) > 60e9
+    assert sizes.count_parameters(hf.AutoModel, config) > 60e9
     with pytest.raises(ModelTooLargeError, match=r"billion parameters and this machine loads at most 1.5 billion"):
-        checkpoint.check_size("llama", checkpoint.count_parameters(config))
+        sizes.check_size("llama", sizes.count_parameters(hf.AutoModel, config))
 
 
 @pytest.mark.parametrize("name", ["", "a/b/c", "no spaces", "a..b", "owner/na--me", "https://huggingface.co/gpt2", "x\x00"])
@@ -259,54 +280,18 @@ def answer(status: int, kind: type[Exception]) -> Exception:
         (lambda: answer(404, huggingface_hub.errors.RevisionNotFoundError), ModelNotFoundError, "revision"),
         (lambda: answer(503, huggingface_hub.errors.HfHubHTTPError), ModelError, "broke off"),
         (lambda: OSError(28, "No space left on device"), ModelError, "disk space"),
+        (lambda: huggingface_hub.utils.httpx.ReadError("connection reset by peer"), ModelError, "broke off"),
+        (lambda: huggingface_hub.errors.XetDownloadError("no such chunk"), ModelError, "broke off"),
     ],
 )
 def test_what_the_hub_may_answer(monkeypatch: pytest.MonkeyPatch, error: Any, kind: Any, words: str) -> None:
     def refuse(*arguments: Any, **options: Any) -> None:
         raise error()
 
-    monkeypatch.setattr(download, "hf_hub_download", refuse)
-    assert words in refusal("owner/model", kind)
-
-
-def test_a_model_of_the_hub_is_counted_first_then_downloaded_with_progress(
-    saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def snapshot(name: str, *, tqdm_class: Any = None, local_files_only: bool = False, **options: Any) -> str:
-        if local_files_only:
-            raise huggingface_hub.errors.LocalEntryNotFoundError("not here")
-        asked.append("files")
-        assert "model*.safetensors" in options["allow_patterns"]
-        with tqdm_class(total=8, unit="B", name="huggingface_hub.x") as bar, tqdm_class(total=2) as files:
-            bar.update(2)
-            files.update(1)
-            bar.update(6)
-        return str(saved)
-
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setattr(download, "urlopen", lambda *_, **__: None)
-    monkeypatch.setattr(download, "snapshot_download", snapshot)
-    monkeypatch.setattr(download, "hf_hub_download", lambda *_, **__: asked.append("config") or str(saved / "config.json"))
-    monkeypatch.setattr(download, "_weights", lambda name, revision: ["model.safetensors"])
-    stages: list[tuple[str, float | None]] = []
-    model = catalog.load("owner/model", progress=lambda *stage: stages.append(stage))
-    assert asked == ["config", "files"]
-    assert model.card.name == "owner/model"
-    assert model.card.revision == saved.name
-    assert stages == [
-        ("Looking up owner/model", None),
-        ("Downloading owner/model", 0.25),
-        ("Downloading owner/model", 1.0),
-        ("Loading owner/model", None),
-    ]
-    monkeypatch.setattr(download, "_weights", lambda name, revision: [])
-    assert "no safetensors" in refusal("owner/model", UnsupportedModelError)
-    monkeypatch.setenv("ATTNVIZ_MAX_PARAMETERS", "7")
-    asked.clear()
-    refusal("owner/model", ModelTooLargeError)
-    assert asked == ["config"]
+    monkeypatch.setattr(download, "hf_hub_download", refuse)
+    assert words in refusal("owner/model", kind)
 
 
 def test_an_earlier_download_needs_no_network(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,3 @@
-import hashlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -37,15 +36,40 @@ def test_the_package_is_found_without_running_its_code() -> None:
     sys.modules.pop(embedded.PACKAGE, None)
     folder = embedded.packaged()
     assert folder is not None
-    assert embedded.verified(folder / "model.safetensors")
+    assert embedded.verified(folder)
     assert embedded.PACKAGE not in sys.modules
 
 
-def test_a_file_is_verified_by_its_sha256(tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(b"weights")
-    assert embedded.verified(path, hashlib.sha256(b"weights").hexdigest())
-    assert not embedded.verified(path)
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    folder = embedded.packaged()
+    assert folder is not None
+    for name in embedded.SHA256:
+        (tmp_path / name).symlink_to(folder / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", sorted(embedded.SHA256))
+def test_one_changed_byte_in_any_file_is_seen(name: str, copied: Path) -> None:
+    content = (copied / name).read_bytes()
+    (copied / name).unlink()
+    assert not embedded.verified(copied)
+    (copied / name).write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    assert not embedded.verified(copied)
+
+
+def test_a_file_that_was_not_published_is_seen(copied: Path) -> None:
+    assert embedded.verified(copied)
+    (copied / "added_tokens.json").write_text('{"cat": 7}')
+    assert not embedded.verified(copied)
+
+
+def test_all_that_transformers_reads_of_a_tokenizer_is_checked() -> None:
+    from transformers import BertTokenizerFast, tokenization_utils_base
+
+    files = {value for name, value in vars(tokenization_utils_base).items() if name.endswith("_FILE")}
+    files |= set(BertTokenizerFast.vocab_files_names.values())
+    assert files <= {*embedded.SHA256, *embedded.NOT_PUBLISHED}
 
 
 @pytest.mark.parametrize("state", ["missing", "empty", "changed"])
@@ -59,7 +83,7 @@ def test_any_other_file_is_left_for_the_hubs(state: str, tmp_path: Path, monkeyp
     def from_hub(repository: str, facts: Facts, progress: Any) -> Any:
         raise LookupError(repository, facts.revision)
 
-    monkeypatch.setattr(embedded, "load_from_hub", from_hub)
+    monkeypatch.setattr(embedded, "fetch_from_hub", from_hub)
     with pytest.raises(LookupError) as asked:
         catalog.load("minilm")
     assert asked.value.args == ("sentence-transformers/all-MiniLM-L6-v2", "1110a243fdf4706b3f48f1d95db1a4f5529b4d41")

@@ -10,8 +10,7 @@ import torch
 import attnviz
 from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.base import AttentionModel
-from attnviz.models.hub.load import silent
+from attnviz.models.base import AttentionModel, silent
 from attnviz.models.summarize.own import SummaryModel, load_folder, read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from tests.factories import special, typed

@@ -80,3 +80,13 @@ def test_a_model_that_does_not_translate_is_refused():
 
 def test_the_page_knows_how_long_the_training_texts_were():
     assert Corpus().longest == TRAINED_TOKENS
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("wished", [
+    {"width": 0}, {"width": -1}, {"width": 2.0}, {"width": None}, {"candidate": -1}, {"candidate": "1"}, {"begins": "le"},
+    {"begins": (1,)}, {"length_penalty": float("nan")}, {"length_penalty": "1"},
+], ids=repr)  # fmt: skip
+def test_what_cannot_be_wished_for_is_told(wished):
+    with pytest.raises(PromptError, match=r"[aA] Wish"):
+        Wish(**wished)

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from attnviz.models.answer import shipped as answerers
-from attnviz.models.hub.load import silent
+from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
@@ -169,10 +169,9 @@ def test_one_begins_with_the_layers_of_another():
 
 def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monkeypatch):
     monkeypatch.setitem(RECIPES, TINY.name, TINY)
-    monkeypatch.setattr(commands, "folder_of", lambda name: tmp_path / "models" / name)
     lines: list[str] = []
-    commands.train(TINY.name, data, tmp_path / "runs", epochs=None, report=lambda line: lines.append(str(line)))
     folder = tmp_path / "models" / TINY.name
+    commands.train(TINY.name, data, tmp_path / "runs", out=folder, epochs=None, report=lambda line: lines.append(str(line)))
     model = answerers.load_folder(folder, silent)
     run = train(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
     assert model.decoding.length_penalty == 0.25
@@ -181,7 +180,7 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
         torch.testing.assert_close(weights[name], value, atol=1e-3, rtol=1e-3)
     # One layer of six and the new ones: the rest is the embedded encoder's.
     assert (folder / "model.safetensors").stat().st_size < 6e6
-    found = commands.evaluate(TINY.name, data, save=True, report=lambda line: None)
+    found = commands.evaluate(str(folder), data, save=True, report=lambda line: None)
     assert found["questions"] == len(CITIES)
     assert 0 <= found["EM"] <= found["F1"] <= 100
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))

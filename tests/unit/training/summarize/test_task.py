@@ -168,8 +168,8 @@ def test_from_a_name_to_a_model_its_figures_and_its_card(data, tmp_path, monkeyp
     monkeypatch.setattr("attnviz.training.commands.assets_folder", lambda: tmp_path / "assets")
     monkeypatch.setitem(selector.RECIPES, "tiny-selector", RECIPE)
     lines: list[str] = []
-    commands.train("tiny-selector", data, tmp_path / "runs", epochs=1, report=lambda line: lines.append(str(line)))
     folder = tmp_path / "assets" / "models" / "tiny-selector"
+    commands.train("tiny-selector", data, tmp_path / "runs", out=folder, epochs=1, report=lambda line: lines.append(str(line)))
     assert lines[-1].startswith(f"saved in {folder}")
     found = commands.evaluate("tiny-selector", data, save=True, report=lambda line: None)
     assert (found["abstracts"], found["references"]) == (5, 10)

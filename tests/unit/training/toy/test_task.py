@@ -11,6 +11,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import ToyConfig
 from attnviz.training import commands
+from attnviz.training.sentence_pairs import DataError
 from attnviz.training.toy.presets import PRESETS, preset
 from attnviz.training.toy.task import HELD_OUT, ToyRecipe, Training, from_file, kept_back, to_file
 from attnviz.training.translate.alignment_error import LinkedPair, alignment_error_rate
@@ -131,10 +132,19 @@ def test_damaged_files_are_refused_in_one_sentence():
 
 def test_the_shell_trains_by_the_same_loop(tmp_path):
     lines = []
-    commands.train_toy("toy-reverse", tmp_path, steps=3, seed=2, report=lambda line: lines.append(str(line)))
+    commands.train_toy("toy-reverse", tmp_path, out=None, steps=3, seed=2, report=lambda line: lines.append(str(line)))
     assert "step 3 " in lines[-2]
     training = trained(dataclasses.replace(preset("toy-reverse").recipe, steps=3, seed=2))
     saved = from_file((tmp_path / "toy-reverse.safetensors").read_bytes())
     assert all(torch.equal(value, saved.model.state_dict()[name]) for name, value in training.model.state_dict().items())
     with pytest.raises(ModelNotFoundError, match="did you mean toy-reverse"):
-        commands.train_toy("toy-revers", tmp_path, steps=3, seed=2, report=lines.append)
+        commands.train_toy("toy-revers", tmp_path, out=None, steps=3, seed=2, report=lines.append)
+    commands.train_toy("toy-copy", tmp_path, out=tmp_path / "mine.safetensors", steps=1, seed=2, report=lines.append)
+    assert from_file((tmp_path / "mine.safetensors").read_bytes()).recipe.task.name == "copy"
+    assert not (tmp_path / "toy-copy.safetensors").exists()
+
+
+@pytest.mark.parametrize(("steps", "seed"), [(None, 10**20), (10**20, None), (0, None), (None, -1), (100_001, None)])
+def test_the_shell_trains_only_what_a_file_may_say(tmp_path, steps, seed):
+    with pytest.raises(DataError, match="whole number from 1 to 100,000"):
+        commands.train_toy("toy-copy", tmp_path, out=None, steps=steps, seed=seed, report=print)

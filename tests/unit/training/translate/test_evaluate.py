@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import attnviz
 from attnviz.models.translate import shipped as translators
 from attnviz.nn.decoding import Beam
 from attnviz.nn.encoder import BlockConfig
@@ -108,7 +109,7 @@ def recipe_of_the_test(recipe):
 
 def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     lines: list[str] = []
-    commands.train("tiny", data, tmp_path / "runs", epochs=12, report=lambda line: lines.append(str(line)))
+    commands.train("tiny", data, tmp_path / "runs", out=assets, epochs=12, report=lambda line: lines.append(str(line)))
     assert lines[-1].startswith(f"saved in {assets}")
     files = {"config.json", "model.safetensors", "source.json", "target.json", "metrics.json"}
     assert {path.name for path in assets.iterdir()} == files
@@ -141,12 +142,21 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     assert again == found
 
 
-def test_weights_are_saved_in_half_precision(assets, data, tmp_path):
+def test_what_is_trained_stays_in_its_run_in_half_precision_and_what_travels_is_not_written_over(assets, data, tmp_path):
     from safetensors.torch import load_file
 
-    commands.train("tiny", data, tmp_path / "runs", epochs=1, report=lambda line: None)
-    weights = load_file(assets / "model.safetensors")
+    lines: list[str] = []
+    commands.train("tiny", data, tmp_path / "runs", out=None, epochs=1, report=lambda line: lines.append(str(line)))
+    folder = tmp_path / "runs" / "tiny"
+    assert f"attnviz evaluate {folder} --data" in lines[-1]
+    weights = load_file(folder / "model.safetensors")
     assert {value.dtype for value in weights.values()} == {torch.float16}
+    assert not assets.exists()
+    assert attnviz.load(folder).trace("a").output is not None
+    commands.evaluate(str(folder), data, save=True, report=lambda line: None)
+    assert (folder / "card.md").is_file()
+    # It goes on from there, and reads the subwords that stand there.
+    commands.train("tiny", data, tmp_path / "runs", out=None, epochs=1, report=lambda line: None)
 
 
 def test_a_name_that_is_none_gets_the_nearest():
@@ -166,7 +176,7 @@ class Pointing(Translator):
 
 
 def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(assets, data, tmp_path):
-    commands.train("tiny", data, tmp_path / "runs", epochs=1, report=lambda line: None)
+    commands.train("tiny", data, tmp_path / "runs", out=assets, epochs=1, report=lambda line: None)
     lstm = translators.load_folder(assets)
     sizes = lstm.source.get_vocab_size(), lstm.target.get_vocab_size()
     pointing = Pointing(TranslatorConfig(*sizes, 1, BlockConfig(dim=22, n_heads=2, hidden=13)))

@@ -1,0 +1,58 @@
+"""Files that are written whole or not at all, and the checksum that tells one from another."""
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write into, which takes the place of what stands at `path` once all of it is on the disk.
+
+    Where anything fails, what stood there before stays. A pipe or a device is written to directly.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()  # a symbolic link stays, and what it points to is replaced
+    part = path.with_name(f".attnviz-{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            shutil.copymode(path, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write(path: str | os.PathLike[str], content: bytes | str) -> None:
+    """Writes a file, a text in UTF-8, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with replacing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,67 @@
+"""Weights that the hub's own bot converted to safetensors, in a pull request that nobody merged.
+
+Many older models have pickles on their main branch and nothing else. transformers takes the bot's weights then, and so does
+attnviz: if the bot made the pull request, and if every file in it that is read is the very one of the main branch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError
+
+# As in transformers/safetensors_conversion.py.
+BOT, TITLE = "SFconvertbot", "Adding `safetensors` variant of this model"
+# The name under which the cache remembers the commit that was checked.
+REF = "attnviz/converted"
+ANSWER_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Blob:
+    """One file of a commit: what it holds, by the hash that git has of it, and how many bytes."""
+
+    identity: str | None
+    size: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A commit of the bot, and its files by name."""
+
+    commit: str
+    files: Mapping[str, Blob]
+
+    def has(self, file: str, blob: Blob) -> bool:
+        """Whether it has this very file."""
+        return blob.identity is not None and file in self.files and self.files[file].identity == blob.identity
+
+
+def files(name: str, revision: str) -> Mapping[str, Blob]:
+    """The files of a model of the hub."""
+    return _contents(name, revision).files
+
+
+def find(name: str, read: Mapping[str, Blob], pattern: str) -> Conversion | None:
+    """The bot's conversion of exactly the files that would be read, with weights of that pattern, if there is one."""
+    try:
+        requests = list(
+            HfApi().get_repo_discussions(name, author=BOT, discussion_type="pull_request", discussion_status="open")
+        )
+    except HfHubHTTPError:
+        return None  # an owner may switch pull requests off
+    for request in requests:
+        # The hub is asked for no others, and not believed.
+        if request.author != BOT or request.title != TITLE or request.status != "open" or not request.is_pull_request:
+            continue
+        found = _contents(name, f"refs/pr/{request.num}")
+        if any(fnmatch(file, pattern) for file in found.files) and all(found.has(file, blob) for file, blob in read.items()):
+            return found
+    return None
+
+
+def _contents(name: str, revision: str) -> Conversion:
+    found = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=ANSWER_SECONDS)
+    siblings = found.siblings or ()
+    return Conversion(found.sha or "", {each.rfilename: Blob(each.blob_id, each.size or 0) for each in siblings})

@@ -1,0 +1,198 @@
+"""Every parameter that the address of a page may hold, declared once: its name, its type, its bounds and its default.
+
+A type reads what stands in an address, whoever wrote it there, and gives None for what it cannot read: the page then shows what
+it would show unasked. What depends on a model, such as how many layers it has, is bounded where the model is known.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attnviz.analysis.answer.meeting import SIDES
+from attnviz.analysis.view import BETWEEN
+from attnviz.core.head_inputs import MASKS, MOST_TOKENS
+from attnviz.figures.compute.steps import PREDICTS
+from attnviz.text.toys import TOYS
+from attnviz.text.url_text import pack, unpack
+from attnviz.training.toy.presets import MOST_STEPS
+
+# Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
+SLOTS = 4
+# No model has as many layers, heads or tokens.
+MOST = 99_999
+MOST_SEED = 9_999
+Written = str | list[str]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, packed or not, but none that no browser can show.
+
+    >>> Text().read("a b"), Text().read("~z~nonsense"), Text(most=3).read("four")
+    ('a b', None, None)
+    """
+
+    most: int | None = None
+
+    def read(self, written: str) -> str | None:
+        found = unpack(written)
+        if found is None or (self.most and len(found) > self.most):
+            return None
+        # Half of a character that takes two.
+        return None if re.search(r"[\ud800-\udfff]", found) else found
+
+
+@dataclass(frozen=True)
+class Flag:
+    """On or off."""
+
+    default: bool = False
+
+    def read(self, written: str) -> bool | None:
+        return {"true": True, "false": False}.get(written.lower())
+
+
+@dataclass(frozen=True)
+class Number:
+    """A whole number, or where the bounds have a fraction any; what lies outside becomes the nearest.
+
+    >>> whole = Number(1, 9)
+    >>> whole.read("7"), whole.read("-7"), whole.read("9" * 4000), whole.read("9" * 4301), whole.read("inf"), whole.read("٧")
+    (7, 1, 9, None, None, None)
+    >>> Number(0.0, 2.0).read("0.5"), Number(0.0, 2.0).read("1e9"), Number(0.0, 2.0).read("nan")
+    (0.5, 2.0, None)
+    """
+
+    least: int | float = 0
+    most: int | float = MOST
+    default: int | float = 0
+    step: int | float = 1
+
+    def read(self, written: str) -> Any:
+        if isinstance(self.least, int):
+            # Python refuses to read more digits.
+            return self.bound(int(written)) if re.fullmatch(r"[+-]?[0-9]{1,4000}", written) else None
+        try:
+            value = float(written)
+        except ValueError:
+            return None
+        return self.bound(value) if math.isfinite(value) else None
+
+    def bound(self, value: Any) -> Any:
+        return min(max(value, self.least), self.most)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several; the first is what is shown unasked, where the page knows no better."""
+
+    options: tuple[str, ...]
+
+    @property
+    def default(self) -> str:
+        return self.options[0]
+
+    def read(self, written: str) -> str | None:
+        return written if written in self.options else None
+
+
+@dataclass(frozen=True)
+class Names:
+    """Some names, none of them twice."""
+
+    most: int
+
+    def read_all(self, written: list[str]) -> list[str] | None:
+        return list(dict.fromkeys(name for each in written if (name := NAME.read(each))))[: self.most] or None
+
+
+Type = Text | Flag | Number | Choice | Names
+
+# File systems and the hub end before.
+NAME = Text(most=255)
+_TEXT, _OPEN = Text(), Choice(("", "open"))
+_HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
+_CELL: dict[str, Type] = {"query": Number(), "key": Number()}
+_SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "By the picture"))}
+_WORDS: dict[str, Type] = {"words": Flag()}
+_MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
+_HIDDEN: dict[str, Type] = {"hide_special": Flag()}
+# Which map of an encoder-decoder, and the text that its decoder reads.
+_MAP: dict[str, Type] = {"attention": Choice(("encoder", "decoder", "cross")), "target": _TEXT}
+_MEAN: dict[str, Type] = {"all_heads": Flag(default=True)}
+_VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "BertViz"))}
+
+
+def _each(slots: int, **types: Type) -> dict[str, Type]:
+    """The parameters that each of the models side by side has of its own."""
+    return {f"{name}{slot}": each for slot in range(1, slots + 1) for name, each in types.items()}
+
+
+_SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, "view": _VIEW["view"]}
+PARAMETERS: dict[str, Mapping[str, Type]] = {
+    "home": {},
+    "encode": {
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
+        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
+        "bertviz": Choice(("Head view", "Model view")),
+    },
+    "translate": {
+        **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
+        **_HIDDEN, **_SCALE,
+        "reading": Choice(("Truer", "Shifted", "Naive")),
+        "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
+        "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
+        "decoding": Choice(("Greedy", "Beam")),
+        "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
+        **_each(SLOTS, begins=_TEXT, candidate=Number(), **_SIDE_BY_SIDE),
+    },
+    "answer": {
+        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)}, **_HEAD, **_MEAN, **_MERGED,
+        **_HIDDEN, **_SCALE, **_each(2, asked=Number(), **_SIDE_BY_SIDE),
+    },
+    "summarize": {
+        **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED,
+        "unit": Choice(("Count", "Share")), "words_kept": Number(1, 100, default=15), "share_kept": Number(1, 100, default=20),
+        "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
+        **{"all": _OPEN}, **_CELL, **_VIEW,
+    },
+    "compute": {
+        "source": Choice(("worked", "model")),
+        **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
+        "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
+        "predict": Choice(PREDICTS), "at": NAME,
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
+    },
+    "train": {
+        "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
+        "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
+        "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
+        "steps": Number(20, MOST_STEPS, step=50), "first": Number(1, MOST_SEED, default=1),
+        "pace": Choice(("Full", "Slow", "Slower")), "toy_head": NAME, **{f"toy_input_{task}": _TEXT for task in TOYS}, **_CELL,
+        **_each(1, query=Number(), key=Number()),
+    },
+}  # fmt: skip
+
+
+def read(page: str, name: str, written: Written | None) -> Any:
+    """What the address says of a parameter of a page; None where it says nothing, or nothing that can be read."""
+    kind = PARAMETERS[page].get(name)
+    if written is None or kind is None:
+        return None
+    several = [written] if isinstance(written, str) else written
+    return kind.read_all(several) if isinstance(kind, Names) else kind.read(several[-1] if several else "")
+
+
+def write(value: Any) -> Written:
+    """A value as it stands in an address.
+
+    >>> write(True), write(0.5), write(7), write(["a", "b"]), write("The cat sat.")
+    ('true', '0.5', '7', ['a', 'b'], 'The cat sat.')
+    """
+    if isinstance(value, list | tuple):
+        return [str(each) for each in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else pack(str(value))

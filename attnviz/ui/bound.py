@@ -1,0 +1,55 @@
+"""Widgets whose value is in the address: drawn with what it says, and bounded here, for a browser may send anything."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.ui.address import Choice, Flag, Number
+from attnviz.ui.state import declared, publish, restore
+
+
+def toggle(place: DeltaGenerator, label: str, name: str, **more: Any) -> bool:
+    """A switch."""
+    kind = declared(name, Flag)
+    restore(name, kind.default)
+    chosen = place.toggle(label, key=name, **more)
+    publish(name, chosen, kind.default)
+    return chosen
+
+
+def segments(place: DeltaGenerator, label: str, name: str, **more: Any) -> Any:
+    """One of a few, side by side: those that the parameter declares, or `options`."""
+    return one_of(place.segmented_control, label, name, required=True, **more)
+
+
+def dropdown(place: DeltaGenerator, label: str, name: str, **more: Any) -> Any:
+    """One of several, in a list: those that the parameter declares, or `options`."""
+    return one_of(place.selectbox, label, name, **more)
+
+
+def one_of(
+    widget: Callable[..., Any], label: str, name: str, *, options: Sequence[Any] = (), default: Any = None, **more: Any
+) -> Any:
+    """One of the options; the default, or else the first, where nothing is chosen, or nothing that is there."""
+    options = options or declared(name, Choice).options
+    first = default if default in options else options[0]
+    restore(name, first, options)
+    chosen = widget(label, options, key=name, **more)
+    chosen = chosen if chosen in options else first
+    publish(name, chosen, first)
+    return chosen
+
+
+def bounded(place: DeltaGenerator, label: str, name: str, *, slider: bool = False, default: Any = None, **more: Any) -> Any:
+    """A number within its bounds: typed, or on a slider."""
+    kind = declared(name, Number)
+    first = kind.default if default is None else default
+    restore(name, first)
+    if st.session_state[name] != (within := kind.bound(st.session_state[name])):
+        st.session_state[name] = within
+    widget = place.slider if slider else place.number_input
+    chosen = kind.bound(widget(label, kind.least, kind.most, key=name, step=kind.step, **more))
+    publish(name, chosen, first)
+    return chosen

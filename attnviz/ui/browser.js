@@ -1,0 +1,45 @@
+// What Streamlit's own page does not do: Enter runs what was typed, and a page opens another at an address of its choice.
+
+const BOXES = "[class*=st-key-prompt]";
+let gone = null;
+let listens = false;
+
+export default function ({ data }) {
+  listen();
+  if (data.to && data.turn !== gone) go(data, 0);
+}
+
+function listen() {
+  if (listens) return;
+  listens = true;
+  document.addEventListener("keydown", enter, true);
+  // Before Streamlit asks for the page that the browser went to: what is being typed is told first.
+  window.addEventListener("popstate", () => document.activeElement?.blur?.(), true);
+}
+
+// Enter runs and Shift+Enter makes a line, in every box; an input method takes Enter for itself.
+function enter(event) {
+  const box = event.target;
+  if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (box.tagName !== "TEXTAREA" && !box.closest(BOXES)) return;
+  if (!["TEXTAREA", "INPUT"].includes(box.tagName) || box.closest("[role=combobox], [data-baseweb=select]")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  // Streamlit takes a text when its box is left.
+  box.blur();
+  box.closest(BOXES)?.querySelector("[data-testid=stButton] button[kind=primary]")?.click();
+  box.focus();
+}
+
+// A new entry of the browser's history, or the present one with its whole address; Streamlit then opens it as on Back.
+function go({ to: [page, query], turn, replace }, tries) {
+  const { pathname } = location;
+  const at = pathname.lastIndexOf("/") + 1;
+  // The menu's link is on its way into the address.
+  if (replace && pathname.slice(at) !== page && tries < 100) return setTimeout(go, 10, { to: [page, query], turn, replace }, tries + 1);
+  gone = turn;
+  const address = pathname.slice(0, at) + page + (query ? `?${query}` : "");
+  if (replace) history.replaceState({}, "", address);
+  else history.pushState({}, "", address);
+  dispatchEvent(new PopStateEvent("popstate"));
+}

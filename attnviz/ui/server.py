@@ -1,0 +1,165 @@
+"""The app as it is served: what each answer tells the browser, the names it goes by, and what a visitor may ask of it.
+
+Streamlit serves `app.py`; this stands before it. `python -m attnviz.ui.server localhost 8501` is what `attnviz` starts.
+"""
+
+import base64
+import hashlib
+import ipaddress
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from attnviz import settings
+from attnviz.figures.bertviz import views as bertviz
+from attnviz.paths import app_folder
+
+# What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
+REFUSED = ("clear_cache", "set_run_on_save", "load_git_info")
+_INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+_UNKNOWN = (
+    "This app does not answer to the name that your browser asked for: open it by its number address, or tell whoever runs it "
+    "to list the name in ATTNVIZ_HOSTS.\n"
+)
+
+
+def policy() -> str:
+    """The Content-Security-Policy of every answer: nothing is fetched from anywhere else, and no script runs but the app's."""
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    # A frame that is made on the page lives under the page's policy: so the scripts of BertViz's are known as well.
+    scripts = " ".join(sorted(map(_hash, {*_INLINE.findall(page), *bertviz.scripts()})))
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src 'self' blob: {scripts}",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "media-src 'self'",
+            "connect-src 'self'",
+            "worker-src 'self' blob:",
+            "frame-src 'self'",
+            "manifest-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'self'",
+        ]
+    )
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+class Tell:
+    """Tells the browser, with every answer, what it may not do with it."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._headers = {
+            "Content-Security-Policy": policy(),
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "SAMEORIGIN",
+            # What a person typed stands in the address.
+            "Referrer-Policy": "same-origin",
+        }
+
+    async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
+        async def tell(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self._headers)
+            await send(message)
+
+        await self._app(scope, receive, tell)
+
+
+class Names:
+    """Refuses a request for a name that the app does not go by: a page elsewhere may have had its own name lead here."""
+
+    def __init__(self, app: Any, known: Iterable[str]) -> None:
+        self._app = app
+        self._known = frozenset(known)
+
+    async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
+        if scope["type"] == "http" and not self._knows(Headers(scope=scope).get("host", "")):
+            await PlainTextResponse(_UNKNOWN, status_code=421)(scope, receive, send)
+        elif scope["type"] == "websocket" and not self._knows(Headers(scope=scope).get("host", "")):
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self._app(scope, receive, send)
+
+    def _knows(self, host: str) -> bool:
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        except ValueError:
+            return False
+        return name in self._known or _is_number(name)
+
+
+def _is_number(name: str) -> bool:
+    """Whether a name is an address of the network itself, which nobody can make lead elsewhere."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def own_names() -> set[str]:
+    """What the app answers to, besides numbers: this machine's names, and those of ATTNVIZ_HOSTS."""
+    machine = socket.gethostname().casefold()
+    listed = (name.casefold() for name in settings.names("ATTNVIZ_HOSTS") or ())
+    return {"localhost", machine, f"{machine.partition('.')[0]}.local", *listed}
+
+
+class Ask:
+    """Lets nothing of a visitor's through that would change the app for others."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
+        async def heard() -> Any:
+            message = await receive()
+            while message["type"] == "websocket.receive" and _is_refused(message.get("bytes") or b""):
+                message = await receive()
+            return message
+
+        await self._app(scope, heard if scope["type"] == "websocket" else receive, send)
+
+
+def _is_refused(message: bytes) -> bool:
+    try:
+        return BackMsg.FromString(message).WhichOneof("type") in REFUSED
+    except Exception:  # protobuf raises an error of its own; Streamlit says what it makes of such a message
+        return False
+
+
+def serve(host: str, port: int) -> None:
+    """Serves the app until it is stopped."""
+    script = app_folder() / "app.py"
+    # Streamlit looks for .streamlit/config.toml beside the script that it was started with.
+    sys.argv = [str(script)]
+    doors = [Middleware(Tell), Middleware(Names, known=own_names()), Middleware(Ask)]
+    streamlit.App(script, middleware=doors).run(
+        config={
+            "server.address": host,
+            "server.port": port,
+            "server.headless": True,  # else Streamlit asks for an e-mail address before it starts
+            "browser.gatherUsageStats": False,
+        }
+    )
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))

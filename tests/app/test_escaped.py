@@ -1,0 +1,113 @@
+"""What comes from elsewhere is text, on every page: no name, link, token or file becomes Markdown, which a browser would draw."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from google.protobuf.message import Message
+from streamlit.testing.v1.element_tree import Node
+
+import attnviz
+from attnviz.core.errors import ModelError
+from attnviz.training.toy.live import LiveRun
+from attnviz.ui import trace_file as opened
+from attnviz.ui.background import results as models
+from tests import tiny
+from tests.answerers import tiny_hub_answerer
+from tests.factories import make_map, numbered
+from tests.visits import PAGES, Visit
+
+HOSTILE = "![x](http://evil.example/p.png) :material/bomb: $x^2$ :red[y] <b>z</b> **zz**"
+FOLDER = "![x](p.png) :red[y] $x^2$ <b> **zz**"
+# As a text is cut into tokens, a token alone is never a whole picture: words without spaces that some model keeps whole.
+RAW = re.compile(r"(?<!\\)(\]\(http|\[x\]|\[y\]|\$x|<b>|\*\*zz)|:material/bomb:|http://evil")
+# The fields of Streamlit's messages that it draws as Markdown; those of these kinds it draws as they stand.
+MARKDOWN, PLAIN = (
+    {"body", "label", "help", "text", "content", "placeholder_markdown"},
+    {"Html", "Code", "Text", "BidiComponent"},
+)
+
+
+def markdown(message: Message) -> Iterator[str]:
+    """Every text in a message of Streamlit's that a browser reads as Markdown."""
+    if message.DESCRIPTOR.name in PLAIN:
+        return
+    for field, value in message.ListFields():
+        for each in value if field.is_repeated else (value,):
+            if isinstance(each, Message):
+                yield from markdown(each)
+            elif field.name in MARKDOWN and isinstance(each, str):
+                yield each
+
+
+def raw(nodes: list[Node]) -> list[str]:
+    """What stands on a page unescaped."""
+    found = (text for node in nodes if isinstance(proto := getattr(node, "proto", None), Message) for text in markdown(proto))
+    return [text for text in found if RAW.search(text)]
+
+
+@pytest.fixture(autouse=True)
+def _folders(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.mark.parametrize("page", sorted({path.stem for path in PAGES.glob("*.py")} - {"home"}))
+def test_a_link_brings_nothing_but_text(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("text", "pair", "question", "passage", "target", "begins", "begins1", "reference", "tokens", "way", "attention")
+    names += ("toy_input_reverse", "toy_input_dates", "task", "view", "side", "bertviz", "lesson", "all", "at", "layer", "head")
+    address = dict.fromkeys(names, HOSTILE)
+    source = {"source": "model"} if page == "compute" else {}
+    assert raw(Visit(monkeypatch, page, {**address, **source}).nodes) == []
+    named = {"model": HOSTILE, "models": [HOSTILE, f"{HOSTILE}2"]}
+    visit = Visit(monkeypatch, page, {**address, **source, **named})
+    assert raw(visit.nodes) == []
+    assert visit.app.error or page == "train"
+
+
+@pytest.mark.parametrize("page", ["translate", "answer", "encode", "compute"])
+def test_the_name_of_a_model_is_text(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / FOLDER
+    if page == "answer":
+        tiny_hub_answerer(folder)
+    else:
+        next(family for family in tiny.FAMILIES if family.name == ("bert" if page == "encode" else "marian")).save(folder)
+    text = "[x] unknown 中文 " + "le chat " * 30 + HOSTILE
+    source = {"source": "model"} if page == "compute" else {}
+    visit = Visit(
+        monkeypatch, page, {"models": str(folder), "model": str(folder), "text": text, "pair": text, "all1": "open", **source}
+    )
+    assert visit.found[0] is not None
+    assert raw(visit.nodes) == []
+
+
+@pytest.mark.parametrize("page", ["encode", "summarize", "compute"])
+def test_a_trace_file_brings_nothing_but_text(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = [*(f"w{index}" for index in range(4)), HOSTILE]
+    trace = attnviz.from_weights(make_map(numbered(5)).layer_weights(0), tokens, model=HOSTILE)
+    traced = models.Traced(trace, opened._card(trace), 0.0, HOSTILE)
+    monkeypatch.setattr(models, "_result", lambda *_: traced)
+    visit = Visit(monkeypatch, page, {"text": trace.prompt.text})
+    assert raw(visit.nodes) == []
+
+
+def test_a_training_that_fails_says_so_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    visit = Visit(monkeypatch, "train")
+    run: LiveRun = visit.app.session_state.run
+    run.state, run.failure = "failed", HOSTILE
+    visit.run()
+    assert "zz" in visit.app.error[0].value
+    assert raw(visit.nodes) == []
+    visit.app.session_state.toy_refused = visit.app.session_state.refused = str(ModelError(HOSTILE))
+    visit.app.session_state.keep = True
+    visit.run()
+    assert raw(visit.nodes) == []
+    assert len(visit.app.error) >= 2
+
+
+def test_what_would_be_drawn_is_found() -> None:
+    assert all(RAW.search(piece) for piece in HOSTILE.split())

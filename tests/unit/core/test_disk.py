@@ -1,0 +1,60 @@
+"""Files written whole or not at all: a full disk, a crash and a pipe."""
+
+import errno
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from attnviz.core import disk
+
+
+def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    disk.write(path, "é")
+    disk.write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert disk.sha256(path) == hashlib.sha256(b"new").hexdigest()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_stood_there_stays_where_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.txt"
+    disk.write(path, "good")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            disk.write(path, "half")
+    with pytest.raises(TypeError), disk.replacing(path) as file:
+        file.writelines([b"half", 7])  # pyright: ignore[reportArgumentType]
+    assert path.read_text() == "good"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_keeps_who_may_read_it_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    path, link = tmp_path / "x.txt", tmp_path / "link.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    disk.write(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_and_a_device_are_written_to_and_stay(tmp_path: Path) -> None:
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    disk.write(pipe, "through")
+    reader.join(10)
+    assert got == [b"through"]
+    disk.write(os.devnull, "gone")
+    assert not Path(os.devnull).is_file()

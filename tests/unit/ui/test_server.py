@@ -1,0 +1,93 @@
+"""What stands before the app: every answer tells the browser what it may not do, and what would change the app is not heard."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from attnviz.figures.bertviz import views as bertviz
+from attnviz.ui import server
+
+
+async def answered(scope: dict[str, Any], send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"the app"})
+
+
+async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    await answered(scope, send)
+
+
+def ask(door: Any, *, host: str = "localhost", kind: str = "http") -> list[dict[str, Any]]:
+    """All that comes back for a request under a name."""
+    said: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        said.append(message)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    scope = {"type": kind, "method": "GET", "path": "/", "headers": [(b"host", host.encode("latin-1"))]}
+    asyncio.run(door(scope, receive, send))
+    return said
+
+
+def test_every_answer_tells_the_browser_what_it_may_not_do() -> None:
+    headers = {name.decode(): value.decode() for name, value in ask(server.Tell(app))[0]["headers"]}
+    rules = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    assert rules["connect-src"] == rules["frame-ancestors"] == "'self'"
+    assert {source for rule in rules.values() for source in rule.split() if "." in source or ":" in source} == {
+        "data:",
+        "blob:",
+    }
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "SAMEORIGIN"
+
+
+def test_the_scripts_that_are_known_are_all_there_are() -> None:
+    assert len(bertviz.scripts()) == 5
+    assert all(server._hash(script) in server.policy() for script in bertviz.scripts())
+    assert server._hash("alert(1)") not in server.policy()
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:8501", "LOCALHOST", "192.168.1.5:80", "[::1]:8501", "school.example.", "School.example:80"]
+)
+def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_HOSTS", "school.example")
+    assert ask(server.Names(app, server.own_names()), host=host)[0]["status"] == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "localhost.evil.example", "x@evil.example", "school.example", "[", "evil.example:99999999", "\xff"],
+)
+def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
+    door = server.Names(app, server.own_names())
+    start, body = ask(door, host=host)
+    assert start["status"] == 421
+    assert b"ATTNVIZ_HOSTS" in body["body"]
+    assert ask(door, host=host, kind="websocket") == [{"type": "websocket.close", "code": 1008}]
+
+
+def test_only_what_changes_nothing_for_others_is_heard() -> None:
+    sent = [BackMsg(clear_cache=True), BackMsg(set_run_on_save=True), BackMsg(load_git_info=True), BackMsg(stop_script=True)]
+    waiting = [{"type": "websocket.receive", "bytes": message.SerializeToString()} for message in sent]
+    waiting += [{"type": "websocket.receive", "bytes": b"\xff\xff"}, {"type": "websocket.receive", "text": "words"}]
+    waiting += [{"type": "websocket.disconnect"}]
+    expected, heard = waiting[3:], []
+
+    async def listens(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        while not heard or heard[-1]["type"] != "websocket.disconnect":
+            heard.append(await receive())
+
+    async def receive() -> dict[str, Any]:
+        return waiting.pop(0)
+
+    asyncio.run(server.Ask(listens)({"type": "websocket"}, receive, lambda message: None))
+    assert heard == expected
