@@ -8,19 +8,28 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 if TYPE_CHECKING:
     from attnviz.core.from_weights import from_weights
+    from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
+    from attnviz.files import save
     from attnviz.models.catalog import available, load, wrap
 
 __version__ = "0.1.0"
 __all__ = [
-    "AttentionMap", "AttentionTrace", "AttnvizError", "Prompt", "Token", "available", "from_weights", "load", "open", "wrap",
+    "AttentionMap", "AttentionTrace", "AttnvizError", "Prompt", "Token", "alignment", "available", "bertviz", "explore",
+    "from_weights", "grid", "heatmap", "load", "open", "save", "wrap",
 ]  # fmt: skip
-# name -> "module:function", imported when asked for: models bring torch, files safetensors.
+# name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
+    "alignment": "attnviz.figures.notebook:alignment",
     "available": "attnviz.models.catalog:available",
+    "bertviz": "attnviz.figures.notebook:bertviz",
+    "explore": "attnviz.figures.notebook:explore",
     "from_weights": "attnviz.core.from_weights:from_weights",
+    "grid": "attnviz.figures.notebook:grid",
+    "heatmap": "attnviz.figures.notebook:heatmap",
     "load": "attnviz.models.catalog:load",
     "open": "attnviz.files:open_trace",
+    "save": "attnviz.files:save",
     "wrap": "attnviz.models.catalog:wrap",
 }
 

@@ -4,7 +4,7 @@ import sys
 
 import streamlit as st
 
-from attnviz.analysis.head_metrics import telling_cell
+from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
 from attnviz.ui.explorer import explore
 from attnviz.ui.sidebar import Choice
@@ -23,4 +23,4 @@ if st.button("Show"):
 if st.session_state.get("shown"):
     choice = Choice(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head)
-    explore(attention, choice, matrix, telling_cell(matrix))
+    explore(attention, choice, matrix, focus_cell(matrix))

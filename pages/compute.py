@@ -80,8 +80,8 @@ def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None
     if shown is None:
         weight = float(attention.weights(layer, head)[link.query, link.key])
         st.info(
-            f"{name} gives “{escaped(link.asked)}” {weight:.4f} of the attention of “{escaped(link.asking)}”. This model shows "
-            "its weights, but not what they were computed from: choose another model to see the steps.",
+            f"{name} gives “{escaped(link.key_token)}” {weight:.4f} of the attention of “{escaped(link.query_token)}”. This "
+            "model shows its weights, but not what they were computed from: choose another model to see the steps.",
             icon=":material/visibility_off:",
         )
         return

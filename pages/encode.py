@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.analysis.head_metrics import telling_cell
+from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
 from attnviz.core.errors import TraceError
@@ -22,7 +22,7 @@ from attnviz.ui.trace_file import opened
 def show(attention: AttentionMap, choice: Choice, example: Example | None) -> None:
     """The picture in its frame, and under it the sentences that its numbers make."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
-    cell = selected_cell(matrix) or telling_cell(matrix)
+    cell = selected_cell(matrix) or focus_cell(matrix)
     name = head_name(choice.layer, choice.head)
     link = describe_link(matrix, name, cell)
     with hero():

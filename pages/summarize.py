@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from attnviz.analysis.summarize.selection import Kept, Passage, choose, passage
-from attnviz.analysis.summarize.selectors import Way
-from attnviz.analysis.summarize.written import (
+from attnviz.analysis.summarize.selection import Passage, Selection, choose, read_passage
+from attnviz.analysis.summarize.selectors import Selector
+from attnviz.analysis.summarize.summary_words import (
     NO_LOOK,
     describe_choice,
     describe_copies,
-    describe_origin,
     describe_sentences,
-    written,
+    describe_word_origin,
+    summary_words,
 )
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
@@ -38,9 +38,9 @@ from attnviz.ui.summarize.pictures import (
 )
 
 
-def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, way: Way, chosen: Options) -> None:
+def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Selection, way: Selector, chosen: Options) -> None:
     """The summary and the text it was taken from, and sentences that their numbers make."""
-    words = written(attention, found, layer=chosen.layer, head=chosen.head) if traced.trace.output else ()
+    words = summary_words(attention, found, layer=chosen.layer, head=chosen.head) if traced.trace.output else ()
     word = None
     with hero():
         if words:
@@ -58,7 +58,7 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Kept, wa
         [describe_choice(found, kept, way.units), describe_sentences(found, kept, way.sentences)] if looks else [NO_LOOK]
     )
     if words:
-        sentences = [describe_copies(words), describe_origin(word, found) if word else sentences[0]]
+        sentences = [describe_copies(words), describe_word_origin(word, found) if word else sentences[0]]
     story(*sentences)
     st.caption(f"**The kept words as text:** {escaped(found.words(kept.units))}")
 
@@ -75,7 +75,7 @@ if prompt and traced:
     chosen = options(attention, selects, place)
     machine(traced)
     try:
-        found = passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
+        found = read_passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
         all_ways = every_way(found, traced, chosen)
         way = chosen_way(all_ways, chosen.way)
         kept = choose(found, way.units, way.sentences, chosen.amount)

@@ -46,7 +46,7 @@ class HeadSummary:
 
 
 def is_word(token: Token) -> bool:
-    """A token with a letter or a digit in it: neither special nor punctuation.
+    """Tell words from punctuation and special tokens: a word has a letter or a digit in it.
 
     >>> [is_word(Token(text, 0, len(text))) for text in ("it", "'", "3.5", "…")]
     [True, False, True, False]
@@ -55,40 +55,35 @@ def is_word(token: Token) -> bool:
 
 
 def strongest_link(matrix: HeadMatrix) -> Link | None:
-    """The largest weight between two different words; None where no two words look at each other.
+    """Find the largest weight between two different words; None where no two words look at each other.
 
     A token's link to itself, and to another token of its own word, is not one between two words.
     """
     between = _between_words(_Same(matrix.queries), _Same(matrix.keys), _Same(matrix.own))
-    found = None
+    strongest = None
     for rows, weights in _slabs(matrix, np.arange(len(matrix.queries))):
         # Cells that are no link are cleared only where there is a larger weight than what was found.
-        if found and weights.max() <= found.weight:
+        if strongest and weights.max() <= strongest.weight:
             continue
         links = np.where(between[rows, : weights.shape[1]], weights, 0)
         row, key = divmod(int(links.argmax()), links.shape[1])
         weight = float(links[row, key])
-        if weight > (found.weight if found else 0):
-            found = Link(int(rows[row]), key, weight)
-    return found
+        if weight > (strongest.weight if strongest else 0):
+            strongest = Link(int(rows[row]), key, weight)
+    return strongest
 
 
-def telling_cell(matrix: HeadMatrix) -> tuple[int, int]:
-    """The (row, column) to look at first: the strongest link between words, else what the first typed token looks at most."""
+def focus_cell(matrix: HeadMatrix) -> tuple[int, int]:
+    """Choose the cell to look at first: the strongest link between words, else the first typed token's largest weight."""
     if link := strongest_link(matrix):
         return link.query, link.key
     row = next((index for index, token in enumerate(matrix.queries) if not token.special), 0)
     return row, int(matrix.weights[row].argmax())
 
 
-def received(matrix: HeadMatrix) -> Float[np.ndarray, " key"]:
-    """Attention that each key receives: the mean over the queries."""
-    return matrix.weights.mean(axis=0)
-
-
 def summarize(matrix: HeadMatrix) -> HeadSummary:
-    """Where the attention of a head goes. Between two texts no token has itself, one before or one after: these are 0."""
-    rows = _spoken(matrix)
+    """Sum up where a head's attention goes. Between two texts no token has itself, one before or one after: these are 0."""
+    rows = _typed_rows(matrix)
     weights = matrix.weights[rows]
 
     def diagonal(offset: int) -> float:
@@ -108,7 +103,7 @@ def summarize(matrix: HeadMatrix) -> HeadSummary:
 
 
 def near_diagonal(matrix: HeadMatrix) -> float:
-    """What a query gives to itself and the tokens next to it, 0 to 1: the mean over the queries that are not special tokens."""
+    """Average what a query gives to itself and its neighbours, 0 to 1, over the queries that are not special tokens."""
     rows, columns = _own_cells(matrix)
     if not len(rows):
         return 0.0
@@ -121,7 +116,7 @@ def near_diagonal(matrix: HeadMatrix) -> float:
 
 
 def mean_distance(matrix: HeadMatrix) -> float | None:
-    """How far a head looks, in tokens: the mean over queries of Σ w·|query - key| / Σ w. None between two texts.
+    """Measure how far a head looks, in tokens: the mean over queries of Σ w·|query - key| / Σ w. None between two texts.
 
     Special tokens as queries do not count.
 
@@ -143,7 +138,7 @@ def mean_distance(matrix: HeadMatrix) -> float | None:
 
 
 def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, " query"]) -> Float[np.ndarray, " query"]:
-    """Σ w·|query - key| / Σ w of each row, whose query is the key in column `own`."""
+    """Compute Σ w·|query - key| / Σ w of each row, whose query is the key in column `own`."""
     positions = np.arange(weights.shape[1], dtype=np.float32)
     first, last = int(own.min()), int(own.max())
     among = slice(first, last + 1)
@@ -159,18 +154,18 @@ def _distances(weights: Float[np.ndarray, "query key"], own: Float[np.ndarray, "
 
 
 def mean_entropy(matrix: HeadMatrix, known: Float[np.ndarray, " query"] | None = None) -> float:
-    """The entropy of a head in bits: the mean over the queries that are not special tokens.
+    """Average the entropy of a head, in bits, over the queries that are not special tokens.
 
     `known`: that of each row in nats, where its softmax has told it.
     """
-    rows = _spoken(matrix)
+    rows = _typed_rows(matrix)
     if known is not None:
         return float(known[rows].mean()) / math.log(2)
     return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, rows)]).mean())
 
 
 def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
-    """H = -Σ p log2 p of each row, in bits; p is the share of what the row holds, so that hidden keys do not count.
+    """Compute H = -Σ p log2 p of each row, in bits; p is the share of what the row holds, so that hidden keys do not count.
 
     >>> entropy(np.array([[0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0], [0.2, 0.2, 0, 0]])).tolist()
     [2.0, 0.0, 1.0]
@@ -185,20 +180,20 @@ def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " quer
     return np.maximum(nats, 0) / np.log(weights.dtype.type(2))
 
 
-def _spoken(matrix: HeadMatrix) -> Int[np.ndarray, " n"]:
-    """The rows of what was typed; all of them where there is none."""
-    return _typed(_Same(matrix.queries))
+def _typed_rows(matrix: HeadMatrix) -> Int[np.ndarray, " n"]:
+    """Find the rows of what was typed; all of them where there is none."""
+    return _typed_indices(_Same(matrix.queries))
 
 
 def _own_cells(matrix: HeadMatrix) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """The rows of what was typed whose token is a key too, and the columns where it stands."""
+    """Find the rows of what was typed whose token is a key too, and the columns where it stands."""
     return _cells(_Same(matrix.queries), _Same(matrix.own))
 
 
 def _slabs(
     matrix: HeadMatrix, rows: Int[np.ndarray, " n"], cells: int = SLAB_CELLS
 ) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some seen"]]]:
-    """Some of the rows at a time, and their weights; without the keys that are later than all of them in a causal head."""
+    """Read some of the rows at a time; without the keys that are later than all of them in a causal head."""
     step = max(1, cells // len(matrix.keys))
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
@@ -223,7 +218,7 @@ class _Same:
 
 # Heads that are read one after another have their tokens in common.
 @lru_cache(maxsize=2)
-def _typed(query_tokens: _Same) -> Int[np.ndarray, " n"]:
+def _typed_indices(query_tokens: _Same) -> Int[np.ndarray, " n"]:
     rows = [index for index, token in enumerate(query_tokens.value) if not token.special]
     return np.array(rows or range(len(query_tokens.value)))
 
@@ -231,7 +226,7 @@ def _typed(query_tokens: _Same) -> Int[np.ndarray, " n"]:
 @lru_cache(maxsize=2)
 def _cells(query_tokens: _Same, own_columns: _Same) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
     own = own_columns.value
-    cells = [(row, own[row]) for row in _typed(query_tokens) if own[row] is not None]
+    cells = [(row, own[row]) for row in _typed_indices(query_tokens) if own[row] is not None]
     rows, columns = np.array(cells, dtype=int).reshape(-1, 2).T
     return rows, columns
 

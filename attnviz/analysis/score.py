@@ -21,7 +21,7 @@ class Score:
 
 
 def score(attention: AttentionMap, *, layer: int, head: int, query: int, key: int) -> Score | None:
-    """The dot product behind a weight; None where the weight is not the softmax of a plain scaled dot product.
+    """Read the dot product behind a weight; None where the weight is not the softmax of a plain scaled dot product.
 
     Raises:
         TraceError: there is no such layer, head, query or key.
@@ -32,8 +32,8 @@ def score(attention: AttentionMap, *, layer: int, head: int, query: int, key: in
     >>> vectors = np.array([[[1.0, 2.0], [3.0, 4.0]]])
     >>> tokens = (Token("a", 0, 1), Token("b", 2, 3))
     >>> attention = AttentionMap("encoder", tokens, tokens, QueryKeyWeights((QueryKeyLayer(vectors, vectors, 0.5),)))
-    >>> found = score(attention, layer=0, head=0, query=0, key=1)
-    >>> found.product, found.scaled, round(found.weight, 4)
+    >>> link = score(attention, layer=0, head=0, query=0, key=1)
+    >>> link.product, link.scaled, round(link.weight, 4)
     (11.0, 5.5, 0.9526)
     """
     weights = attention.weights(layer, head)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
 Between = Literal["all", "first-first", "first-second", "second-first", "second-second"]
 BETWEEN: tuple[Between, ...] = get_args(Between)
@@ -52,8 +52,31 @@ class HeadMatrix:
     causal: bool = False
 
 
+def default_map(trace: AttentionTrace, kind: str | None = None) -> AttentionMap:
+    """Choose the map of that kind; where none is named, the last, which is the attention across, if there is one.
+
+    Raises:
+        TraceError: there is no such map.
+    """
+    return trace.map(kind) if kind else trace.maps[-1]
+
+
+def default_layer(attention: AttentionMap, layer: int | None = None) -> int:
+    """Choose that layer; where none is named, the last."""
+    return attention.n_layers - 1 if layer is None else layer
+
+
+def head_weights(attention: AttentionMap, layer: int, head: int | None = None) -> Float[np.ndarray, "query key"]:
+    """Read the weights of that head; where none is named, the mean over the heads of the layer.
+
+    Raises:
+        TraceError: there is no such layer or head.
+    """
+    return attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
+
+
 def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: View | None = None) -> HeadMatrix:
-    """The matrix of one head, or with `head=None` the mean over the heads of the layer.
+    """Make the matrix of one head, or with `head=None` of the mean over the heads of the layer.
 
     Raises:
         TraceError: there is no such layer or head, or the view leaves no token.
@@ -67,7 +90,7 @@ def head_matrix(attention: AttentionMap, *, layer: int, head: int | None, view: 
     >>> merged.keys[0].text, merged.weights.tolist()
     ('cats', [[1.0]])
     """
-    weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
+    weights = head_weights(attention, layer, head)
     return Lens(attention, view or View()).matrix(weights, attention.visible(layer))
 
 
@@ -97,12 +120,12 @@ class Lens:
         return self._columns.tokens
 
     def matrix(self, weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"]) -> HeadMatrix:
-        """The matrix of one head: its weights, and what its layer may look at, both as the map gives them."""
-        given = self._rows.mean(weights)
-        shown = self._columns.total(given.T).T
+        """Make the matrix of one head: its weights, and what its layer may look at, both as the map gives them."""
+        by_query = self._rows.mean(weights)
+        shown = self._columns.total(by_query.T).T
         hidden = 0.0
         # A long text has millions of cells: they are summed only where a sum can tell something.
-        if len(self._columns.index) < weights.shape[1] and (whole := float(given.sum())) > 0:
+        if len(self._columns.index) < weights.shape[1] and (whole := float(by_query.sum())) > 0:
             hidden = 1 - float(shown.sum()) / whole
         if self.view.renormalize:
             kept = shown.sum(axis=1)
@@ -130,7 +153,7 @@ class _Axis:
 
     @staticmethod
     def of(tokens: tuple[Token, ...], view: View, axis: Literal["queries", "keys"]) -> "_Axis":
-        groups = _words(tokens) if view.words else [[index] for index in range(len(tokens))]
+        groups = word_groups(tokens) if view.words else [[index] for index in range(len(tokens))]
         kept = [group for group in groups if _is_shown(tokens[group[0]], view, axis)]
         return _Axis(
             tuple(_joined([tokens[index] for index in group]) for group in kept),
@@ -147,18 +170,18 @@ class _Axis:
         return np.concatenate(self.parts)
 
     def total(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
-        """Attention that a word receives is the sum over its tokens."""
+        """Sum what the tokens of a word receive."""
         return self._merge(rows, np.add)
 
     def mean(self, rows: Float[np.ndarray, "row other"]) -> Float[np.ndarray, "kept other"]:
-        """Attention that a word gives is the mean over its tokens."""
+        """Average what the tokens of a word give."""
         total = self.total(rows)
         if len(self.index) == len(self.parts):
             return total
         return total / np.array([[len(part)] for part in self.parts], dtype=rows.dtype)
 
     def any(self, rows: Bool[np.ndarray, "row other"]) -> Bool[np.ndarray, "kept other"]:
-        """A word can be looked at where one of its tokens can."""
+        """Let a word be looked at where one of its tokens can."""
         return self._merge(rows, np.logical_or)
 
     def _merge(self, rows: np.ndarray, combine: np.ufunc) -> np.ndarray:
@@ -171,17 +194,17 @@ class _Axis:
 
 
 def whole_words(tokens: tuple[Token, ...]) -> list[tuple[tuple[int, ...], Token]]:
-    """Every word as one token, and where its parts stand among `tokens`.
+    """Merge the tokens of every word into one, and say where its parts stand among `tokens`.
 
     >>> cat, s = Token("cat", 0, 3, word=0), Token("s", 3, 4, word=0)
     >>> [(parts, word.text) for parts, word in whole_words((cat, s))]
     [((0, 1), 'cats')]
     """
-    return [(tuple(group), _joined([tokens[index] for index in group])) for group in _words(tokens)]
+    return [(tuple(group), _joined([tokens[index] for index in group])) for group in word_groups(tokens)]
 
 
-def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
-    """Neighbouring tokens of one word stand together; a token of no word stands alone."""
+def word_groups(tokens: tuple[Token, ...]) -> list[list[int]]:
+    """Group neighbouring tokens of one word; a token of no word stands alone."""
     groups: list[list[int]] = []
     for index, token in enumerate(tokens):
         previous = tokens[index - 1] if index else None
@@ -193,7 +216,7 @@ def _words(tokens: tuple[Token, ...]) -> list[list[int]]:
 
 
 def _joined(tokens: list[Token]) -> Token:
-    """One token that stands for its parts; characters that several parts cover (a split emoji) are written once.
+    """Join tokens to one that stands for them; characters that several of them cover (a split emoji) are written once.
 
     A part that covers none, such as the mark before a word that is a piece of its own, is not written.
     """
@@ -208,7 +231,7 @@ def _joined(tokens: list[Token]) -> Token:
 
 
 def _shift(attention: AttentionMap) -> int | None:
-    """How many keys stand before the one that is the first query: 0, or what a cache held; None between two texts."""
+    """Count how many keys stand before the one that is the first query: 0, or what a cache held; None between two texts."""
     queries, keys = attention.queries, attention.keys
     shifts = () if attention.kind == "cross" else (0, len(keys) - len(queries))
     return next((shift for shift in shifts if keys[shift : shift + len(queries)] == queries), None)

@@ -32,7 +32,7 @@ Sentence = tuple[Part, ...]
 
 
 def plain(sentence: Sentence) -> str:
-    """The sentence as text, its tokens in quotes.
+    """Write the sentence as text, its tokens in quotes.
 
     >>> plain((Part("L0·H1", strong=True), Part(" looks at "), Part("it", strong=True, quoted=True)))
     'L0·H1 looks at “it”'
@@ -41,7 +41,7 @@ def plain(sentence: Sentence) -> str:
 
 
 def head_name(layer: int, head: int | None) -> str:
-    """L3·H1, or L3 for the mean of a layer. Layers and heads count from 0.
+    """Name a head L3·H1, or L3 for the mean of a layer. Layers and heads count from 0.
 
     >>> head_name(3, 1), head_name(3, None)
     ('L3·H1', 'L3')
@@ -50,7 +50,7 @@ def head_name(layer: int, head: int | None) -> str:
 
 
 def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sentence:
-    """What the weight of one cell says, and whether the head has a stronger link between words.
+    """Say what the weight of one cell says, and whether the head has a stronger link between words.
 
     Raises:
         IndexError: the matrix has no such cell.
@@ -60,32 +60,32 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sente
     subject, object_ = _token(matrix.queries[query]), _token(matrix.keys[key])
     if not matrix.visible[cell]:
         return (subject, Part(" cannot look at "), object_, Part(": attention is masked there, and no weight was possible."))
-    said = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with weight {weight:.2f}"))
+    lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with weight {weight:.2f}"))
     strongest = strongest_link(matrix)
     if strongest is None:
-        return (*said, Part("."))
+        return (*lead, Part("."))
     if (strongest.query, strongest.key) == cell:
-        return (*said, Part(": its strongest link between two words."))
+        return (*lead, Part(": its strongest link between two words."))
     best = (_token(matrix.queries[strongest.query]), Part(" to "), _token(matrix.keys[strongest.key]))
-    return (*said, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
+    return (*lead, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
 
 
 def describe_head(matrix: HeadMatrix) -> Sentence:
-    """Where most of a head's attention goes, or how far it is spread."""
+    """Say where most of a head's attention goes, or how far it is spread."""
     summary = summarize(matrix)
     share, pattern = _largest_share(summary)
     if share >= MOSTLY:
-        return (Part(f"{told_share(share)} of its attention goes to {pattern}."),)
+        return (Part(f"{percent(share)} of its attention goes to {pattern}."),)
     tokens = 2**summary.entropy
     return (Part(f"Its attention is spread as if over {tokens:.1f} tokens alike (entropy {summary.entropy:.1f} bits)."),)
 
 
 def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:
-    """How much attention goes to the tokens that the picture leaves out; empty where none does."""
+    """Say how much attention goes to the tokens that the picture leaves out; empty where none does."""
     if matrix.hidden < 0.0005:
         return ""
-    told = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
-    return f"What is hidden holds {told_share(matrix.hidden)} of the attention; {told}."
+    scaling = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
+    return f"What is hidden holds {percent(matrix.hidden)} of the attention; {scaling}."
 
 
 def _largest_share(summary: HeadSummary) -> tuple[float, str]:
@@ -98,10 +98,10 @@ def _token(token: Token) -> Part:
     return Part(token.text, strong=True, quoted=True)
 
 
-def told_share(share: float) -> str:
-    """In whole percent, but never none or all of it where that is not so.
+def percent(share: float) -> str:
+    """Write a share in whole percent, but never as none or all of it where that is not so.
 
-    >>> told_share(0.5), told_share(0.001), told_share(0.999)
+    >>> percent(0.5), percent(0.001), percent(0.999)
     ('50%', 'less than 1%', 'more than 99%')
     """
     if 0.995 <= share < 0.9995:

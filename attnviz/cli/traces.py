@@ -77,7 +77,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.write(to_bytes(trace, exact=arguments.exact))
         return 0
     if arguments.out:
-        trace.save(arguments.out, exact=arguments.exact)
+        attnviz.save(trace, arguments.out, exact=arguments.exact)
         _told(f"Saved {arguments.out}", None)
     if arguments.json:
         print(json.dumps(summary(trace), ensure_ascii=False))

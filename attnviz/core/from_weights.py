@@ -20,7 +20,7 @@ def from_weights(
     kind: Kind | None = None,
     model: str = "your model",
 ) -> AttentionTrace:
-    """A trace of weights that some model gave: after the softmax, one row a query.
+    """Make a trace of the weights of any model: after the softmax, one row a query.
 
     `weights` is (query, key), (head, query, key) or (layer, head, query, key), or a list of layers, each of which may have
     a batch of one before its heads, as Hugging Face models give them. `keys` are the tokens of another text; without them,
@@ -39,9 +39,9 @@ def from_weights(
     layers = _layers(weights)
     rows = _tokens(queries)
     columns = rows if keys is None else _tokens(keys)
-    if (found := layers.shape[2:]) != (len(rows), len(columns)):
+    if (sizes := layers.shape[2:]) != (len(rows), len(columns)):
         raise TraceError(
-            f"the weights are of {found[0]} queries and {found[1]} keys (the last two axes of their shape), but there are "
+            f"the weights are of {sizes[0]} queries and {sizes[1]} keys (the last two axes of their shape), but there are "
             f"{len(rows)} query tokens and {len(columns)} key tokens; keep special tokens, and give the keys of another text"
         )
     looks_ahead = bool(np.triu(layers, k=1 + len(columns) - len(rows)).any())
@@ -53,7 +53,7 @@ def from_weights(
 
 
 def _layers(weights: Any) -> np.ndarray:
-    """The weights as (layer, head, query, key), in float32."""
+    """Stack the weights as (layer, head, query, key), in float32."""
     if isinstance(weights, Sequence) and not isinstance(weights, str | bytes | bytearray):
         weights = [_array(layer) for layer in weights]
         if len(shapes := sorted({layer.shape for layer in weights})) > 1:
@@ -68,7 +68,7 @@ def _layers(weights: Any) -> np.ndarray:
 
 
 def _array(values: Any) -> np.ndarray:
-    """Any array as NumPy's; torch is asked for its numbers without being imported."""
+    """Convert any array to NumPy's; torch's is converted without importing torch."""
     if values is None or isinstance(values, str | bytes | bytearray):
         raise TraceError(f"weights are an array of numbers, or lists of them, not {described(values)}")
     try:
@@ -82,16 +82,16 @@ def _array(values: Any) -> np.ndarray:
         raise TraceError(f"the weights cannot be read as an array of numbers: {error}") from error
 
 
-def _tokens(given: Sequence[str | Token]) -> tuple[Token, ...]:
-    """Tokens as they are; words as tokens of a text that has one space between them."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        named = f"the text {shortened(given)}" if isinstance(given, str) else described(given)
+def _tokens(tokens: Sequence[str | Token]) -> tuple[Token, ...]:
+    """Keep tokens as they are; lay words out as tokens of a text that has one space between them."""
+    if isinstance(tokens, str | bytes) or not isinstance(tokens, Iterable):
+        named = f"the text {shortened(tokens)}" if isinstance(tokens, str) else described(tokens)
         raise TraceError(f"queries and keys are lists of tokens, not {named}; split it as the model does")
-    tokens, position = [], 0
-    for each in given:
+    placed, position = [], 0
+    for each in tokens:
         if not isinstance(each, str | Token):
             raise TraceError(f"a token is a str or a Token, not {described(each)}")
         token = each if isinstance(each, Token) else Token(each, position, position + len(each))
-        tokens.append(token)
+        placed.append(token)
         position += len(token.text) + 1
-    return tuple(tokens)
+    return tuple(placed)

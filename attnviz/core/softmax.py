@@ -8,9 +8,9 @@ MASKED_SCORE = np.float32(-1e30)
 
 
 def masked_softmax(
-    scores: Float[np.ndarray, "*batch query key"], visible: Bool[np.ndarray, "*#batch query key"] | None
-) -> Float[np.ndarray, "*batch query key"]:
-    """Softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is."""
+    scores: Float[np.ndarray, "*batch key"], visible: Bool[np.ndarray, "*#batch key"] | None
+) -> Float[np.ndarray, "*batch key"]:
+    """Apply softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is."""
     weights = scores.copy()
     if visible is not None:
         np.copyto(weights, MASKED_SCORE, where=~visible)
@@ -18,10 +18,8 @@ def masked_softmax(
     return weights
 
 
-def softmax_in_place(
-    scores: Float[np.ndarray, "*batch query key"], entropy: Float[np.ndarray, "*batch query"] | None = None
-) -> None:
-    """Scores become weights; a score of `MASKED_SCORE` becomes exactly 0, and a row of nothing else a row of zeros.
+def softmax_in_place(scores: Float[np.ndarray, "*batch key"], entropy: Float[np.ndarray, "*batch"] | None = None) -> None:
+    """Turn scores into weights; a score of `MASKED_SCORE` becomes exactly 0, and a row of nothing else a row of zeros.
 
     `entropy` is given that of each row, in nats: H = log Σ exp s - Σ p s, which needs no logarithm of any weight.
     """

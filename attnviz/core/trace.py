@@ -4,6 +4,7 @@ Models make an `AttentionTrace`; analysis, figures, export and pages read it. Ev
 when it is built, so that a bad one cannot exist. Query stands before key, layer before head, everywhere.
 """
 
+import importlib
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -13,7 +14,6 @@ from jaxtyping import Bool
 from attnviz.core.checks import described, is_unicode, shortened
 from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
-from attnviz.figures.notebook import TraceMethods
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -145,7 +145,7 @@ class AttentionMap:
         return self.store.nbytes
 
     def weights(self, layer: int, head: int) -> Weights:
-        """The attention of one head: rows sum to 1, or to 0 where all is masked; masked cells are exactly 0.
+        """Read the attention of one head: rows sum to 1, or to 0 where all is masked; masked cells are exactly 0.
 
         Raises:
             TraceError: there is no such layer or head.
@@ -155,7 +155,7 @@ class AttentionMap:
         return self.store.head(layer, head)
 
     def weights_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
-        """The attention of one head, and the entropy of each query's row in nats; None where only the weights tell it.
+        """Read the attention of one head, and the entropy of each row in nats; None where only the weights tell it.
 
         Raises:
             TraceError: there is no such layer or head.
@@ -165,7 +165,7 @@ class AttentionMap:
         return self.store.head_and_entropy(layer, head)
 
     def layer_weights(self, layer: int) -> LayerWeights:
-        """The attention of all heads of a layer.
+        """Read the attention of all heads of a layer.
 
         Raises:
             TraceError: there is no such layer.
@@ -174,7 +174,7 @@ class AttentionMap:
         return self.store.layer(layer)
 
     def visible(self, layer: int) -> Bool[np.ndarray, "query key"]:
-        """True where a query may look at a key; False where attention is masked, which is not the same as a weight of 0.
+        """Mark where a query may look at a key; a masked key is not the same as a weight of 0.
 
         Raises:
             TraceError: there is no such layer.
@@ -201,7 +201,7 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionTrace(TraceMethods):
+class AttentionTrace:
     """All that one forward pass of a model showed about one prompt.
 
     output  the translation, the answer, the kept text; empty for a plain encoder
@@ -261,7 +261,7 @@ class AttentionTrace(TraceMethods):
         return sum(attention.nbytes for attention in self.maps)
 
     def map(self, kind: str) -> AttentionMap:
-        """The map of that kind.
+        """Find the map of that kind.
 
         Raises:
             TraceError: the trace has no such map; the message names those it has.
@@ -270,6 +270,11 @@ class AttentionTrace(TraceMethods):
             if attention.kind == kind:
                 return attention
         raise TraceError(f"{self.model} has no {kind} attention; it has {', '.join(self.kinds)}")
+
+    def _repr_html_(self) -> str:
+        """Show the explorer where a notebook ends a cell with a trace."""
+        # By name, since the values import nothing that stands above them.
+        return importlib.import_module("attnviz.figures.explorer").frame(self)
 
 
 def _sizes(attention: AttentionMap) -> str:

@@ -50,7 +50,7 @@ class WeightStore(Protocol):
 
 
 def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
-    """A read-only view of `array`: no copy where the dtype already fits."""
+    """View `array` read-only: no copy where the dtype already fits."""
     view = np.asarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -63,7 +63,7 @@ def _address(array: np.ndarray) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def causal_triangle(n_queries: int, n_keys: int) -> Bool[np.ndarray, "query key"]:
-    """True where a query may look at a key that is no later. With a cache, the last query is the last key."""
+    """Mark where a query may look at a key that is no later. With a cache, the last query is the last key."""
     triangle = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
     triangle.flags.writeable = False
     return triangle
@@ -205,7 +205,7 @@ class QueryKeyLayer:
         return weights
 
     def _score(self, heads: slice, rows: slice, scores: LayerWeights) -> None:
-        """Writes softcap(scaling · Q Kᵀ) + bias of some queries over the first keys, as many as `scores` has columns."""
+        """Write softcap(scaling · Q Kᵀ) + bias of some queries over the first keys, as many as `scores` has columns."""
         group, n_keys = self.query.shape[0] // self.key.shape[0], scores.shape[2]
         key = self.key[np.arange(self.query.shape[0])[heads] // group, :n_keys]
         np.matmul(self.query[heads, rows], key.swapaxes(1, 2), out=scores)
@@ -218,7 +218,7 @@ class QueryKeyLayer:
             scores += (self.bias if self.bias.shape[0] == 1 else self.bias[heads])[:, rows, :n_keys]
 
     def _mask(self, rows: slice, scores: LayerWeights) -> None:
-        """Writes `MASKED_SCORE` where some queries may not look at the first keys, as many as `scores` has columns."""
+        """Write `MASKED_SCORE` where some queries may not look at the first keys, as many as `scores` has columns."""
         if self.visible is not None:
             np.copyto(scores, MASKED_SCORE, where=~self.visible[rows, : scores.shape[2]])
         if self.causal:
@@ -228,7 +228,7 @@ class QueryKeyLayer:
             np.copyto(scores[..., later], MASKED_SCORE, where=~causal_triangle(n_queries, n_keys)[rows, later])
 
     def visible_keys(self) -> Bool[np.ndarray, "query key"] | None:
-        """The mask with the causal triangle in it; a sink can always be seen. None: all can be seen."""
+        """Combine the mask with the causal triangle; a sink can always be seen. None: all can be seen."""
         visible = self.visible
         if self.causal:
             past = causal_triangle(*self.shape)

@@ -32,7 +32,7 @@ FORMATS = {
 
 
 def export(shown: Picture | Sequence[Picture], to: str) -> bytes:
-    """One picture, or those of several heads of one map, in a format of `FORMATS`.
+    """Write one picture, or those of several heads of one map, in a format of `FORMATS`.
 
     Raises:
         AttnvizError: there is no such format, or it holds one picture only.

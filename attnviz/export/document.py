@@ -7,7 +7,7 @@ from attnviz.figures.explorer import page
 
 
 def write(pictures: Sequence[Picture]) -> bytes:
-    """An HTML document in UTF-8.
+    """Write an HTML document in UTF-8.
 
     Raises:
         TooLargeError: the trace has more weights than a file that a browser opens can hold.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, View, default_layer, default_map, head_matrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace, Kind
 
@@ -50,8 +50,8 @@ def picture(
     Raises:
         TraceError: there is no such map, layer or head, or the view leaves no token.
     """
-    attention = trace.map(kind) if kind else trace.maps[-1]
-    layer = attention.n_layers - 1 if layer is None else layer
+    attention = default_map(trace, kind)
+    layer = default_layer(attention, layer)
     view = view or View()
     return Picture(trace, attention.kind, layer, head, head_matrix(attention, layer=layer, head=head, view=view), view)
 
@@ -69,7 +69,7 @@ def pictures(
     Raises:
         TraceError: as of `picture`.
     """
-    attention = trace.map(kind) if kind else trace.maps[-1]
+    attention = default_map(trace, kind)
     for each in range(attention.n_layers) if layer is None else (layer,):
         for one in range(attention.n_heads) if head is None else (head,):
             yield picture(trace, kind=attention.kind, layer=each, head=one, view=view)

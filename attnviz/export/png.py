@@ -31,7 +31,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def write(pictures: Sequence[Picture]) -> bytes:
-    """The PNG of one picture, as its SVG looks, at 600 dots an inch."""
+    """Draw one picture as PNG, as its SVG looks, at 600 dots an inch."""
     (picture,) = pictures
     sheet = lay_out(picture)
     with _ONE_AT_A_TIME, warnings.catch_warnings():

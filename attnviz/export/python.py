@@ -8,49 +8,49 @@ from attnviz.export.picture import Picture
 
 
 def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), attention: str = "") -> str:
-    """A script that draws this very picture; `made` is the expression of its trace, `imports` what that needs.
+    """Write a script that draws this very picture; `made` is the expression of its trace, `imports` what that needs.
 
-    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, `made` is called `found`,
-    and `attention` is the expression of the map that is drawn of it.
+    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, the value of `made` is
+    called `result`, and `attention` is the expression of the map of it that is drawn.
     """
     options = {"kind": repr(picture.kind)} if len(picture.trace.maps) > 1 and not attention else {}
     options |= {"layer": str(picture.layer)}
-    # A trace draws the mean where no head is named; a map is always told.
+    # For a trace the mean is the default; for a map the head is always named.
     options |= {"head": str(picture.head)} if picture.head is not None or attention else {}
     needed = ["import attnviz as av", *imports]
     if picture.view != View():
         needed.append("from attnviz.analysis.view import View")
-        options["view"] = _told(picture.view)
-    drawn = (["heatmap"] if attention else []) + ([] if picture.full_scale else ["Look"])
-    if drawn:
-        needed.append(f"from attnviz.figures.heatmap import {', '.join(sorted(drawn))}")
+        options["view"] = view_expression(picture.view)
+    figure_names = (["heatmap"] if attention else []) + ([] if picture.full_scale else ["Look"])
+    if figure_names:
+        needed.append(f"from attnviz.figures.heatmap import {', '.join(sorted(figure_names))}")
     if not picture.full_scale:
         options["look"] = "Look(full_scale=False)"
-    told = ", ".join(f"{name}={value}" for name, value in options.items())
-    steps = [f"trace = {made or loaded(picture.trace)}", f"figure = trace.heatmap({told})"]
+    arguments = ", ".join(f"{name}={value}" for name, value in options.items())
+    steps = [f"trace = {made or trace_expression(picture.trace)}", f"figure = av.heatmap(trace, {arguments})"]
     if attention:
-        steps = [f"found = {made}", f"attention = {attention}", f"figure = heatmap(attention, {told})"]
+        steps = [f"result = {made}", f"attention = {attention}", f"figure = heatmap(attention, {arguments})"]
     return "\n".join([*needed, "", *steps, "figure.show()", ""])
 
 
-def loaded(trace: AttentionTrace) -> str:
-    """The expression that traces the prompt again with the model of that name."""
-    return f"av.load({trace.model!r}).trace({told_prompt(trace.prompt)})"
+def trace_expression(trace: AttentionTrace) -> str:
+    """Write the expression that traces the prompt again with the model of that name."""
+    return f"av.load({trace.model!r}).trace({prompt_expression(trace.prompt)})"
 
 
-def told_prompt(prompt: Prompt) -> str:
-    """A prompt as Python: its text alone, where that is all.
+def prompt_expression(prompt: Prompt) -> str:
+    """Write a prompt as Python: its text alone, where it has no other field.
 
-    >>> told_prompt(Prompt("It's.")), told_prompt(Prompt("a", pair="b"))
+    >>> prompt_expression(Prompt("It's.")), prompt_expression(Prompt("a", pair="b"))
     ('"It\\'s."', "av.Prompt('a', pair='b')")
     """
-    given = {each.name: value for each in fields(prompt)[1:] if (value := getattr(prompt, each.name)) is not None}
-    if not given:
+    others = {each.name: value for each in fields(prompt)[1:] if (value := getattr(prompt, each.name)) is not None}
+    if not others:
         return repr(prompt.text)
-    return f"av.Prompt({', '.join([repr(prompt.text), *(f'{name}={value!r}' for name, value in given.items())])})"
+    return f"av.Prompt({', '.join([repr(prompt.text), *(f'{name}={value!r}' for name, value in others.items())])})"
 
 
-def _told(view: View) -> str:
-    """A view as Python, with what is not as usual."""
+def view_expression(view: View) -> str:
+    """Write a view as Python, with the options that differ from the default."""
     changed = {each.name: value for each in fields(view) if (value := getattr(view, each.name)) != each.default}
     return f"View({', '.join(f'{name}={value!r}' for name, value in changed.items())})"

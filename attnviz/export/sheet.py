@@ -61,10 +61,10 @@ class Sheet:
 
 
 def lay_out(picture: Picture) -> Sheet:
-    """The matrix, with its tokens beside and leaning above it, and a colour bar below."""
+    """Lay out the matrix, with its tokens beside and leaning above it, and a colour bar below."""
     matrix = picture.matrix
     n_queries, n_keys = matrix.weights.shape
-    rows, columns = ([shown_text(token) for token in tokens] for tokens in (matrix.queries, matrix.keys))
+    rows, columns = ([printed_text(token) for token in tokens] for tokens in (matrix.queries, matrix.keys))
     left, high, cell, font = _fitted(rows, columns, _fitted(rows, columns, LARGEST_FONT)[-1])
     step = math.ceil(font * LINE / cell)
     right, bottom = left + n_keys * cell, high + n_queries * cell
@@ -79,16 +79,16 @@ def lay_out(picture: Picture) -> Sheet:
 
 
 def colours(picture: Picture) -> UInt8[np.ndarray, "query key 3"]:
-    """The colour of every cell, 0 to 255: light, since paper is."""
+    """Colour every cell, 0 to 255: light, since paper is."""
     matrix = picture.matrix
     shades = LIGHT.lookup[np.rint(np.clip(matrix.weights / picture.highest, 0, 1) * 255).astype(int)]
     return np.where(matrix.visible[..., None], shades, np.array(rgb(LIGHT.masked), dtype=np.uint8))
 
 
-def shown_text(token: Token) -> str:
-    """A token as it is shown; a long one is cut, and what no printer knows becomes �.
+def printed_text(token: Token) -> str:
+    """Write a token as a label; a long one is cut, and what no printer knows becomes �.
 
-    >>> shown_text(Token("a\\x01b", 0, 3)), shown_text(Token("a" * 30, 0, 30))
+    >>> printed_text(Token("a\\x01b", 0, 3)), printed_text(Token("a" * 30, 0, 30))
     ('a�b', 'aaaaaaaaaaaaaaaaaaa…')
     """
     text = html.unescape(label(token))
@@ -97,7 +97,7 @@ def shown_text(token: Token) -> str:
 
 
 def width_of(text: str) -> float:
-    """About how wide a text is, in its font's size: no font is asked, since the reader's may be another.
+    """Estimate how wide a text is, in its font's size: no font is read, since the reader's may be another.
 
     >>> width_of("ab"), width_of("中文")
     (1.16, 2.0)
@@ -106,7 +106,7 @@ def width_of(text: str) -> float:
 
 
 def _fitted(rows: Sequence[str], columns: Sequence[str], font: float) -> tuple[float, float, float, float]:
-    """Room for the labels left and above in that font, the side of a cell that then fits, and the font that fits the cell."""
+    """Fit the room for the labels left and above in that font, the side of a cell, and the font that fits the cell."""
     left = PADDING * 2 + max(width_of(text) for text in rows) * font
     high = 2 * PADDING + (max(width_of(text) for text in columns) + 1) * font * LEAN
     room = COLUMN - left - PADDING

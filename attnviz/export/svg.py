@@ -19,7 +19,7 @@ STOPS = 11
 
 
 def write(pictures: Sequence[Picture]) -> bytes:
-    """The SVG of one picture. Each cell has its query, its key and its weight as attributes; a masked one has no weight."""
+    """Draw one picture as SVG. Each cell has its query, its key and its weight as attributes; a masked one has no weight."""
     (picture,) = pictures
     sheet = lay_out(picture)
     size = f'width="{sheet.width:.2f}pt" height="{sheet.height:.2f}pt" viewBox="0 0 {sheet.width:.2f} {sheet.height:.2f}"'
@@ -56,7 +56,7 @@ def _cells(picture: Picture, sheet: Sheet) -> Iterator[str]:
 
 
 def _image(sheet: Sheet) -> Iterator[str]:
-    """Cells as the pixels of one image, which stay sharp."""
+    """Draw the cells as the pixels of one image, which stay sharp."""
     buffer = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(sheet.colours)).save(buffer, "PNG")
     rows, columns, _ = sheet.colours.shape

@@ -17,7 +17,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def csv(pictures: Sequence[Picture]) -> bytes:
-    """A row for every cell: layer, head (empty: the mean), positions of query and key, weight, whether masked, the tokens.
+    """Write a row for every cell: layer, head (empty: the mean), query, key, weight, whether masked, the tokens.
 
     A token that a spreadsheet would take for a formula has an apostrophe before it; NPZ and JSON have every token as it is.
     """
@@ -50,7 +50,7 @@ def _harmless(cell: str) -> str:
 
 
 def npz(pictures: Sequence[Picture]) -> bytes:
-    """`weights` (picture, query, key) in float32, `visible` alike; `layers` and `heads` (-1: the mean) of each; the tokens."""
+    """Store `weights` (picture, query, key) in float32, `visible` alike, `layers` and `heads` (-1: the mean), and tokens."""
     matrices = [picture.matrix for picture in pictures]
     first = pictures[0]
     buffer = io.BytesIO()
@@ -71,9 +71,9 @@ def npz(pictures: Sequence[Picture]) -> bytes:
 
 
 def json(pictures: Sequence[Picture]) -> bytes:
-    """The prompt, the tokens with their offsets, and the weights of each head as rows; a masked cell is null."""
+    """Write the prompt, the tokens with their offsets, and the weights of each head as rows; a masked cell is null."""
     first = pictures[0]
-    told = {
+    content = {
         "model": first.trace.model,
         "revision": first.trace.revision,
         "prompt": asdict(first.trace.prompt),
@@ -83,7 +83,7 @@ def json(pictures: Sequence[Picture]) -> bytes:
         "keys": [asdict(token) for token in first.matrix.keys],
         "heads": [{"layer": each.layer, "head": each.head, "weights": _weights(each)} for each in pictures],
     }
-    return (json_format.dumps(told, ensure_ascii=False) + "\n").encode("utf-8")
+    return (json_format.dumps(content, ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def _weights(picture: Picture) -> list[list[float | None]]:

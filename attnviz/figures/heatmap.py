@@ -45,7 +45,7 @@ class Look:
 def heatmap(
     attention: AttentionMap, *, layer: int, head: int | None, view: View | None = None, look: Look | None = None
 ) -> go.Figure:
-    """The weights of one head (`head=None`: the mean of the layer's heads).
+    """Draw the weights of one head (`head=None`: the mean of the layer's heads).
 
     Masked cells have a colour of their own: no attention was possible there, which is not the same as none given.
 
@@ -63,7 +63,7 @@ def heatmap(
 
 
 def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
-    """The heatmap of a matrix that has been made already."""
+    """Draw a matrix that has been made already as a heatmap."""
     weights = np.where(matrix.visible, matrix.weights, np.nan)
     highest = 1.0 if look.full_scale else float(max(matrix.weights.max(), 1e-9))
     n_queries, n_keys = matrix.weights.shape
@@ -117,7 +117,7 @@ def _full_name(token: Token) -> str:
 
 def _click_targets(matrix: HeadMatrix) -> go.Scatter:
     queries, keys = np.indices(matrix.weights.shape).reshape(2, -1)
-    told = [
+    weight_texts = [
         f"weight <b>{weight:.4f}</b>" if seen else "masked"
         for weight, seen in zip(matrix.weights.flat, matrix.visible.flat, strict=True)
     ]
@@ -128,7 +128,7 @@ def _click_targets(matrix: HeadMatrix) -> go.Scatter:
         marker={"symbol": "square", "size": 18, "opacity": 0, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=np.column_stack([_hover_names(matrix).reshape(-1, 2), told]),
+        customdata=np.column_stack([_hover_names(matrix).reshape(-1, 2), weight_texts]),
         hovertemplate=f"{_NAMES}<br>%{{customdata[2]}}<extra></extra>",
         showlegend=False,
     )
@@ -187,7 +187,7 @@ def _layout(matrix: HeadMatrix, look: Look) -> dict:
 
 
 def _ticks(tokens: tuple[Token, ...], selected: int | None, step: int, theme: Theme) -> dict:
-    """Every `step`-th label, and always the selected one, in place of those that it would run into."""
+    """Label every `step`-th token, and always the selected one, in place of those that it would run into."""
     shown = [index for index in range(0, len(tokens), step) if selected is None or abs(index - selected) >= step]
     if selected is not None:
         shown = sorted([*shown, selected])
@@ -207,7 +207,7 @@ def _cut(token: Token) -> Token:
 
 
 def _marks(matrix: HeadMatrix, look: Look) -> list[dict]:
-    """The outlines of the selected row and column."""
+    """Outline the selected row and column."""
     if look.selected is None:
         return []
     (query, key), (n_queries, n_keys) = look.selected, matrix.weights.shape

@@ -1,106 +1,79 @@
-"""What a trace does for a person at a prompt: it saves itself, and shows itself.
+"""Pictures of a trace in one line, each of which shows itself where a notebook ends a cell with it.
 
-The one module whose imports point up, and therefore each inside of its method: importing the values imports nothing above them.
+Where a function is not told which map, layer or head: the last map, its last layer, the mean over its heads, as everywhere
+(`attnviz.analysis.view`).
 """
 
-import os
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
+
+import plotly.graph_objects as go
+
+from attnviz.analysis.view import View, default_layer, default_map, head_matrix
+from attnviz.core.trace import AttentionTrace
+from attnviz.figures.bertviz import views
+from attnviz.figures.explorer import page
+from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures.html import Page
+from attnviz.figures.translate.sentence_pair import pair_page
 
 
-class TraceMethods:
-    """Conveniences of an `AttentionTrace`. Each only calls the function that does it, in the layer where that belongs."""
+def heatmap(
+    trace: AttentionTrace,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    kind: str | None = None,
+    view: View | None = None,
+    look: Look | None = None,
+) -> go.Figure:
+    """Draw one head of a trace as a Plotly figure.
 
-    def save(self: Any, path: str | os.PathLike[str], *, exact: bool = False) -> Path:
-        """Writes the trace to a file that `attnviz.open` reads; see `attnviz.files.save`.
+    Raises:
+        TraceError: there is no such map, layer or head, or the view leaves no token.
+    """
+    attention = default_map(trace, kind)
+    matrix = head_matrix(attention, layer=default_layer(attention, layer), head=head, view=view)
+    return draw_matrix(matrix, look or Look())
 
-        Raises:
-            TraceError: the file cannot be written.
-        """
-        from attnviz.files import save
 
-        return save(self, path, exact=exact)
+def alignment(trace: AttentionTrace, *, layer: int | None = None, head: int | None = None, words: bool = True) -> Page:
+    """Draw the attention across as two columns of words with links between them: an HTML page.
 
-    def heatmap(
-        self: Any,
-        *,
-        layer: int | None = None,
-        head: int | None = None,
-        kind: str | None = None,
-        view: Any = None,
-        look: Any = None,
-    ) -> Any:
-        """One head as a `plotly.graph_objects.Figure`, which shows itself in a notebook.
+    Raises:
+        TraceError: the trace has no attention across, or no such layer or head.
+    """
+    attention = trace.cross
+    return pair_page(head_matrix(attention, layer=default_layer(attention, layer), head=head, view=View(words=words)))
 
-        Where nothing is said: the last map (the attention across, if there is one), its last layer, the mean over its heads.
-        `view` is an `attnviz.analysis.view.View`, `look` an `attnviz.figures.heatmap.Look`.
 
-        Raises:
-            TraceError: there is no such map, layer or head, or the view leaves no token.
-        """
-        from attnviz.figures.heatmap import heatmap
+def bertviz(trace: AttentionTrace, view: Literal["head", "model"] = "head", *, kind: str | None = None) -> Page:
+    """Draw a map in BertViz's head view or model view: an HTML page.
 
-        attention = self.map(kind) if kind else self.maps[-1]
-        chosen = attention.n_layers - 1 if layer is None else layer
-        return heatmap(attention, layer=chosen, head=head, view=view, look=look)
+    Raises:
+        TraceError: there is no such map.
+        TooManyTokensError: there is more than BertViz can draw.
+    """
+    attention = default_map(trace, kind)
+    return Page(views.head_view(attention) if view == "head" else views.model_view(attention))
 
-    def alignment(self: Any, *, layer: int | None = None, head: int | None = None, words: bool = True) -> Any:
-        """Two texts as two columns of words with links between them, as an HTML page that shows itself in a notebook.
 
-        Where nothing is said: the last layer of the attention across, and the mean over its heads.
+def explore(trace: AttentionTrace, *, view: View | None = None) -> Page:
+    """Open every head of every map in the explorer: an HTML page that needs no network.
 
-        Raises:
-            TraceError: the trace has no attention across, or no such layer or head.
-        """
-        from attnviz.analysis.view import View, head_matrix
-        from attnviz.figures.translate.sentence_pair import pair_page
+    Raises:
+        TraceError: the view leaves no token.
+        TooLargeError: there are more weights than a file can hold.
+    """
+    return page(trace, view=view)
 
-        attention = self.cross
-        chosen = attention.n_layers - 1 if layer is None else layer
-        return pair_page(head_matrix(attention, layer=chosen, head=head, view=View(words=words)))
 
-    def to_bertviz(self: Any, view: Literal["head", "model"] = "head", *, kind: str | None = None) -> Any:
-        """BertViz's head view or model view of a map, as an HTML page that shows itself in a notebook.
+def grid(trace: AttentionTrace, *, kind: str | None = None, view: View | None = None) -> Page:
+    """Draw all heads of one map as small pictures, the one that is clicked at full size: an HTML page.
 
-        Raises:
-            TooManyTokensError: there is more than BertViz can draw.
-        """
-        from attnviz.figures.bertviz import views as bertviz
-        from attnviz.figures.html import Page
-
-        attention = self.map(kind) if kind else self.maps[-1]
-        return Page(bertviz.head_view(attention) if view == "head" else bertviz.model_view(attention))
-
-    def explore(self: Any, *, view: Any = None) -> Any:
-        """Every head, to be explored, as an HTML page that opens from disk and shows itself in a notebook.
-
-        `view` is an `attnviz.analysis.view.View`.
-
-        Raises:
-            TooLargeError: there are more weights than a file can hold.
-        """
-        from attnviz.figures.explorer import page
-
-        return page(self, view=view)
-
-    def grid(self: Any, *, kind: str | None = None, view: Any = None) -> Any:
-        """All heads of one map, each a small picture, the one that is clicked at full size, as an HTML page.
-
-        Where no `kind` is said: the last map, which is the attention across, if there is one.
-
-        Raises:
-            TraceError: there is no such map, or the view leaves no token.
-            TooLargeError: there are more weights than a file can hold.
-        """
-        from dataclasses import replace
-
-        from attnviz.figures.explorer import page
-
-        attention = self.map(kind) if kind else self.maps[-1]
-        return page(replace(self, maps=(attention,)), view=view, opens=(attention.kind, 0, 0))
-
-    def _repr_html_(self: Any) -> str:
-        """What a notebook shows of a trace: the explorer, in a frame of its own."""
-        from attnviz.figures.explorer import frame
-
-        return frame(self)
+    Raises:
+        TraceError: there is no such map, or the view leaves no token.
+        TooLargeError: there are more weights than a file can hold.
+    """
+    attention = default_map(trace, kind)
+    return page(replace(trace, maps=(attention,)), view=view, opens=(attention.kind, 0, 0))

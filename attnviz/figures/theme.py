@@ -44,17 +44,17 @@ class Theme:
         return [(index / last, colour) for index, colour in enumerate(self.scale)]
 
     def colour(self, weight: float) -> str:
-        """The colour of a weight from 0 to 1."""
+        """Look up the colour of a weight from 0 to 1."""
         red, green, blue = self.lookup[round(min(max(weight, 0.0), 1.0) * 255)]
         return f"#{red:02x}{green:02x}{blue:02x}"
 
     def ink(self, weight: float) -> str:
-        """The colour of text on the colour of that weight."""
+        """Choose the colour of text on the colour of that weight."""
         return ink_on(self.colour(weight))
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue of "#rrggbb", 0 to 255.
+    """Read red, green and blue of "#rrggbb", 0 to 255.
 
     >>> rgb("#4f46e5")
     (79, 70, 229)
@@ -63,7 +63,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 
 def relative_luminance(colour: str) -> float:
-    """Y of a colour, 0 (black) to 1 (white): WCAG 2.2, "relative luminance".
+    """Compute Y of a colour, 0 (black) to 1 (white): WCAG 2.2, "relative luminance".
 
     >>> relative_luminance("#000000"), round(relative_luminance("#808080"), 3)
     (0.0, 0.216)
@@ -74,7 +74,7 @@ def relative_luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is better read on a colour: no colour leaves both under a contrast of 4.58 (WCAG 2.2).
+    """Choose black or white, whichever is better read on a colour: none leaves both under a contrast of 4.58 (WCAG 2.2).
 
     >>> ink_on("#12121a"), ink_on("#f0e442")
     ('#ffffff', '#000000')

@@ -22,17 +22,26 @@ _STYLE = """
 
 
 def shown_text(token: Token) -> str:
-    """A token as it is shown: as typed, with white space made visible. Not escaped.
+    """Write a token as it is shown: as typed, with white space made visible. Not escaped.
 
     >>> shown_text(Token("a\\tb", 0, 3)), shown_text(Token(" ", 3, 4))
     ('a⇥b', '␣')
     """
-    shown = token.text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
+    return visible_text(token.text)
+
+
+def visible_text(text: str) -> str:
+    """Make the white space of a text visible. Not escaped.
+
+    >>> visible_text("a\\nb"), visible_text("")
+    ('a↵b', '␣')
+    """
+    shown = text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
     return shown if shown.strip() else "␣"
 
 
 def label(token: Token) -> str:
-    """A token as a label in HTML: as it is shown, escaped.
+    """Write a token as a label in HTML: as it is shown, escaped.
 
     >>> label(Token("<s>", 0, 0, special=True)), label(Token(" ", 3, 4))
     ('&lt;s&gt;', '␣')
@@ -41,7 +50,7 @@ def label(token: Token) -> str:
 
 
 def direction(tokens: Sequence[Token]) -> str:
-    """Which way a text is read, "ltr" or "rtl": that of its first letter that has a direction (Unicode annex 9, rule P2).
+    """Tell which way a text is read, "ltr" or "rtl": by its first letter that has a direction (Unicode annex 9, rule P2).
 
     A special token such as [CLS] was not typed, and does not count.
 
@@ -53,7 +62,7 @@ def direction(tokens: Sequence[Token]) -> str:
 
 
 def token_strip(matrix: HeadMatrix, *, query: int, theme: Theme = LIGHT) -> str:
-    """HTML of the keys in reading order, shaded by the weights of row `query`; the query itself is outlined.
+    """Draw the keys as HTML in reading order, shaded by the weights of row `query`; the query itself is outlined.
 
     Tokens are escaped, right-to-left text keeps its order, and masked keys have a colour of their own.
     """

@@ -19,7 +19,7 @@ _MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, Arith
 
 
 def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = False) -> Path:
-    """Writes a trace to a file, by custom named `.attn`, and returns its path.
+    """Write a trace to a file, by custom named `.attn`, and return its path.
 
     Queries and keys take 16 bits a number where every weight then stays within 0.001 of the model's own, else 32; with
     `exact` always 32, so that the opened trace has the very same bits. Weights that a trace holds themselves are kept as
@@ -37,7 +37,7 @@ def save(trace: AttentionTrace, path: str | os.PathLike[str], *, exact: bool = F
 
 
 def open_trace(source: str | os.PathLike[str] | io.BufferedIOBase) -> AttentionTrace:
-    """The trace in a file, given by its path or opened for reading bytes.
+    """Read the trace in a file, given by its path or opened for reading bytes.
 
     Raises:
         ArgumentError: this is neither a path nor a file that is open for reading bytes.
@@ -60,12 +60,12 @@ def open_trace(source: str | os.PathLike[str] | io.BufferedIOBase) -> AttentionT
 
 
 def to_bytes(trace: AttentionTrace, *, exact: bool = False) -> bytes:
-    """What `save` writes. The same trace gives the same bytes."""
+    """Write a trace as the bytes of a file. The same trace gives the same bytes."""
     return seal(*describe(trace, exact=exact))
 
 
 def from_bytes(data: bytes, *, name: str = "The file") -> AttentionTrace:
-    """The trace in the bytes of a file; `name` is what messages call it.
+    """Read the trace in the bytes of a file; `name` is what messages call it.
 
     Raises:
         TraceError: as of `open_trace`.

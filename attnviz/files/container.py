@@ -23,7 +23,7 @@ _PREFIX = 8  # safetensors: the length of its header, unsigned, little-endian
 
 
 def seal(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> bytes:
-    """The bytes of a file with that header, to which the format's number and the checksum are added."""
+    """Write the bytes of a file with that header, to which the format's number and the checksum are added."""
     full = {"format": FORMAT, "sha256": _ZEROS, **header}
     data = serialized(dict(tensors), {KEY: json.dumps(full, ensure_ascii=False, allow_nan=False, separators=(",", ":"))})
     at = data.index(_ZEROS.encode())
@@ -31,7 +31,7 @@ def seal(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> bytes:
 
 
 def unseal(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the tensors of a file whose checksum is right.
+    """Read the header and the tensors of a file whose checksum is right.
 
     Raises:
         TraceError: it is no trace file, of a newer format, cut short, or not as it was saved.
@@ -53,19 +53,19 @@ def unseal(data: bytes, name: str) -> tuple[dict[str, Any], dict[str, np.ndarray
 
 
 def digest(data: bytes, size: int, digits: str) -> str:
-    """The checksum of a file whose first `size` bytes hold `digits` as its present one; empty where they are not there once."""
-    found = digits.encode("utf-8", "replace")
-    at = data.find(found, 0, size)
-    if len(found) != len(_ZEROS) or at < 0 or data.find(found, at + 1, size) >= 0:
+    """Compute the checksum of a file whose first `size` bytes hold `digits`; empty where they do not stand there once."""
+    recorded = digits.encode("utf-8", "replace")
+    at = data.find(recorded, 0, size)
+    if len(recorded) != len(_ZEROS) or at < 0 or data.find(recorded, at + 1, size) >= 0:
         return ""
     content = hashlib.sha256(data[:at])
     content.update(_ZEROS.encode())
-    content.update(memoryview(data)[at + len(found) :])
+    content.update(memoryview(data)[at + len(recorded) :])
     return content.hexdigest()
 
 
 def _header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
-    """Where the safetensors header ends, and what attnviz wrote in it."""
+    """Find where the safetensors header ends, and what attnviz wrote in it."""
     size = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
     if not data.startswith(b"{", _PREFIX):
         raise TraceError(f"{name} is no trace file: choose one that attnviz saved, such as x.attn.")

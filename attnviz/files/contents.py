@@ -26,7 +26,7 @@ _PROMPT = ("text", "pair", "question", "target")
 
 
 def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
-    """The header and the tensors that `rebuild` makes the trace from."""
+    """Describe a trace by the header and the tensors that `rebuild` makes it from."""
     sequences: list[tuple[Token, ...]] = []
     tensors: Tensors = {}
     maps = []
@@ -51,25 +51,25 @@ def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
         "output": trace.output,
         "cut": trace.cut,
         "cut_pair": trace.cut_pair,
-        "tokens": [[_told(token) for token in tokens] for tokens in sequences],
+        "tokens": [[_token_record(token) for token in tokens] for tokens in sequences],
         "maps": maps,
     }
     return header, tensors
 
 
 def installed() -> dict[str, str]:
-    """The versions of the packages that compute traces here, looked up without importing them."""
-    found = {}
+    """Look up the versions of the packages that compute traces here, without importing them."""
+    versions = {}
     for package in PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
-def _told(token: Token) -> Record:
-    """A token's fields, those that are as usual left out."""
+def _token_record(token: Token) -> Record:
+    """List a token's fields, without those at their default."""
     return {each.name: value for each in fields(Token) if (value := getattr(token, each.name)) != each.default}
 
 
@@ -116,7 +116,7 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 
 def rebuild(header: Mapping[str, Any], tensors: Tensors) -> AttentionTrace:
-    """The trace that a header and tensors describe.
+    """Rebuild the trace that a header and tensors describe.
 
     Raises:
         TraceError: what they say cannot be.
@@ -176,7 +176,7 @@ def _layer(record: Record, tensors: Tensors) -> QueryKeyLayer:
 
 
 def _vectors(tensors: Tensors, name: str) -> np.ndarray:
-    """Queries or keys as floats, unpacked where the file has them packed."""
+    """Read queries or keys as floats, unpacked where the file has them packed."""
     if f"{name}_exponent" not in tensors:
         return _tensor(tensors, name, "float32", 3)
     packed = Packed(_tensor(tensors, name, "int16", 3), _tensor(tensors, f"{name}_exponent", "int8", 3))
@@ -194,7 +194,7 @@ def _tensor(tensors: Tensors, name: str, dtype: str, dimensions: int) -> np.ndar
 
 
 def _as(kind: type | tuple[type, ...], value: Value) -> Value:
-    """The value, if it is of that very type, True not being 1, and no whole number larger than any offset."""
+    """Check that the value is of that very type, True not being 1, and no whole number larger than any offset."""
     if type(value) not in (kind if isinstance(kind, tuple) else (kind,)):
         raise TypeError(f"{value!r:.40} is not of type {kind}")
     if type(value) is int and abs(value) > LARGEST:

@@ -30,10 +30,10 @@ class Packed(NamedTuple):
         return self.integers.astype(np.float32) * np.ldexp(np.float32(1), self.exponents.astype(np.int32))
 
 
-def pack(vectors: Float[np.ndarray, "head position dim"]) -> Packed:
-    """Each number as the nearest multiple of its dimension's step, which lets the largest fill 16 bits.
+def pack_vectors(vectors: Float[np.ndarray, "head position dim"]) -> Packed:
+    """Round each number to the nearest multiple of its dimension's step, which lets the largest fill 16 bits.
 
-    >>> pack(np.array([[[3.0], [-0.5]]])).unpacked().tolist()
+    >>> pack_vectors(np.array([[[3.0], [-0.5]]])).unpacked().tolist()
     [[[3.0], [-0.5]]]
     """
     _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
@@ -44,8 +44,8 @@ def pack(vectors: Float[np.ndarray, "head position dim"]) -> Packed:
 
 
 def packed_layer(layer: QueryKeyLayer) -> tuple[Packed, Packed] | None:
-    """The queries and keys of a layer, packed; None where a weight would change by more than the tolerance."""
-    query, key = pack(layer.query), pack(layer.key)
+    """Pack the queries and keys of a layer; None where a weight would change by more than the tolerance."""
+    query, key = pack_vectors(layer.query), pack_vectors(layer.key)
     restored = replace(layer, query=query.unpacked(), key=key.unpacked())
     for head in range(layer.query.shape[0]):
         one = slice(head, head + 1)
@@ -57,7 +57,7 @@ def packed_layer(layer: QueryKeyLayer) -> tuple[Packed, Packed] | None:
 
 
 def largest_change(layer: QueryKeyLayer, restored: QueryKeyLayer, head: int) -> float:
-    """A bound on how far a weight of a head may be off, for a fraction of the time that computing the weights takes.
+    """Bound how far a weight of a head may be off, for a fraction of the time that computing the weights takes.
 
     A score moves by q'k' - qk = (q' - q)k' + q(k' - k). If none moves by more than d, then the odds w / (1 - w) of a weight
     grow at most by e^2d, and w by at most tanh(d / 2). Soft-capped scores move less, and masks, biases and sinks do not move.

@@ -7,7 +7,7 @@ Span = tuple[int, int]
 
 
 def align(surfaces: Sequence[str], text: str, *, whole: bool = True) -> list[Span]:
-    """Where each surface stands in `text`, left to right, whatever its case and Unicode form; spaces count nowhere.
+    """Find each surface in `text`, left to right, whatever its case and Unicode form; spaces count nowhere.
 
     A surface that is nowhere to be found (an unknown token) takes the words between its found neighbours; one that is
     empty (a special token) takes none. `whole` says that the surfaces spell all of the text, so that the last unknown one may
@@ -17,27 +17,27 @@ def align(surfaces: Sequence[str], text: str, *, whole: bool = True) -> list[Spa
     [(0, 3), (5, 8), (8, 9)]
     """
     folded, origin = _folded(text)
-    found: list[Span | None] = []
+    spans: list[Span | None] = []
     cursor = 0
     for surface in surfaces:
         needle = _folded(surface)[0]
         # Far away it would be another word that happens to be equal; unknown pieces are short.
         start = folded.find(needle, cursor, cursor + len(needle) + 64) if needle else -1
-        found.append((start, start + len(needle)) if start >= 0 else None)
+        spans.append((start, start + len(needle)) if start >= 0 else None)
         cursor = start + len(needle) if start >= 0 else cursor
-    filled = _fill(found, surfaces, len(folded) if whole else cursor)
+    filled = _fill(spans, surfaces, len(folded) if whole else cursor)
     return [_in_text(span, origin, text) for span in filled]
 
 
 def with_marks(text: str, end: int, stop: int) -> int:
-    """`end` moved past the combining marks that follow, which belong to the character before them; at most to `stop`."""
+    """Move `end` past the combining marks that follow, which belong to the character before them; at most to `stop`."""
     while end < stop and unicodedata.combining(text[end]):
         end += 1
     return end
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """`text` without case, space or compatibility forms, and for every character left its index in `text`."""
+    """Fold `text` to characters without case, space or compatibility forms, and say for each its index in `text`."""
     characters, origin = [], []
     for index, character in enumerate(text):
         for plain in unicodedata.normalize("NFKD", character).casefold():
@@ -48,13 +48,13 @@ def _folded(text: str) -> tuple[str, list[int]]:
     return "".join(characters), origin
 
 
-def _fill(found: list[Span | None], surfaces: Sequence[str], end: int) -> list[Span]:
-    """Gives each run of unknown surfaces the characters between its neighbours, all of them the same span."""
+def _fill(spans: list[Span | None], surfaces: Sequence[str], end: int) -> list[Span]:
+    """Give each run of unknown surfaces the characters between its neighbours, all of them the same span."""
     filled: list[Span] = []
-    for index, span in enumerate(found):
+    for index, span in enumerate(spans):
         if span is None:
-            start = next((before[1] for before in reversed(found[:index]) if before), 0)
-            stop = next((after[0] for after in found[index + 1 :] if after), end)
+            start = next((before[1] for before in reversed(spans[:index]) if before), 0)
+            stop = next((after[0] for after in spans[index + 1 :] if after), end)
             span = (start, stop) if surfaces[index] else (start, start)
         filled.append(span)
     return filled

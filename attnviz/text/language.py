@@ -53,7 +53,7 @@ _GRAMMAR = _words(
 
 
 def is_content_word(word: str) -> bool:
-    """A word with a letter or a digit that is none of English grammar's small ones.
+    """Tell content words from English grammar's small ones, and from punctuation.
 
     >>> [is_content_word(word) for word in ("We", "propose", "3.5", "…", "However")]
     [False, True, True, False, False]

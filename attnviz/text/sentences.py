@@ -36,7 +36,7 @@ class Sentences:
 
     @classmethod
     def joined(cls, sentences: Sequence[str]) -> "Sentences":
-        """Those of a text that was put together from its sentences, with one space between two.
+        """Place the sentences of a text that was put together from them, with one space between two.
 
         >>> Sentences.joined(["Oh.", "No!"]).spans
         ((0, 3), (4, 7))
@@ -48,7 +48,7 @@ class Sentences:
         return cls(tuple(spans))
 
     def at(self, position: int) -> int:
-        """The number of the sentence that holds the character at `position`, or the one before it; 0 where there is none.
+        """Find the number of the sentence that holds the character at `position`, or the one before it; 0 where there is none.
 
         >>> Sentences(((0, 3), (4, 7))).at(5)
         1
@@ -57,7 +57,7 @@ class Sentences:
 
 
 def _stripped(text: str, at: int, start: int, end: int) -> tuple[int, int]:
-    """text[start:end] without the space around it, as it stands in a text in which `text` begins at `at`."""
+    """Strip text[start:end] of the space around it, as it stands in a text in which `text` begins at `at`."""
     part = text[start:end]
     left = len(part) - len(part.lstrip())
     return at + start + left, at + start + max(left, len(part.rstrip()))

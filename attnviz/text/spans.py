@@ -41,7 +41,7 @@ class Window:
 
 
 def windows(n_tokens: int, size: int, stride: int) -> tuple[Window, ...]:
-    """Windows of `size` tokens, each `stride` after the one before; the last ends with the passage, and is as long as any.
+    """Cut windows of `size` tokens, each `stride` after the one before; the last ends with the passage, and is as long as any.
 
     Raises:
         ValueError: a window has no token, or the stride leaves tokens between two windows.
@@ -57,7 +57,7 @@ def windows(n_tokens: int, size: int, stride: int) -> tuple[Window, ...]:
 
 
 def merged(parts: Sequence[tuple[Window, Float[np.ndarray, " token"]]]) -> Float[np.ndarray, " all"]:
-    """One value for every token of a passage: from the window where the token has most to either side.
+    """Take one value for every token of a passage: from the window where the token has most to either side.
 
     Of two windows that show as much, the first counts.
 
@@ -65,7 +65,7 @@ def merged(parts: Sequence[tuple[Window, Float[np.ndarray, " token"]]]) -> Float
     array([0., 0., 0., 1., 1., 1.])
     """
     n_tokens = max(window.stop for window, _ in parts)
-    found, most = np.full(n_tokens, -np.inf), np.full(n_tokens, -1)
+    best, most = np.full(n_tokens, -np.inf), np.full(n_tokens, -1)
     for window, values in parts:
         places = np.arange(window.start, window.stop)
         # At the passage's own ends there is nothing more to see: such an end counts as if it were far away.
@@ -73,8 +73,8 @@ def merged(parts: Sequence[tuple[Window, Float[np.ndarray, " token"]]]) -> Float
         right = window.stop - 1 - places + n_tokens * (window.stop == n_tokens)
         context = np.minimum(left, right)
         better = context > most[places]
-        found[places[better]], most[places[better]] = values[better], context[better]
-    return found
+        best[places[better]], most[places[better]] = values[better], context[better]
+    return best
 
 
 def pair_logits(
@@ -85,7 +85,7 @@ def pair_logits(
     length_penalty: float = 0.0,
     legal: Bool[np.ndarray, " token"] | None = None,
 ) -> Float[np.ndarray, "token length"]:
-    """The logit of every span: row by its start, column by how many tokens follow that; -inf where there is none.
+    """Compute the logit of every span: row by its start, column by how many tokens follow that; -inf where there is none.
 
     It is start + end, less `length_penalty` for each token after the first: of two answers that are as likely, the start of one
     and the end of the other are as likely a span, and mostly none.
@@ -114,13 +114,13 @@ def best_spans(
     legal: Bool[np.ndarray, " token"] | None = None,
     nothing: float | None = None,
 ) -> list[Span]:
-    """The `n` best spans without overlap under start <= end <= start + limit, best first; fewer where there are no more.
+    """Find the `n` best spans without overlap under start <= end <= start + limit, best first; fewer where there are no more.
 
     A span's probability is the softmax of `pair_logits` over all spans there are, of any `legal` start and end; `nothing` is
     the logit of one more choice, that there is no answer. Of two equal spans the first counts, and of these the shorter.
 
-    >>> found = best_spans(np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 1.0]), limit=2, n=2)
-    >>> [(span.start, span.end, round(span.probability, 2)) for span in found]
+    >>> spans = best_spans(np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 1.0]), limit=2, n=2)
+    >>> [(span.start, span.end, round(span.probability, 2)) for span in spans]
     [(1, 2, 0.58), (0, 0, 0.03)]
     """
     if not len(start_logits):
@@ -131,15 +131,15 @@ def best_spans(
         return []
     weights = np.exp(pairs - top)
     total = float(weights.sum()) + (0.0 if nothing is None else float(np.exp(nothing - top)))
-    found: list[Span] = []
-    while len(found) < n:
+    spans: list[Span] = []
+    while len(spans) < n:
         start, length = divmod(int(pairs.argmax()), limit + 1)
         if not np.isfinite(pairs[start, length]):
             break
         span = Span(start, start + length, float(weights[start, length]) / total)
-        found.append(span)
+        spans.append(span)
         _forbid(pairs, span, limit)
-    return found
+    return spans
 
 
 def _forbid(pairs: Float[np.ndarray, "token length"], span: Span, limit: int) -> None:

@@ -65,7 +65,7 @@ def encode(tokenizer: Any, texts: Sequence[str], *, limit: int | None = None, ta
 
 
 def placed_ids(tokenizer: Any, ids: Sequence[int], text: str) -> tuple[Token, ...]:
-    """Tokens for ids that a model wrote itself, laid over the text that they spell."""
+    """Make tokens of ids that a model wrote itself, laid over the text that they spell."""
     special_ids = set(tokenizer.all_special_ids)
     special = [index in special_ids for index in ids]
     spans = align(_surfaces(tokenizer, ids, special), text)
@@ -87,7 +87,7 @@ def _fast_rows(encoding: Any) -> list[_Row]:
 
 
 def _slow_rows(tokenizer: Any, encoding: Any, texts: Sequence[str], *, cut: bool) -> list[_Row]:
-    """Tokenizers without offsets: their pieces are found in the text one after another."""
+    """Find the pieces of a tokenizer without offsets in the text, one after another."""
     ids = list(encoding["input_ids"])
     special = [bool(mark) for mark in encoding["special_tokens_mask"]]
     segments = list(encoding.get("token_type_ids") or _segments_of(special, len(texts)))
@@ -102,7 +102,7 @@ def _slow_rows(tokenizer: Any, encoding: Any, texts: Sequence[str], *, cut: bool
 
 
 def _segments_of(special: Sequence[bool], n_texts: int) -> list[int]:
-    """The second text begins with the first typed token after special ones that follow typed ones."""
+    """Count the segments: the second text begins with the first typed token after special ones that follow typed ones."""
     segments, segment, seen_text = [], 0, False
     for index, is_special in enumerate(special):
         if not is_special:
@@ -114,7 +114,7 @@ def _segments_of(special: Sequence[bool], n_texts: int) -> list[int]:
 
 
 def _surfaces(tokenizer: Any, ids: Sequence[int], special: Sequence[bool]) -> list[str]:
-    """Each token as readable text; nothing for a special one."""
+    """Write each token as readable text; nothing for a special one."""
     return [
         "" if mark else tokenizer.decode([index], clean_up_tokenization_spaces=False)
         for index, mark in zip(ids, special, strict=True)
@@ -149,6 +149,6 @@ def _token(row: _Row, text: str, words: Words) -> Token:
 
 
 def _cut(tokens: Sequence[Token], segment: int, text: str) -> int | None:
-    """The end of what was kept of a text, None if that is all of it."""
+    """Find the end of what was kept of a text, None if that is all of it."""
     kept = max((token.end for token in tokens if token.segment == segment and not token.special), default=0)
     return kept if text[kept:].strip() else None

@@ -65,7 +65,7 @@ class Toy:
         return _tokenizer(self.outputs)
 
     def read(self, text: str) -> tuple[str, ...]:
-        """The tokens of a source text.
+        """Split a source text into its tokens.
 
         Raises:
             PromptError: there are none, too many, or one that this task does not know.
@@ -81,7 +81,7 @@ class Toy:
         return tuple(encoding.tokens)
 
     def solve(self, text: str) -> Solved:
-        """What is right.
+        """Solve the task for a source text.
 
         Raises:
             PromptError: the text is no source of this task.
@@ -93,7 +93,7 @@ class Toy:
 
 
 def _tokenizer(vocabulary: tuple[str, ...], *, words: bool = False) -> Tokenizer:
-    """One token a character, or a word; white space between letters is not read unless the vocabulary has it."""
+    """Make a tokenizer of characters, or words; white space between letters is not read unless the vocabulary has it."""
     names = {name: index for index, name in enumerate((*MARKS, *vocabulary))}
     tokenizer = Tokenizer(models.WordLevel(names, unk_token=MARKS[3]))
     tokenizer.normalizer = normalizers.Lowercase()
@@ -109,7 +109,7 @@ def _tokenizer(vocabulary: tuple[str, ...], *, words: bool = False) -> Tokenizer
 
 
 def _placed(source: tuple[str, ...], order: list[int]) -> Solved:
-    """The source in another order: every target token comes from one position."""
+    """Put the source in another order: every target token comes from one position."""
     links = tuple(frozenset({index}) for index in order)
     return Solved(source, tuple(source[index] for index in order), links, links)
 
@@ -149,16 +149,16 @@ def _draw_date(generator: random.Random) -> str:
 
 def _date(source: tuple[str, ...]) -> Solved:
     text = "".join(source)
-    found = _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text)
-    if not found:
+    date = _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text)
+    if not date:
         raise PromptError("This is no date as the model has seen them: type one such as 3 march 2019, or march 3, 2019.")
-    day = f"{int(found['day']):02d}"
-    target = f"{found['year']}-{MONTHS.index(found['month']) + 1:02d}-{day}"
-    years = [frozenset({index}) for index in range(found.start("year"), found.end("year"))]
-    month = frozenset(range(found.start("month"), found.end("month")))
-    last = frozenset({found.end("day") - 1})
+    day = f"{int(date['day']):02d}"
+    target = f"{date['year']}-{MONTHS.index(date['month']) + 1:02d}-{day}"
+    years = [frozenset({index}) for index in range(date.start("year"), date.end("year"))]
+    month = frozenset(range(date.start("month"), date.end("month")))
+    last = frozenset({date.end("day") - 1})
     # The 0 of a day that is typed as one digit comes from its being one: from the digit, if from anywhere.
-    first = frozenset({found.start("day")})
+    first = frozenset({date.start("day")})
     sure = (*years, _NONE, _NONE, _NONE, _NONE, first if first != last else _NONE, last)
     return Solved(source, tuple(target), sure, (*years, _NONE, month, month, _NONE, first, last))
 
@@ -172,7 +172,7 @@ _NUMBERS = (*_UNITS[1:], *_TENS, "hundred", "thousand")
 
 
 def spelt(number: int) -> str:
-    """A number from 1 to 9,999 in words.
+    """Spell a number from 1 to 9,999 in words.
 
     >>> spelt(4207), spelt(42)
     ('four thousand two hundred seven', 'forty two')

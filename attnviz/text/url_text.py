@@ -13,7 +13,7 @@ LARGEST = 16_000
 
 
 def pack(text: str) -> str:
-    """A text as it stands in an address: compressed (DEFLATE, RFC 1951, in URL-safe base64) where that is shorter.
+    """Write a text for an address: compressed (DEFLATE, RFC 1951, in URL-safe base64) where that is shorter.
 
     >>> pack("The cat sat.")
     'The cat sat.'
@@ -30,7 +30,7 @@ def pack(text: str) -> str:
 
 
 def unpack(written: str) -> str | None:
-    """The text that `pack` was given; None where it cannot be one.
+    """Read the text that `pack` was given; None where it cannot be one.
 
     >>> unpack(pack("Le chat. " * 99)) == "Le chat. " * 99, unpack("The cat sat."), unpack("~z~nonsense")
     (True, 'The cat sat.', None)

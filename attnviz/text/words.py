@@ -38,6 +38,6 @@ class Words:
         return cls(tuple((start, end) for start, end in spans if not text[start:end].isspace()))
 
     def at(self, position: int) -> int | None:
-        """The number of the word that holds the character at `position`, None where that is between two words."""
+        """Find the number of the word that holds the character at `position`, None where that is between two words."""
         index = bisect.bisect_right(self.spans, (position, float("inf"))) - 1
         return index if index >= 0 and position < self.spans[index][1] else None

@@ -8,11 +8,11 @@ from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.translate.alignment import (
     Reading,
     balanced_links,
+    clearest_link,
     links_from,
     origin_of,
     read_as,
     strongest_links,
-    surest,
 )
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import AttentionMap
@@ -115,7 +115,7 @@ def chosen_cell(matrix: HeadMatrix, slot: int, word: str) -> tuple[int, int]:
     """The (row, column) chosen in the picture at `slot`, else the strongest of `word`, else the surest between two words."""
     if (cell := selected_cell(matrix, str(slot))) is not None:
         return cell
-    link = origin_of(matrix, word) or surest(matrix)
+    link = origin_of(matrix, word) or clearest_link(matrix)
     return (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
 
 

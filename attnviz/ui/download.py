@@ -11,7 +11,7 @@ from attnviz.analysis.view import head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.export import FORMATS, Picture, export
-from attnviz.export.python import lines, told_prompt
+from attnviz.export.python import lines, prompt_expression
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import to_bytes
 from attnviz.models.translate.decode import Wish
@@ -41,13 +41,13 @@ def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: Choice
         matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
         return Picture(traced.trace, attention.kind, choice.layer, choice.head, matrix, choice.view, choice.full_scale)
 
-    made = f"av.open({traced.file!r})" if traced.file else f"av.load({name!r}).trace({told_prompt(traced.trace.prompt)})"
+    made = f"av.open({traced.file!r})" if traced.file else f"av.load({name!r}).trace({prompt_expression(traced.trace.prompt)})"
     return Kept(name, picture, made)
 
 
 def kept_answer(name: str, picture: Callable[[], Picture], prompt: Prompt) -> Kept:
     """A head that Answer shows."""
-    return Kept(name, picture, f"av.load({name!r}).trace({told_prompt(prompt)})")
+    return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})")
 
 
 def kept_draft(name: str, picture: Callable[[], Picture], prompt: Prompt, wish: Wish | None, *, naive: bool = False) -> Kept:
@@ -56,14 +56,14 @@ def kept_draft(name: str, picture: Callable[[], Picture], prompt: Prompt, wish: 
     `naive` rows are named after the token that is written there (`attnviz.analysis.translate.alignment.read_as`).
     """
     if wish is None and not naive:
-        return Kept(name, picture, f"av.load({name!r}).trace({told_prompt(prompt)})")
+        return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})")
     target = f", target={prompt.target!r}" if prompt.target else ""
     made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {wish or Wish()!r})"
     imports = ("from attnviz.models.translate.decode import Wish, draft",)
     if not naive:
         return Kept(name, picture, f"{made}.trace", imports)
     imports = ("from attnviz.analysis.translate.alignment import read_as", *imports)
-    return Kept(name, picture, made, imports, "read_as(found.trace.cross, found.written, 'naive')")
+    return Kept(name, picture, made, imports, "read_as(result.trace.cross, result.written, 'naive')")
 
 
 def take_along(shown: Sequence[Kept]) -> None:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.head_metrics import telling_cell
+from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
@@ -76,7 +76,7 @@ def all_heads(
     if folded.open:
         with folded:
             matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
-            at = cell or selected_cell(matrix, slot) or telling_cell(matrix)
+            at = cell or selected_cell(matrix, slot) or focus_cell(matrix)
             explore(attention, choice, matrix, at, slot=slot, on_head=on_head)
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.answer.meeting import Side, Telling, telling_heads
+from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel, Decoding
 from tests.answerers import tiny_answerer, tiny_hub_answerer
@@ -75,13 +75,13 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
 @pytest.mark.parametrize("names", [["joint"], ["dual"], ["joint", "dual"], ["hub"]], ids="+".join)
 def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[str, str], names: list[str]) -> None:
     opened(app, *(models[name] for name in names))
-    found: list[dict[Side, Telling]] = []
+    found: list[dict[Side, StrongestHead]] = []
     for name in names:
         model = attnviz.load(models[name])
         assert isinstance(model, AnsweringModel)
         answered = model.answers(Prompt(PASSAGE, question=QUESTION))
         best, tokens = answered.found.spans[0], answered.tokens
-        found.append(telling_heads(answered.trace, tokens[best.start].start, tokens[best.end].end))
+        found.append(strongest_heads(answered.trace, tokens[best.start].start, tokens[best.end].end))
     shares = {side: min(heads[side].share for heads in found) for side in ("cross", "passage") if side in found[0]}
     side = max(shares, key=lambda side: shares[side])
     assert side == {"dual": "cross", "joint+dual": "cross", "hub": "passage"}.get("+".join(names), side)

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.summarize.selection import Amount, choose, passage
-from attnviz.analysis.summarize.selectors import ways
+from attnviz.analysis.summarize.selection import Amount, choose, read_passage
+from attnviz.analysis.summarize.selectors import selectors
 from tests.tiny import FAMILIES
 
 PAGE = Path(__file__).parents[2] / "pages" / "summarize.py"
@@ -56,8 +56,8 @@ def kept_words(app: AppTest) -> str:
 def test_what_is_kept_is_what_the_model_chooses(app: AppTest) -> None:
     opened(app, model="minilm", text=TEXT, words_kept="3", way="last")
     trace = attnviz.load("minilm").trace(TEXT)
-    found = passage(TEXT, trace.encoder.keys)
-    way = ways(found, trace, selects=None, layer=5, head=None)[0]
+    found = read_passage(TEXT, trace.encoder.keys)
+    way = selectors(found, trace, selects=None, layer=5, head=None)[0]
     kept = choose(found, way.units, way.sentences, Amount(3))
     assert answer(app) == found.extract(kept.sentences)
     assert kept_words(app) == found.words(kept.units)

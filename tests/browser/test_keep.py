@@ -38,7 +38,7 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     np.testing.assert_allclose(weights, want.encoder.weights(3, 1), atol=1e-6)
     picture = ElementTree.fromstring(download(page, "SVG", tmp_path).read_bytes())
     assert "animal" in [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
-    expect(page.get_by_text("trace.heatmap(layer=3, head=1)")).to_be_visible()
+    expect(page.get_by_text("av.heatmap(trace, layer=3, head=1)")).to_be_visible()
     saved = download(page, "Trace file", tmp_path)
     opened = attnviz.open(saved)
     np.testing.assert_allclose(opened.encoder.weights(3, 1), want.encoder.weights(3, 1), atol=1e-3)

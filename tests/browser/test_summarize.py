@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
-from attnviz.analysis.summarize.selection import Amount, choose, passage
-from attnviz.analysis.summarize.selectors import ways
-from attnviz.analysis.summarize.written import written
+from attnviz.analysis.summarize.selection import Amount, choose, read_passage
+from attnviz.analysis.summarize.selectors import selectors
+from attnviz.analysis.summarize.summary_words import summary_words
 from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters, run
 from tests.tiny import FAMILIES
 
@@ -31,8 +31,8 @@ def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=TEXT, words_kept=4, way="mean")
     settled(page)
     trace = attnviz.load("minilm").trace(TEXT)
-    found = passage(TEXT, trace.encoder.keys)
-    way = next(each for each in ways(found, trace, selects=None, layer=5, head=None) if "mean of all" in each.name)
+    found = read_passage(TEXT, trace.encoder.keys)
+    way = next(each for each in selectors(found, trace, selects=None, layer=5, head=None) if "mean of all" in each.name)
     kept = choose(found, way.units, way.sentences, Amount(4))
     assert bars(page) == pytest.approx(way.units.tolist(), abs=1e-5)
     words = [unit.text for unit, on in zip(found.units, kept.units, strict=True) if on]
@@ -52,7 +52,7 @@ def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: Bro
     expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3", timeout=PICTURE)
     settled(page)
     trace = attnviz.load("minilm").trace(TEXT)
-    found = passage(TEXT, trace.encoder.keys)
+    found = read_passage(TEXT, trace.encoder.keys)
     asked = trace.encoder.weights(1, 3)[1:-1].mean(axis=0)
     assert bars(page) == pytest.approx(found.by_unit(asked).tolist(), abs=1e-5)
     assert (parameters(page)["layer"], parameters(page)["head"], parameters(page)["way"]) == ("1", "3", "head")
@@ -67,8 +67,8 @@ def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_ur
     open_page(page, app_url, "summarize", model=str(tmp_path), text=WRITES, layer=1)
     settled(page)
     cross = attnviz.load(str(tmp_path)).trace(WRITES).cross
-    found = passage(WRITES, cross.keys)
-    words = written(cross, found, layer=1, head=None)
+    found = read_passage(WRITES, cross.keys)
+    words = summary_words(cross, found, layer=1, head=None)
     shown = page.locator(".written .word")
     expect(shown).to_have_count(len(words))
     new = [index for index, word in enumerate(words) if word.copied is False]

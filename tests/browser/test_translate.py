@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 import attnviz
-from attnviz.analysis.translate.alignment import surest
+from attnviz.analysis.translate.alignment import clearest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import Draft, Wish, draft
@@ -45,7 +45,7 @@ def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folde
     assert shown
     for cell, weight in shown.items():
         assert weight == pytest.approx(float(wanted.weights[cell]), abs=6e-5)
-    link = surest(wanted)
+    link = clearest_link(wanted)
     assert link
     expect(page.locator(".story")).to_contain_text(wanted.queries[link.query].text)
     expect(page.locator(".pair .target .word bdi")).to_have_text([token.text for token in wanted.queries])

@@ -26,10 +26,10 @@ def test_every_cell_runs(monkeypatch: pytest.MonkeyPatch) -> None:
             results[source.splitlines()[-1]] = ran.result, told.stdout
     told = results["{tokens[key]: round(float(row[key]), 2) for key in row.argsort()[::-1][:3]}"][0]
     assert next(iter(told.items())) == ("animal", 0.68)
-    for line in ("trace", "trace.grid()", "translation.alignment()"):
+    for line in ("trace", "av.grid(trace)", "av.alignment(translation)"):
         assert "<iframe" in results[line][0]._repr_html_()
-    figure = results["trace.heatmap(layer=3, head=1)"][0]
+    figure = results["av.heatmap(trace, layer=3, head=1)"][0]
     np.testing.assert_array_equal(np.array(figure.data[0].z), shell.user_ns["weights"])
     assert results["(opened.encoder.weights(3, 1) == weights).all()"][0]
-    assert "voiture rouge" in results["translation.alignment()"][1]
+    assert "voiture rouge" in results["av.alignment(translation)"][1]
     assert "2 queries" in results["    print(error)"][1]

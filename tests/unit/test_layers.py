@@ -1,22 +1,34 @@
-"""The design, held: imports point down, each third-party package stays where it belongs, and nothing grows too long."""
+"""The design, held: imports point down and run in no circle, every class name stands once, and nothing grows too long."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 BELOW_UI = {"core", "files", "paths", "settings", "memory", "text", "nn", "models", "analysis", "figures", "export"}
-# Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, or the app.
+# Which parts of the package each part may import, itself aside. A part is a module or folder of attnviz/, a module of core/, or
+# the app; "core" as what may be imported is all of core/.
 MAY_IMPORT = {
     "core": set(),
+    "core.errors": set(),
+    "core.cancellation": set(),
+    "core.checks": set(),
+    "core.disk": set(),
+    "core.softmax": set(),
+    "core.weights": {"core.errors", "core.softmax"},
+    "core.trace": {"core.checks", "core.errors", "core.weights"},
+    "core.head_inputs": {"core.errors", "core.weights"},
+    "core.from_weights": {"core.checks", "core.errors", "core.trace"},
     "paths": set(),
-    "settings": {"core"},
-    "memory": {"settings"},
+    "settings": {"core.errors"},
+    "memory": {"core.errors", "settings"},
     "files": {"core"},
     "text": {"core"},
-    "nn": {"core"},
+    "nn": {"core.cancellation", "core.errors"},
     "models": {"core", "paths", "settings", "memory", "text", "nn"},
     "analysis": {"core", "text"},
     "figures": {"core", "text", "analysis"},
@@ -32,7 +44,8 @@ MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_
 DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.
 MUST_NOT_IMPORT = {
-    **dict.fromkeys(("core", "paths", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
+    **{part: MODELLING | DRAWING for part in MAY_IMPORT if part.startswith("core")},
+    **dict.fromkeys(("paths", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
     **dict.fromkeys(("text", "models", "training"), DRAWING),
     "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},
@@ -48,7 +61,9 @@ each_file = pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROO
 
 def part_of(path: Path) -> str:
     folder, *rest = path.relative_to(ROOT).with_suffix("").parts
-    return rest[0] if folder == "attnviz" else "app"
+    if folder != "attnviz":
+        return "app"
+    return ".".join(rest).removesuffix(".__init__") if rest[0] == "core" else rest[0]
 
 
 def package_of(path: Path) -> tuple[str, ...]:
@@ -74,9 +89,38 @@ def violations(source: str, part: str, package: tuple[str, ...]) -> set[str]:
         if name[0] in MUST_NOT_IMPORT[part]:
             wrong.add(name[0])
         # `from attnviz import Token` names no part: the public names are for everyone above the values.
-        if name[0] == "attnviz" and len(name) > 1 and name[1] in MAY_IMPORT and name[1] not in MAY_IMPORT[part] | {part}:
-            wrong.add(".".join(name[:2]))
+        if name[0] != "attnviz" or len(name) < 2 or name[1] not in MAY_IMPORT:
+            continue
+        target = ".".join(name[1:3] if name[1] == "core" else name[1:2])
+        if not {name[1], target} & (MAY_IMPORT[part] | {part}):
+            wrong.add(f"attnviz.{target}")
     return wrong
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def task_of(names: tuple[str, ...]) -> str | None:
+    """The task whose folder a dotted name or a path of the package leads through: the third of its names."""
+    return next((name for name in names[2:3] if name in TASKS), None)
+
+
+def circle_of(sources: dict[str, tuple[str, tuple[str, ...]]]) -> list[str]:
+    """Modules that import each other in a circle, lazily or not; `sources` has of each module its source and its package."""
+    graph: dict[str, set[str]] = {}
+    for module, (source, package) in sources.items():
+        run = ast.parse(source)
+        for block in [node for node in ast.walk(run) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]:
+            block.body = [ast.Pass()]
+        prefixes = ((".".join(name[:end]) for end in range(len(name), 0, -1)) for name in imported(ast.unparse(run), package))
+        targets = {next((prefix for prefix in each if prefix in sources), module) for each in prefixes}
+        graph[module] = targets - {module}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -91,10 +135,26 @@ def test_imports_point_down(path):
     assert violations(path.read_text(encoding="utf-8"), part_of(path), package_of(path)) == set()
 
 
-def test_the_methods_of_a_trace_import_nothing_from_above_until_they_are_called():
-    top = ast.parse((ROOT / "attnviz" / "methods.py").read_text(encoding="utf-8")).body
-    kept = ast.unparse([node for node in top if isinstance(node, ast.Import | ast.ImportFrom)])
-    assert {name[0] for name in imported(kept, ("attnviz",))} <= {"os", "pathlib", "typing"}
+@each_file
+def test_tasks_do_not_import_each_other(path):
+    task = task_of(path.relative_to(ROOT).parent.parts)
+    names = imported(path.read_text(encoding="utf-8"), package_of(path))
+    assert task is None or {task_of(name) for name in names if name[1:2] == (part_of(path),)} <= {None, task}
+
+
+def test_no_imports_run_in_a_circle():
+    sources = {module_of(path): (path.read_text(encoding="utf-8"), package_of(path)) for path in FILES}
+    assert circle_of(sources) == []
+
+
+def test_every_public_class_name_stands_once():
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in FILES]
+    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1 and not name.startswith("_")] == []
+
+
+def test_no_folder_holds_more_than_sixteen_modules():
+    assert {folder: count for folder, count in Counter(path.parent for path in FILES).items() if count > 16} == {}
 
 
 @each_file
@@ -107,7 +167,7 @@ def test_size(path):
 
 
 @pytest.mark.parametrize(
-    ("part", "source", "found"),
+    ("part", "source", "expected"),
     [
         ("figures", "import torch.nn", {"torch"}),
         ("figures", "from attnviz.models.hub.load import load_folder", {"attnviz.models"}),
@@ -121,5 +181,11 @@ def test_size(path):
         ("nn", "if TYPE_CHECKING:\n    from attnviz.core.trace import AttentionMap", {"attnviz.core.trace"}),
     ],
 )
-def test_an_import_that_points_up_is_seen(part, source, found):
-    assert violations(source, part, ("attnviz", part)) == found
+def test_an_import_that_points_up_is_seen(part, source, expected):
+    assert violations(source, part, ("attnviz", part)) == expected
+
+
+def test_a_circle_is_seen_also_where_an_import_is_lazy_but_not_where_only_a_type_checker_reads_it():
+    lazy = {"a": ("import b", ()), "b": ("def run():\n    from c import d", ()), "c": ("import a", ())}
+    assert set(circle_of(lazy)) == {"a", "b", "c"}
+    assert circle_of(lazy | {"c": ("if TYPE_CHECKING:\n    import a", ())}) == []

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
-from attnviz.analysis.wording import Part, Sentence, told_share
+from attnviz.analysis.wording import Part, Sentence, percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
@@ -21,7 +21,7 @@ DRAWN = 16
 
 
 def sides(trace: AttentionTrace) -> tuple[Side, ...]:
-    """Where question and passage can be seen to meet."""
+    """List where question and passage can be seen to meet."""
     return SIDES if "cross" in trace.kinds else SIDES[1:]
 
 
@@ -49,7 +49,7 @@ class Meeting:
         return self.matrix.weights.T if self.asking else self.matrix.weights
 
     def of_word(self, word: int, tokens: Sequence[Token]) -> Float[np.ndarray, " token"]:
-        """For each of some tokens of the passage its weight, or its word's, with a word of the question; 0: it was not read."""
+        """Read for each of some passage tokens its weight, or its word's, with a word of the question; 0: it was not read."""
         units = [(token.start, token.end, weight) for token, weight in self._units(self.weights[:, word])]
         starts, values = np.array([start for start, _, _ in units]), np.zeros(len(tokens))
         for index, token in enumerate(tokens):
@@ -59,12 +59,12 @@ class Meeting:
         return values
 
     def of_text(self, start: int, end: int) -> Float[np.ndarray, " question"]:
-        """For each word of the question the mean over the passage's words within characters start:end; zeros for none."""
+        """Average for each word of the question the weights of the passage's words within start:end; zeros for none."""
         rows = [row for row, token in enumerate(self.passage) if not token.special and token.start < end and start < token.end]
         return self.weights[rows].mean(axis=0) if rows else np.zeros(len(self.question), dtype=np.float32)
 
     def around(self, start: int, end: int, most: int = 16) -> HeadMatrix:
-        """The matrix with only so many words of the passage, those around the characters start:end in the middle."""
+        """Cut the matrix to so many words of the passage, those around the characters start:end in the middle."""
         inside = [place for place, token in enumerate(self.passage) if token.start < end and start < token.end]
         middle = (inside[0] + inside[-1]) // 2 if inside else 0
         first = max(min(middle - most // 2, len(self.passage) - most), 0)
@@ -87,13 +87,13 @@ class Meeting:
         return [(token, float(weight)) for token, weight in zip(self.passage, column, strict=True) if not token.special]
 
     def lookers(self, word: int, n: int = 3) -> list[tuple[Token, float]]:
-        """The words of the passage with the largest weight to, or from, a word of the question; largest first."""
+        """Find the words of the passage with the largest weight to, or from, a word of the question; largest first."""
         units = [unit for unit in self._units(self.weights[:, word]) if is_word(unit[0])]
         return sorted(units, key=lambda unit: -unit[1])[:n]
 
 
 def meeting(trace: AttentionTrace, side: Side, *, layer: int, head: int | None, view: View) -> Meeting:
-    """The head as it is drawn from that side; question and passage are segments 0 and 1 of the encoder's tokens.
+    """Read one head as it is drawn from that side; question and passage are segments 0 and 1 of the encoder's tokens.
 
     Raises:
         TraceError: there is no such map, layer or head, or the view leaves no token.
@@ -105,7 +105,7 @@ def meeting(trace: AttentionTrace, side: Side, *, layer: int, head: int | None, 
 
 
 @dataclass(frozen=True)
-class Telling:
+class StrongestHead:
     """A head in which an answer and one word of the question look most firmly at each other.
 
     share  0 to 1: the mean weight that the answer's tokens give to the word, or the sum of those that the word gives to them
@@ -116,37 +116,37 @@ class Telling:
     head: int
 
 
-def telling_heads(trace: AttentionTrace, start: int, end: int) -> dict[Side, Telling]:
-    """From each side the head that says most about the passage's characters start:end; none where no token is there to look."""
+def strongest_heads(trace: AttentionTrace, start: int, end: int) -> dict[Side, StrongestHead]:
+    """Find for each side the head that says most about the passage's characters start:end; none where no token stands there."""
     firmness: dict[Side, list[np.ndarray]] = {side: [] for side in sides(trace)}
     for kind in trace.kinds:
         attention = trace.map(kind)
         answer, words = _answer(attention.queries, start, end), _words(attention.keys)
         if not answer or not words:
             continue
-        asking = _words(attention.queries)
+        question_words = _words(attention.queries)
         for layer in range(attention.n_layers):
             weights = attention.layer_weights(layer)
             looked_at = weights[:, answer][:, :, words].mean(axis=1).max(axis=1)
             firmness["cross" if kind == "cross" else "passage"].append(looked_at)
             if kind != "cross":
-                firmness["question"].append(weights[:, asking][:, :, answer].sum(axis=2).max(axis=1))
+                firmness["question"].append(weights[:, question_words][:, :, answer].sum(axis=2).max(axis=1))
     return {side: _firmest(np.stack(layers)) for side, layers in firmness.items() if layers}
 
 
-def _firmest(shares: Float[np.ndarray, "layer head"]) -> Telling:
+def _firmest(shares: Float[np.ndarray, "layer head"]) -> StrongestHead:
     layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
-    return Telling(float(shares[layer, head]), int(layer), int(head))
+    return StrongestHead(float(shares[layer, head]), int(layer), int(head))
 
 
 def _answer(tokens: Sequence[Token], start: int, end: int) -> list[int]:
-    """Places of the passage's tokens that have one of the characters start:end."""
-    inside = (token.segment == 1 and not token.special and token.start < end and start < token.end for token in tokens)
-    return [place for place, found in enumerate(inside) if found]
+    """Find places of the passage's tokens that have one of the characters start:end."""
+    among = (token.segment == 1 and not token.special and token.start < end and start < token.end for token in tokens)
+    return [place for place, inside in enumerate(among) if inside]
 
 
 def _words(tokens: Sequence[Token]) -> list[int]:
-    """Places of the question's words."""
+    """Find places of the question's words."""
     return [place for place, token in enumerate(tokens) if token.segment == 0 and is_word(token)]
 
 
@@ -173,12 +173,12 @@ def joint(
     limit: int,
     length_penalty: float = 0.0,
 ) -> Joint:
-    """The table that the answer is found in; `start` and `end` are logits. Its cells are as likely as the spans say they are.
+    """Make the table of start × end that the answer is read from, as likely as the spans say; `start` and `end` are logits.
 
     `limit` and `length_penalty` as of `attnviz.text.spans.pair_logits`.
 
-    >>> found = joint((Token("a", 0, 1), Token("b", 2, 3)), np.array([1.0, 0]), np.array([0.0, 1]), [Span(0, 1, 0.5)], limit=1)
-    >>> found.probabilities.round(3).tolist(), found.marks
+    >>> table = joint((Token("a", 0, 1), Token("b", 2, 3)), np.array([1.0, 0]), np.array([0.0, 1]), [Span(0, 1, 0.5)], limit=1)
+    >>> table.probabilities.round(3).tolist(), table.marks
     ([[0.184, 0.5], [0.0, 0.184]], ((0, 1),))
     """
     rows, columns = _likeliest(start, [span.start for span in spans]), _likeliest(end, [span.end for span in spans])
@@ -204,52 +204,52 @@ def _likeliest(logits: Float[np.ndarray, " token"], spans: Sequence[int]) -> np.
 
 
 def describe_answer(texts: Sequence[str], spans: Sequence[Span], *, margin: float, threshold: float) -> Sentence:
-    """How likely the best span is beside the next; or, where its margin over no answer is too small, by how much it is.
+    """Say how likely the best span is beside the next; or, where its margin over no answer is too small, by how much it is.
 
     `texts` are the spans' own; margin and threshold are differences of logits.
     """
-    best = (Part(_short(texts[0]), True, True), Part(f" ({told_share(spans[0].probability)})"))
+    best = (Part(_short(texts[0]), True, True), Part(f" ({percent(spans[0].probability)})"))
     if margin < threshold:
         far = f"only {margin:.1f} above" if margin > 0 else f"{-margin:.1f} below"
-        said = Part(
+        verdict = Part(
             f", and its score is {far} that of no answer: this model answers from {threshold:.1f} on.".replace("-", "−")
         )
-        return (Part("The likeliest span is "), *best, said)
+        return (Part("The likeliest span is "), *best, verdict)
     if len(spans) == 1:
         return (Part("Of all spans "), *best, Part(" is the likeliest; no other that does not overlap is left."))
-    said = (Part("Of all spans "), *best, Part(" is the likeliest; the next that does not overlap is "))
-    return (*said, Part(_short(texts[1]), True, True), Part(f" ({told_share(spans[1].probability)})."))
+    verdict = (Part("Of all spans "), *best, Part(" is the likeliest; the next that does not overlap is "))
+    return (*verdict, Part(_short(texts[1]), True, True), Part(f" ({percent(spans[1].probability)})."))
 
 
-def describe_meeting(found: Meeting, name: str, answer: tuple[int, int]) -> Sentence:
-    """Which words of the question the answer has most to do with, in a head of that name."""
-    shares = found.of_text(*answer)
-    places = [place for place in np.argsort(-shares, kind="stable") if is_word(found.question[place]) and shares[place] > 0]
+def describe_meeting(shown: Meeting, name: str, answer: tuple[int, int]) -> Sentence:
+    """Say which words of the question the answer has most to do with, in a head of that name."""
+    shares = shown.of_text(*answer)
+    places = [place for place in np.argsort(-shares, kind="stable") if is_word(shown.question[place]) and shares[place] > 0]
     if not places:
         return (Part(f"In {name} the answer and the words of the question do not look at each other."),)
-    lead = f"{name}: of the question's words, " if found.asking else f"{name}: the answer's words look most at "
+    lead = f"{name}: of the question's words, " if shown.asking else f"{name}: the answer's words look most at "
     parts: list[Part] = [Part(lead)]
     for index, place in enumerate(places[:2]):
-        parts += [Part(" and " if index else ""), Part(found.question[place].text, True, True), Part(f" ({shares[place]:.2f})")]
-    rest = float(sum(shares[place] for place, token in enumerate(found.question) if token.special))
-    end = " look most at the answer" if found.asking else " of the question"
-    told = f"; {told_share(rest)} goes to its special tokens." if not found.asking and rest >= 0.005 else "."
-    return (*parts, Part(end + told))
+        parts += [Part(" and " if index else ""), Part(shown.question[place].text, True, True), Part(f" ({shares[place]:.2f})")]
+    rest = float(sum(shares[place] for place, token in enumerate(shown.question) if token.special))
+    end = " look most at the answer" if shown.asking else " of the question"
+    ending = f"; {percent(rest)} goes to its special tokens." if not shown.asking and rest >= 0.005 else "."
+    return (*parts, Part(end + ending))
 
 
-def describe_word(found: Meeting, name: str, word: int) -> Sentence:
-    """The words of the passage that look at a word of the question most; or at which it looks."""
-    asked = Part(found.question[word].text, True, True)
-    lookers = [(token, weight) for token, weight in found.lookers(word) if weight > 0]
+def describe_word(shown: Meeting, name: str, word: int) -> Sentence:
+    """Name the words of the passage that look at a word of the question most; or at which it looks."""
+    question_word = Part(shown.question[word].text, True, True)
+    lookers = [(token, weight) for token, weight in shown.lookers(word) if weight > 0]
     if not lookers:
-        return (Part(f"In {name} nothing of the passage meets "), asked, Part("."))
-    lead = (Part(f"{name}: "), asked, Part(" looks most at ")) if found.asking else (Part(f"{name}: "),)
+        return (Part(f"In {name} nothing of the passage meets "), question_word, Part("."))
+    lead = (Part(f"{name}: "), question_word, Part(" looks most at ")) if shown.asking else (Part(f"{name}: "),)
     parts: list[Part] = []
     for index, (token, weight) in enumerate(lookers):
         parts += [Part(", " if index else ""), Part(token.text, True, True), Part(f" ({weight:.2f})")]
-    if found.asking:
+    if shown.asking:
         return (*lead, *parts, Part(" in the passage."))
-    return (*lead, *parts, Part(" look at " if len(lookers) > 1 else " looks at "), asked, Part(" most."))
+    return (*lead, *parts, Part(" look at " if len(lookers) > 1 else " looks at "), question_word, Part(" most."))
 
 
 def _short(text: str) -> str:

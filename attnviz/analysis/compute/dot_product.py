@@ -5,63 +5,68 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.compute.long_vectors import MOST_DIMS, MOST_KEYS, Few, Link, strip
-from attnviz.analysis.compute.projection import Words, project
+from attnviz.analysis.compute.long_vectors import MOST_DIMS, MOST_KEYS, Excerpt, QueryKey, excerpt_row
+from attnviz.analysis.compute.projection import Caption, project
 from attnviz.analysis.compute.rounding import shown, spelled
 from attnviz.analysis.compute.rounding import units as as_units
-from attnviz.analysis.compute.softmax_context import ending, row_weights
-from attnviz.analysis.compute.steps import Matrix, Origin, Part, Step, Vector, cell, dot
+from attnviz.analysis.compute.softmax_context import softmax_and_context
+from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin, Term, Vector, cell, dot
 from attnviz.core.head_inputs import DotProduct, Projections
+from attnviz.core.softmax import masked_softmax
 
 
-def unfold_dot_product(inside: DotProduct, link: Link) -> tuple[Step, ...]:
-    """The steps of one weight of scaled dot-product attention, Vaswani et al. 2017, equation 1.
+def unfold_dot_product(inside: DotProduct, pair: QueryKey) -> tuple[ComputationStep, ...]:
+    """List the steps of one weight of scaled dot-product attention, Vaswani et al. 2017, equation 1.
 
     The last step is the context, where the values are known; the one before it, or else the last, is the softmax.
     """
-    query, made = inside.query[link.query].astype(np.float64), inside.made
+    query, made = inside.query[pair.query].astype(np.float64), inside.made
     scores = inside.key.astype(np.float64) @ query
-    final, rows = _to_energy(inside, link, scores)
-    seen = None if inside.visible is None else inside.visible[link.query]
-    keys = Few.of(row_weights(final, seen), MOST_KEYS, (link.key,))
-    steps: list[Step] = []
-    if link.key < len(scores):
-        meeting = _meeting(inside, link, query, float(scores[link.key]))
+    final, rows = _score_rows(inside, pair, scores)
+    seen = None if inside.visible is None else inside.visible[pair.query]
+    keys = Excerpt.of(masked_softmax(final, seen), MOST_KEYS, (pair.key,))
+    steps: list[ComputationStep] = []
+    if pair.key < len(scores):
+        product_step = _query_key_product(inside, pair, query, float(scores[pair.key]))
         if made:
-            few = Few.of(query * inside.key[link.key], MOST_DIMS)
-            steps.append(project(made.query, link.query, ("x", "W_Q"), meeting.matrices[0], few, _asks(made, link)))
-            steps.append(project(made.key, link.key, ("x′", "W_K"), meeting.matrices[1], few, _offers(made, link)))
-        steps.append(meeting)
-    steps += _rows(inside, link, keys, [("S", "Scores", "S = q Kᵀ", _WHY["S"], scores), *rows])
-    steps += ending(link, keys, steps[-1].result, final, seen, inside.value)
+            excerpt = Excerpt.of(query * inside.key[pair.key], MOST_DIMS)
+            steps.append(
+                project(made.query, pair.query, ("x", "W_Q"), product_step.matrices[0], excerpt, _query_caption(made, pair))
+            )
+            steps.append(
+                project(made.key, pair.key, ("x′", "W_K"), product_step.matrices[1], excerpt, _key_caption(made, pair))
+            )
+        steps.append(product_step)
+    steps += _rows(inside, pair, keys, [("S", "Scores", "S = q Kᵀ", _WHY["S"], scores), *rows])
+    steps += softmax_and_context(pair, keys, steps[-1].result, final, seen, inside.value)
     if made and inside.value is not None:
-        steps.insert(-1, _value(made, link, keys, row_weights(final, seen) @ inside.value, inside.value[link.key]))
+        steps.insert(-1, _value(made, pair, keys, masked_softmax(final, seen) @ inside.value, inside.value[pair.key]))
     return tuple(steps)
 
 
-def _asks(made: Projections, link: Link) -> Words:
+def _query_caption(made: Projections, pair: QueryKey) -> Caption:
     head_dim, dim = made.query.weight.shape
-    told = (
-        f"x is “{link.asking}” as this attention reads it: {dim:,} numbers. W_Q was learned, and {head_dim:,} of its columns "
-        "are this head's. They ask: what am I looking for?"
+    sentence = (
+        f"x is “{pair.query_token}” as this attention reads it: {dim:,} numbers. W_Q was learned, and {head_dim:,} of its "
+        "columns are this head's. They ask: what am I looking for?"
     )
-    return Words("q", "The query", "q = x W_Q + b", told)
+    return Caption("q", "The query", "q = x W_Q + b", sentence)
 
 
-def _offers(made: Projections, link: Link) -> Words:
-    told = f"x′ is “{link.asked}” as this attention reads it. Another matrix, W_K, says what it can be found by."
-    return Words("k", "The key", "k = x′ W_K + b", told)
+def _key_caption(made: Projections, pair: QueryKey) -> Caption:
+    sentence = f"x′ is “{pair.key_token}” as this attention reads it. Another matrix, W_K, says what it can be found by."
+    return Caption("k", "The key", "k = x′ W_K + b", sentence)
 
 
 def _value(
-    made: Projections, link: Link, keys: Few, context: Float[np.ndarray, " dim"], value: Float[np.ndarray, " dim"]
-) -> Step:
-    """v of the token that is looked at: the row of V that the context mixes in."""
-    dims = Few.of(context, MOST_DIMS)
+    made: Projections, pair: QueryKey, keys: Excerpt, context: Float[np.ndarray, " dim"], value: Float[np.ndarray, " dim"]
+) -> ComputationStep:
+    """Make v of the key's token: the row of V that the context mixes in."""
+    dims = Excerpt.of(context, MOST_DIMS)
     # The very cells of V in the context's step: a click on one of them there finds this one.
-    result = replace(strip("V", link.asked, value, dims), label="v", first=(keys.kept.index(link.key), 0))
-    told = f"A third matrix, W_V, makes what “{link.asked}” hands over to those who look at it."
-    return project(made.value, link.key, ("x′", "W_V"), result, dims, Words("v", "The value", "v = x′ W_V + b", told))
+    result = replace(excerpt_row("V", pair.key_token, value, dims), label="v", first=(keys.kept.index(pair.key), 0))
+    sentence = f"A third matrix, W_V, makes what “{pair.key_token}” hands over to those who look at it."
+    return project(made.value, pair.key, ("x′", "W_V"), result, dims, Caption("v", "The value", "v = x′ W_V + b", sentence))
 
 
 _BEGINS = (
@@ -75,8 +80,8 @@ _WHY = {
 }
 
 
-def _to_energy(inside: DotProduct, link: Link, scores: Float[np.ndarray, " key"]) -> tuple[np.ndarray, list]:
-    """What goes into the softmax, and the rows that lead there."""
+def _score_rows(inside: DotProduct, pair: QueryKey, scores: Float[np.ndarray, " key"]) -> tuple[np.ndarray, list]:
+    """Compute what goes into the softmax, and the rows that lead there."""
     rows, name = [], "S"
     width = inside.query.shape[1]
     plain = np.isclose(inside.scaling, width**-0.5)
@@ -91,7 +96,7 @@ def _to_energy(inside: DotProduct, link: Link, scores: Float[np.ndarray, " key"]
         rows.append(("T", "Soft cap", f"T = c · tanh({name} / c)", _WHY["cap"].format(cap=inside.softcap), scores))
         name = "T"
     if inside.bias is not None:
-        scores = scores + inside.bias[link.query]
+        scores = scores + inside.bias[pair.query]
         rows.append(("B", "Bias", f"B = {name} + bias", _WHY["bias"], scores))
     if inside.sink is not None:
         scores = np.append(scores, inside.sink)
@@ -101,42 +106,46 @@ def _to_energy(inside: DotProduct, link: Link, scores: Float[np.ndarray, " key"]
     return scores, rows
 
 
-def _meeting(inside: DotProduct, link: Link, query: Float[np.ndarray, " dim"], score: float) -> Step:
-    """q·k: the first step, of the two tokens alone."""
-    key = inside.key[link.key].astype(np.float64)
-    few = Few.of(query * key, MOST_DIMS)
-    left, right = strip("q", link.asking, query, few), strip("k", link.asked, key, few)
-    result = Matrix("q·k", np.array([[score]]), (link.asking,), (link.asked,))
-    origin = dot(few.vector(left, query), few.vector(right, key), cell(result, 0, 0))
-    told = (
-        f"q is what “{link.asking}” looks for, k what “{link.asked}” can be found by: {len(query)} numbers each, which the "
-        f"model made of the two tokens. Their products add up to the score.{'' if inside.made else _BEGINS}"
+def _query_key_product(inside: DotProduct, pair: QueryKey, query: Float[np.ndarray, " dim"], score: float) -> ComputationStep:
+    """Multiply q by k: the first step, of the two tokens alone."""
+    key = inside.key[pair.key].astype(np.float64)
+    excerpt = Excerpt.of(query * key, MOST_DIMS)
+    left, right = excerpt_row("q", pair.query_token, query, excerpt), excerpt_row("k", pair.key_token, key, excerpt)
+    result = Matrix("q·k", np.array([[score]]), (pair.query_token,), (pair.key_token,))
+    origin = dot(excerpt.vector(left, query), excerpt.vector(right, key), cell(result, 0, 0))
+    sentence = (
+        f"q is what “{pair.query_token}” looks for, k what “{pair.key_token}” can be found by: {len(query)} numbers each, "
+        f"which the model made of the two tokens. Their products add up to the score.{'' if inside.made else _BEGINS}"
     )
-    return Step("q·k", "Query meets key", "q · k = Σ_d q_d k_d", told, (left, right, result), ("·", "="), {(0, 0): origin})
+    return ComputationStep(
+        "q·k", "Query meets key", "q · k = Σ_d q_d k_d", sentence, (left, right, result), ("·", "="), {(0, 0): origin}
+    )
 
 
-def _rows(inside: DotProduct, link: Link, keys: Few, rows: list) -> list[Step]:
-    """One row after the other, from the scores to what goes into the softmax."""
-    names, steps = list(link.keys), []
+def _rows(inside: DotProduct, pair: QueryKey, keys: Excerpt, rows: list) -> list[ComputationStep]:
+    """Show one row after the other, from the scores to what goes into the softmax."""
+    names, steps = list(pair.keys), []
     previous: tuple[Matrix, np.ndarray] | None = None
     for name, title, formula, why, values in rows:
         full = np.append(values, [np.nan] * (keys.length - len(values)))
-        result = strip(name, link.asking, full, keys, names)
+        result = excerpt_row(name, pair.query_token, full, keys, names)
         origins = {}
         for column, index in enumerate(keys.kept):
             if index >= len(values):
                 continue
             if previous is None:
-                origins[0, column] = _score_origin(inside, link, index, cell(result, 0, column))
+                origins[0, column] = _score_origin(inside, pair, index, cell(result, 0, column))
             elif index < len(previous[1]):
                 origins[0, column] = Origin(
                     (previous[0].place(0, column),),
-                    _changed(name, inside, link, index, cell(previous[0], 0, column), result, column),
+                    _row_terms(name, inside, pair, index, cell(previous[0], 0, column), result, column),
                 )
-        at = keys.kept.index(link.key)
+        at = keys.kept.index(pair.key)
         shown_before = (previous[0],) if previous else ()
         steps.append(
-            Step(_SYMBOLS[name], title, formula, why, (*shown_before, result), ("→",) * len(shown_before), origins, (0, at))
+            ComputationStep(
+                _SYMBOLS[name], title, formula, why, (*shown_before, result), ("→",) * len(shown_before), origins, (0, at)
+            )
         )
         previous = result, values
     return steps
@@ -145,24 +154,24 @@ def _rows(inside: DotProduct, link: Link, keys: Few, rows: list) -> list[Step]:
 _SYMBOLS = {"S": "q·K", "S′": "÷√d", "T": "cap", "B": "+ bias", "Z": "sink", "e": "all e"}
 
 
-def _score_origin(inside: DotProduct, link: Link, index: int, result: Part) -> Origin:
-    query, key = inside.query[link.query].astype(np.float64), inside.key[index].astype(np.float64)
+def _score_origin(inside: DotProduct, pair: QueryKey, index: int, result: Term) -> Origin:
+    query, key = inside.query[pair.query].astype(np.float64), inside.key[index].astype(np.float64)
     return dot(Vector("q", query), Vector("k", key), result)
 
 
-def _changed(
-    name: str, inside: DotProduct, link: Link, index: int, before: Part, result: Matrix, column: int
-) -> tuple[Part, ...]:
+def _row_terms(
+    name: str, inside: DotProduct, pair: QueryKey, index: int, before: Term, result: Matrix, column: int
+) -> tuple[Term, ...]:
     after = cell(result, 0, column)
     width = inside.query.shape[1]
     if name == "S′" and np.isclose(inside.scaling, width**-0.5):
-        return (before, Part(f" / √{width} = "), before, Part(f" / {shown(width**0.5)} = "), after)
+        return (before, Term(f" / √{width} = "), before, Term(f" / {shown(width**0.5)} = "), after)
     if name == "S′":
-        return (before, Part(f" · {inside.scaling:.4g} = "), after)
+        return (before, Term(f" · {inside.scaling:.4g} = "), after)
     if name == "T":
-        return (Part(f"{inside.softcap:g} · tanh("), before, Part(f" / {inside.softcap:g}) = "), after)
+        return (Term(f"{inside.softcap:g} · tanh("), before, Term(f" / {inside.softcap:g}) = "), after)
     if name == "B" and inside.bias is not None:
         scores = result.values[0, column]
-        added = as_units(float(scores)) - as_units(float(scores) - float(inside.bias[link.query, index]))
-        return (before, Part(f" + {spelled(added)} = ".replace("+ −", "− ")), after)
-    return (before, Part(" stays"))
+        added = as_units(float(scores)) - as_units(float(scores) - float(inside.bias[pair.query, index]))
+        return (before, Term(f" + {spelled(added)} = ".replace("+ −", "− ")), after)
+    return (before, Term(" stays"))

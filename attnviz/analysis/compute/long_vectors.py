@@ -17,48 +17,48 @@ DOTS = "…"
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
+class Excerpt:
     """Some positions of a long axis, in their order; the others are counted."""
 
     kept: tuple[int, ...]
     length: int
 
     @staticmethod
-    def of(sizes: Float[np.ndarray, " position"], most: int, always: Sequence[int] = ()) -> "Few":
-        """The `most` largest, those of `always` among them; all, where there are no more than two too many."""
+    def of(sizes: Float[np.ndarray, " position"], most: int, always: Sequence[int] = ()) -> "Excerpt":
+        """Keep the `most` largest, those of `always` among them; all, where there are no more than two too many."""
         order = [int(index) for index in np.argsort(-np.abs(sizes), kind="stable")]
         if len(order) <= most + 2:
-            return Few(tuple(range(len(order))), len(order))
+            return Excerpt(tuple(range(len(order))), len(order))
         order = [*dict.fromkeys([*always, *order])]
-        return Few(tuple(sorted(order[:most])), len(order))
+        return Excerpt(tuple(sorted(order[:most])), len(order))
 
     @property
     def rest(self) -> tuple[int, ...]:
         return tuple(sorted(set(range(self.length)) - set(self.kept)))
 
     def names(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The names of what is shown, and how many others there are."""
+        """Name the names of what is shown, and how many others there are."""
         more = f"{len(self.rest):,} more"
         return (*(names[index] for index in self.kept), *([more] if self.rest else []))
 
     def row(self, values: Float[np.ndarray, " position"]) -> Float[np.ndarray, "one column"]:
-        """What is shown of some values, as a row; of the others nothing is."""
+        """Keep the shown ones of some values, as a row; the others are left empty."""
         others = [np.nan] if self.rest else []
         return np.array([[*np.asarray(values, np.float64)[list(self.kept)], *others]])
 
     def texts(self, values: Float[np.ndarray, " position"]) -> tuple[str, ...]:
-        """How they read; what a position has no number for, as a sink has no dot product, stays empty."""
+        """Write the shown values; one that has no number, as a sink has no dot product, stays empty."""
         texts = [shown(float(values[index])) if np.isfinite(values[index]) else "" for index in self.kept]
         return (*texts, *([DOTS] if self.rest else []))
 
     def vector(self, matrix: Matrix, values: Float[np.ndarray, " position"]) -> Vector:
-        """All values, of which the first row of `matrix` shows some."""
+        """Hold all values, of which the first row of `matrix` shows some."""
         cells = {index: (matrix.shown[0][column], matrix.place(0, column)) for column, index in enumerate(self.kept)}
         return Vector(matrix.name, values, cells)
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class QueryKey:
     """Which weight is explained: positions of the query and the key, and what the tokens of the map are called."""
 
     queries: tuple[str, ...]
@@ -67,24 +67,26 @@ class Link:
     key: int
 
     @property
-    def asking(self) -> str:
+    def query_token(self) -> str:
         return self.queries[self.query]
 
     @property
-    def asked(self) -> str:
+    def key_token(self) -> str:
         return self.keys[self.key]
 
 
-def strip(name: str, row: str, values: Float[np.ndarray, " dim"], few: Few, names: Sequence[str] | None = None) -> Matrix:
-    """A long vector as a row of the numbers that decide."""
-    columns = few.names(names or [str(index) for index in range(few.length)])
-    return Matrix(name, few.row(values), (row,), columns, (few.texts(values),), size=f"1 × {few.length:,}")
+def excerpt_row(
+    name: str, row: str, values: Float[np.ndarray, " dim"], excerpt: Excerpt, names: Sequence[str] | None = None
+) -> Matrix:
+    """Show a long vector as a row of the numbers that decide."""
+    columns = excerpt.names(names or [str(index) for index in range(excerpt.length)])
+    return Matrix(name, excerpt.row(values), (row,), columns, (excerpt.texts(values),), size=f"1 × {excerpt.length:,}")
 
 
-def grid(
-    name: str, values: Float[np.ndarray, "row column"], down: Few, across: Few, names: Sequence[str] | None = None
+def excerpt_matrix(
+    name: str, values: Float[np.ndarray, "row column"], down: Excerpt, across: Excerpt, names: Sequence[str] | None = None
 ) -> tuple[Matrix, Callable[[int], Vector]]:
-    """A large matrix as the numbers that decide, and the whole of each shown column; `names` are those of the rows."""
+    """Show a large matrix as the numbers that decide, and the whole of each shown column; `names` are those of the rows."""
     rows = [across.row(values[index])[0] for index in down.kept]
     texts = [across.texts(values[index]) for index in down.kept]
     columns = across.names([str(index) for index in range(across.length)])

@@ -3,32 +3,23 @@
 import numpy as np
 
 from attnviz.analysis.compute.rounding import DECIMALS, largest_remainder, shown
-from attnviz.analysis.compute.steps import Matrix, Origin, Part, Step, summed, weight_rows
+from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin, Term, summed, weight_rows
+from attnviz.analysis.view import word_groups
 from attnviz.core.trace import AttentionMap, Token
 
 
-def word_pieces(tokens: tuple[Token, ...], position: int) -> range:
-    """The positions of all tokens of the word that a token is part of; its own, where it is of no word.
+def word_pieces(tokens: tuple[Token, ...], position: int) -> list[int]:
+    """Find the positions of all tokens of the word that a token is part of; its own, where it is of no word.
 
     >>> whole = Token("hi", 0, 2)
-    >>> list(word_pieces((whole, Token("cat", 3, 6, word=1), Token("s", 6, 7, word=1)), 2)), list(word_pieces((whole,), 0))
+    >>> word_pieces((whole, Token("cat", 3, 6, word=1), Token("s", 6, 7, word=1)), 2), word_pieces((whole,), 0)
     ([1, 2], [0])
     """
-    token = tokens[position]
-    first = last = position
-    while token.word is not None and first and _together(tokens[first - 1], token):
-        first -= 1
-    while token.word is not None and last + 1 < len(tokens) and _together(tokens[last + 1], token):
-        last += 1
-    return range(first, last + 1)
+    return next(group for group in word_groups(tokens) if position in group)
 
 
-def _together(one: Token, other: Token) -> bool:
-    return (one.word, one.segment) == (other.word, other.segment)
-
-
-def merged(attention: AttentionMap, *, layer: int, head: int, query: int, key: int) -> Step | None:
-    """How the weights between the pieces of two words become one; None where both words are one piece.
+def merge_step(attention: AttentionMap, *, layer: int, head: int, query: int, key: int) -> ComputationStep | None:
+    """Show how the weights between the pieces of two words become one; None where both words are one piece.
 
     Raises:
         TraceError: there is no such layer or head.
@@ -48,6 +39,8 @@ def merged(attention: AttentionMap, *, layer: int, head: int, query: int, key: i
     over = f" / {len(rows)}" if len(rows) > 1 else ""
     text = f"({summed(counts)}){over} = {shown(total)}{over} = " if over else f"{summed(counts, DECIMALS)} = "
     cells = tuple(pieces.place(row, column) for row in range(len(rows)) for column in range(len(columns)))
-    origin = Origin(cells, (Part(text), Part(result.shown[0][0], "word")))
-    told = "What a word receives is the sum over its pieces; what it gives is the mean over them."
-    return Step("word", "Whole words", "Σ over keys, mean over queries", told, (pieces, result), ("→",), {(0, 0): origin})
+    origin = Origin(cells, (Term(text), Term(result.shown[0][0], "word")))
+    sentence = "What a word receives is the sum over its pieces; what it gives is the mean over them."
+    return ComputationStep(
+        "word", "Whole words", "Σ over keys, mean over queries", sentence, (pieces, result), ("→",), {(0, 0): origin}
+    )

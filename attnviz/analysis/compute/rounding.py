@@ -9,7 +9,7 @@ MINUS = "−"
 
 
 def shown(value: float, decimals: int = DECIMALS) -> str:
-    """A number as it stands on the page; never minus zero.
+    """Write a number as it stands on the page; never minus zero.
 
     >>> shown(-0.314), shown(-0.001)
     ('−0.31', '0.00')
@@ -18,7 +18,7 @@ def shown(value: float, decimals: int = DECIMALS) -> str:
 
 
 def units(value: float, decimals: int = DECIMALS) -> int:
-    """A number in units of its last shown digit.
+    """Count a number in units of its last shown digit.
 
     >>> units(3.104)
     310
@@ -27,7 +27,7 @@ def units(value: float, decimals: int = DECIMALS) -> int:
 
 
 def spelled(count: int, decimals: int = DECIMALS) -> str:
-    """Units of the last digit, written out.
+    """Write a count of units of the last digit as a number.
 
     >>> spelled(-310)
     '−3.10'
@@ -38,7 +38,7 @@ def spelled(count: int, decimals: int = DECIMALS) -> str:
 def largest_remainder(
     values: Sequence[float] | np.ndarray, *, total: float | None = None, keep: int | None = None, decimals: int = DECIMALS
 ) -> tuple[int, ...]:
-    """Values in units of the last digit, so that they add up to their rounded sum: Hamilton's method of apportionment.
+    """Round values so that they add up to their rounded sum, in units of the last digit: Hamilton's method of apportionment.
 
     Each is rounded down, and those that lost most get the units that are missing. A zero stays a zero. `total` is the sum as
     it is shown; `keep` is a value that is rounded as if it stood alone, so that it reads the same as in another picture.
@@ -47,16 +47,16 @@ def largest_remainder(
     (34, 33, 33)
     """
     exact = np.asarray(values, dtype=np.float64) * 10**decimals
-    found = np.floor(exact).astype(int)
-    lost = exact - found
-    missing = units(float(np.sum(values)) if total is None else total, decimals) - int(found.sum())
+    counts = np.floor(exact).astype(int)
+    lost = exact - counts
+    missing = units(float(np.sum(values)) if total is None else total, decimals) - int(counts.sum())
     order = [int(index) for index in np.argsort(-lost, kind="stable") if exact[index]]
     if keep is not None and keep in order and len(order) > 1:
         order.remove(keep)
-        missing -= round(float(exact[keep])) - int(found[keep])
-        found[keep] = round(float(exact[keep]))
+        missing -= round(float(exact[keep])) - int(counts[keep])
+        counts[keep] = round(float(exact[keep]))
     # Beyond one unit each only where the sum given is not that of the values.
     for turn in range(abs(missing) if order else 0):
         step = 1 if missing > 0 else -1
-        found[order[(turn if step > 0 else -1 - turn) % len(order)]] += step
-    return tuple(int(count) for count in found)
+        counts[order[(turn if step > 0 else -1 - turn) % len(order)]] += step
+    return tuple(int(count) for count in counts)

@@ -22,7 +22,7 @@ Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Part:
+class Term:
     """A piece of a written-out sum; `of` names the matrix in which its number stands."""
 
     text: str
@@ -34,11 +34,11 @@ class Origin:
     """The cells that a cell came from, as (matrix, row, column), and how: "0.31·1.20 + … = 3.10"."""
 
     cells: tuple[Place, ...]
-    sum: tuple[Part, ...]
+    sum: tuple[Term, ...]
 
     @property
     def text(self) -> str:
-        return "".join(part.text for part in self.sum)
+        return "".join(term.text for term in self.sum)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +74,17 @@ class Matrix:
             object.__setattr__(self, "shown", tuple(tuple(map(shown, row)) for row in self.values.tolist()))
 
     def place(self, row: int, column: int) -> Place:
-        """Where a shown cell stands in the named matrix."""
+        """Say where a shown cell stands in the named matrix."""
         row, column = (column, row) if self.flipped else (row, column)
         return self.name, row + self.first[0], column + self.first[1]
 
     def flip(self, label: str) -> "Matrix":
-        """The same matrix, rows for columns."""
+        """Transpose the matrix: rows for columns."""
         turned = tuple(zip(*self.shown, strict=True))
         return Matrix(self.name, self.values.T, self.columns, self.rows, turned, label=label, first=self.first, flipped=True)
 
     def part(self, columns: slice, label: str) -> "Matrix":
-        """Some neighbouring columns, such as those of one head."""
+        """Take some neighbouring columns, such as those of one head."""
         kept = tuple(row[columns] for row in self.shown)
         first = (self.first[0], self.first[1] + columns.start)
         return Matrix(self.name, self.values[:, columns], self.rows, self.columns[columns], kept, label=label, first=first)
@@ -95,7 +95,7 @@ class Matrix:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ComputationStep:
     """One idea: operands and a result with signs between them, and where each cell of the result came from.
 
     symbol    a few characters for the way through the steps
@@ -130,7 +130,7 @@ class Vector:
         return self.known[index][0] if index in self.known else shown(float(self.values[index]))
 
     def places(self, indices: Iterable[int] | None = None) -> tuple[Place, ...]:
-        """Where these numbers stand, or all; those that do not are left out."""
+        """Say where these numbers stand, or all; those that do not are left out."""
         return tuple(self.known[index][1] for index in (self.known if indices is None else indices) if index in self.known)
 
 
@@ -145,22 +145,22 @@ def column_of(matrix: Matrix, column: int) -> Vector:
 
 
 def each_cell(matrix: Matrix, origin: Callable[[int, int], Origin]) -> dict[tuple[int, int], Origin]:
-    """The origin of every cell of a matrix."""
+    """Make the origin of every cell of a matrix."""
     return {(row, column): origin(row, column) for row in range(len(matrix.rows)) for column in range(len(matrix.columns))}
 
 
 def multiplied(left: Matrix, right: Matrix, result: Matrix) -> dict[tuple[int, int], Origin]:
-    """Origins of a matrix product: row times column."""
+    """Trace each cell of a matrix product to its row and its column."""
     return each_cell(result, lambda row, column: dot(row_of(left, row), column_of(right, column), cell(result, row, column)))
 
 
-def cell(matrix: Matrix, row: int, column: int) -> Part:
-    """A number as it stands in its matrix."""
-    return Part(matrix.shown[row][column], matrix.name)
+def cell(matrix: Matrix, row: int, column: int) -> Term:
+    """Quote a number as it stands in its matrix."""
+    return Term(matrix.shown[row][column], matrix.name)
 
 
-def dot(left: Vector, right: Vector, result: Part, *, also: float = 0.0) -> Origin:
-    """Σ a_k b_k: the factors, then the products, which add up to the result as it is shown; `also` is added, as a bias.
+def dot(left: Vector, right: Vector, result: Term, *, also: float = 0.0) -> Origin:
+    """Write out Σ a_k b_k: the factors, then the products, which add up to the result as shown; `also` is added, as a bias.
 
     Where only some of the factors stand on the page, it is these that are written out.
     """
@@ -168,21 +168,21 @@ def dot(left: Vector, right: Vector, result: Part, *, also: float = 0.0) -> Orig
     kept, rest = _largest(products, sorted(left.known.keys() & right.known.keys()))
     extra = [float(products[rest].sum())] * bool(rest) + [also] * bool(also)
     counts = largest_remainder([*products[kept], *extra], total=float(result.text.replace(MINUS, "-")))
-    parts: list[Part] = []
+    terms: list[Term] = []
     for index in kept:
         factors = (
-            Part(_in_brackets(left.text(index)), left.name),
-            Part("·"),
-            Part(_in_brackets(right.text(index)), right.name),
+            Term(_in_brackets(left.text(index)), left.name),
+            Term("·"),
+            Term(_in_brackets(right.text(index)), right.name),
         )
-        parts += [*([Part(" + ")] if parts else []), *factors]
-    parts += [Part(f" + {name}") for name in [f"({len(rest):,} more)"] * bool(rest) + ["b"] * bool(also)]
-    parts += [Part(f" = {summed(counts)}")] if len(counts) > 1 else []
-    return Origin((*left.places(), *right.places()), (*parts, Part(" = "), result))
+        terms += [*([Term(" + ")] if terms else []), *factors]
+    terms += [Term(f" + {name}") for name in [f"({len(rest):,} more)"] * bool(rest) + ["b"] * bool(also)]
+    terms += [Term(f" = {summed(counts)}")] if len(counts) > 1 else []
+    return Origin((*left.places(), *right.places()), (*terms, Term(" = "), result))
 
 
 def _largest(terms: Float[np.ndarray, " term"], among: Sequence[int], always: int | None = None) -> tuple[list[int], list[int]]:
-    """The terms that are written out, in their order, and those that are not; all are `among`, if there are such."""
+    """Split the terms into those that are written out, in their order, and the others; all are `among`, if there are such."""
     order = [int(index) for index in np.argsort(-np.abs(terms), kind="stable")]
     if len(order) <= MOST_TERMS:
         return sorted(order), []
@@ -193,12 +193,12 @@ def _largest(terms: Float[np.ndarray, " term"], among: Sequence[int], always: in
 
 
 def _in_brackets(text: str) -> str:
-    """A factor; a negative one in brackets."""
+    """Write a factor; a negative one in brackets."""
     return f"({text})" if text.startswith(MINUS) else text
 
 
 def summed(counts: Sequence[int], decimals: int = DECIMALS) -> str:
-    """Rounded terms as a sum.
+    """Write rounded terms as a sum.
 
     >>> summed((37, -110, 273))
     '0.37 − 1.10 + 2.73'
@@ -208,15 +208,15 @@ def summed(counts: Sequence[int], decimals: int = DECIMALS) -> str:
     return "".join(texts)
 
 
-def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at: int, result: Part) -> Origin:
-    """e^{s_j} / Σ_k e^{s_k} over the keys that can be seen, for the key at position `at`."""
+def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at: int, result: Term) -> Origin:
+    """Write out e^{s_j} / Σ_k e^{s_k} over the keys that can be seen, for the key at position `at`."""
     values = scores.values.astype(np.float64)
     seen = np.arange(len(values)) if visible is None else np.flatnonzero(visible)
     if at not in seen:
-        return Origin(scores.places([at]), (Part(f"e^{{{NOTHING}}} = "), result))
+        return Origin(scores.places([at]), (Term(f"e^{{{NOTHING}}} = "), result))
     places = scores.places(seen.tolist())
     if len(seen) == 1:
-        return Origin(places, (Part("the only key that can be seen: "), result))
+        return Origin(places, (Term("the only key that can be seen: "), result))
     shift = float(values[seen].max()) if np.abs(values[seen]).max() > LARGEST_EXPONENT else 0.0
     energy = np.exp(values[seen] - shift)
     here = int(np.flatnonzero(seen == at)[0])
@@ -224,18 +224,18 @@ def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at:
     kept, rest = _largest(energy, known, here)
     counts = largest_remainder([*energy[kept], *[energy[rest].sum()] * bool(rest)], keep=kept.index(here))
     less = f" {MINUS} {shown(shift)}" if shift > 0 else f" + {shown(-shift)}" if shift else ""
-    powers = {index: Part(f"e^{{{scores.text(int(seen[index]))}{less}}}", scores.name) for index in kept}
-    below = [part for index in kept for part in (Part(" + "), powers[index])][1:]
-    below += [Part(f" + ({len(rest):,} more)")] * bool(rest)
+    powers = {index: Term(f"e^{{{scores.text(int(seen[index]))}{less}}}", scores.name) for index in kept}
+    below = [term for index in kept for term in (Term(" + "), powers[index])][1:]
+    below += [Term(f" + ({len(rest):,} more)")] * bool(rest)
     top = spelled(counts[kept.index(here)])
     numbers = f") = {top} / ({summed(counts)}) = {top} / {spelled(sum(counts))} = "
-    return Origin(places, (powers[here], Part(" / ("), *below, Part(numbers), result))
+    return Origin(places, (powers[here], Term(" / ("), *below, Term(numbers), result))
 
 
 def weight_rows(
     weights: Float[np.ndarray, "row column"], decimals: int = DECIMALS, keep: int | None = None
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """The texts of rows of weights, rounded so that each adds up to its sum, and the texts of those sums."""
+    """Write rows of weights, rounded so that each adds up to its sum, and those sums."""
     rows, totals = [], []
     for row in weights:
         total = float(np.sum(row, dtype=np.float64))

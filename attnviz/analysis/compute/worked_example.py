@@ -8,10 +8,10 @@ from jaxtyping import Float
 from attnviz.analysis.compute.rounding import shown
 from attnviz.analysis.compute.steps import (
     NOTHING,
+    ComputationStep,
     Matrix,
     Origin,
-    Part,
-    Step,
+    Term,
     cell,
     each_cell,
     multiplied,
@@ -22,15 +22,15 @@ from attnviz.analysis.compute.steps import (
 from attnviz.core.head_inputs import Computed, Tables
 from attnviz.core.softmax import masked_softmax
 
-_ASKS = {
+_PROJECTION_SENTENCES = {
     "Q": "Every row of X is multiplied by the same W_Q: a token's query is what it looks for.",
     "K": "Another matrix, another view of the same tokens: a token's key is what it can be found by.",
     "V": "A third matrix makes the values: what a token hands over to those who look at it.",
 }
 
 
-def worked_steps(tables: Tables, computed: Computed, head: int) -> tuple[Step, ...]:
-    """All steps, those between the scores and the context for one head.
+def worked_steps(tables: Tables, computed: Computed, head: int) -> tuple[ComputationStep, ...]:
+    """List all steps, those between the scores and the context for one head.
 
     Raises:
         IndexError: there is no such head.
@@ -44,8 +44,8 @@ def worked_steps(tables: Tables, computed: Computed, head: int) -> tuple[Step, .
             ("V", tables.w_v, computed.value),
         )
     }
-    given = Step("X", "The tokens", "X", _given(tables), (x,))
-    steps = [given, *projected.values(), *_one_head(tables, computed, head, {n: s.result for n, s in projected.items()})]
+    tokens_step = ComputationStep("X", "The tokens", "X", _token_sentence(tables), (x,))
+    steps = [tokens_step, *projected.values(), *_one_head(tables, computed, head, {n: s.result for n, s in projected.items()})]
     if tables.n_heads > 1:
         steps.append(_concatenated(tables, computed))
     before = steps[-1].result
@@ -53,7 +53,7 @@ def worked_steps(tables: Tables, computed: Computed, head: int) -> tuple[Step, .
     return tuple(steps)
 
 
-def _given(tables: Tables) -> str:
+def _token_sentence(tables: Tables) -> str:
     numbers = "one number" if tables.x.shape[1] == 1 else f"{tables.x.shape[1]} numbers"
     return f"Each token is a row of {numbers}. In a model they are learned; here you can type them."
 
@@ -64,25 +64,31 @@ def _tokens(name: str, values: Float[np.ndarray, "token dim"], tables: Tables, b
 
 def _project(
     x: Matrix, name: str, weights: Float[np.ndarray, "dim dim"], values: Float[np.ndarray, "token dim"], tables: Tables
-) -> Step:
+) -> ComputationStep:
     dims = tuple(map(str, range(weights.shape[0])))
     table = Matrix(f"W_{name}", weights, dims, dims, blocks=tables.n_heads)
     result = _tokens(name, values, tables, tables.n_heads)
     titles = {"Q": "Queries", "K": "Keys", "V": "Values"}
-    return Step(
-        name, titles[name], f"{name} = X W_{name}", _ASKS[name], (x, table, result), ("×", "="), multiplied(x, table, result)
+    return ComputationStep(
+        name,
+        titles[name],
+        f"{name} = X W_{name}",
+        _PROJECTION_SENTENCES[name],
+        (x, table, result),
+        ("×", "="),
+        multiplied(x, table, result),
     )
 
 
-def _one_head(tables: Tables, computed: Computed, head: int, projected: dict[str, Matrix]) -> list[Step]:
-    """Scores, their scale, the mask, softmax and context of one head."""
+def _one_head(tables: Tables, computed: Computed, head: int, projected: dict[str, Matrix]) -> list[ComputationStep]:
+    """List scores, their scale, the mask, softmax and context of one head."""
     columns = slice(head * tables.head_dim, (head + 1) * tables.head_dim)
     which = f"_{head}" if tables.n_heads > 1 else ""
     if tables.n_heads > 1:
         query, key, value = (projected[name].part(columns, f"{name}{which}") for name in "QKV")
     else:
         query, key, value = (projected[name] for name in "QKV")
-    focus = _telling(computed.weights[head], tables.visible)
+    focus = _focus(computed.weights[head], tables.visible)
     steps = [_scores(query, key.flip(f"K{which}ᵀ"), computed.scores[head], which, focus)]
     if tables.scaled:
         steps.append(_scaled(steps[-1].result, computed.scaled[head], tables.head_dim, which, focus))
@@ -93,33 +99,37 @@ def _one_head(tables: Tables, computed: Computed, head: int, projected: dict[str
     return steps
 
 
-def _scores(query: Matrix, key: Matrix, values: Float[np.ndarray, "token token"], which: str, focus: tuple[int, int]) -> Step:
+def _scores(
+    query: Matrix, key: Matrix, values: Float[np.ndarray, "token token"], which: str, focus: tuple[int, int]
+) -> ComputationStep:
     result = Matrix(f"S{which}", values, query.rows, key.columns)
-    return Step(
+    return ComputationStep(
         "QKᵀ", "Scores", f"S{which} = {query.label or 'Q'} {key.label}",
         "Each query meets each key: multiply number by number and add up. The better they fit, the larger the score.",
         (query, key, result), ("×", "="), multiplied(query, key, result), focus,
     )  # fmt: skip
 
 
-def _scaled(scores: Matrix, values: Float[np.ndarray, "token token"], dim: int, which: str, focus: tuple[int, int]) -> Step:
+def _scaled(
+    scores: Matrix, values: Float[np.ndarray, "token token"], dim: int, which: str, focus: tuple[int, int]
+) -> ComputationStep:
     result = Matrix(f"S{which}′", values, scores.rows, scores.columns)
     root = float(np.sqrt(dim))
 
     def origin(row: int, column: int) -> Origin:
         before, after = cell(scores, row, column), cell(result, row, column)
         return Origin(
-            (scores.place(row, column),), (before, Part(f" / √{dim} = "), before, Part(f" / {shown(root)} = "), after)
+            (scores.place(row, column),), (before, Term(f" / √{dim} = "), before, Term(f" / {shown(root)} = "), after)
         )
 
-    return Step(
+    return ComputationStep(
         "÷√d", "Scale", f"S{which}′ = S{which} / √d_k",
         f"A sum of {dim} products grows with their number; √{dim} = {shown(root)} takes that back, so that softmax stays soft.",
         (scores, result), ("→",), each_cell(result, origin), focus,
     )  # fmt: skip
 
 
-def _masked(scores: Matrix, tables: Tables, which: str) -> Step:
+def _masked(scores: Matrix, tables: Tables, which: str) -> ComputationStep:
     texts = tuple(
         tuple(text if seen else NOTHING for text, seen in zip(row, see, strict=True))
         for row, see in zip(scores.shown, tables.visible, strict=True)
@@ -129,18 +139,20 @@ def _masked(scores: Matrix, tables: Tables, which: str) -> Step:
     def origin(row: int, column: int) -> Origin:
         place, before = (scores.place(row, column),), cell(scores, row, column)
         if tables.visible[row, column]:
-            return Origin(place, (Part("may be seen: "), before, Part(" stays")))
-        return Origin(place, (Part("hidden: "), before, Part(f" → {NOTHING}, so that its weight will be exactly 0")))
+            return Origin(place, (Term("may be seen: "), before, Term(" stays")))
+        return Origin(place, (Term("hidden: "), before, Term(f" → {NOTHING}, so that its weight will be exactly 0")))
 
     hidden = next(iter(np.argwhere(~tables.visible).tolist()))
-    return Step(
+    return ComputationStep(
         "mask", "Mask", f"M{which} = mask({scores.name})",
         f"What a query must not see gets {NOTHING} instead of a score: no later step can bring it back.",
         (scores, result), ("→",), each_cell(result, origin), (int(hidden[0]), int(hidden[1])),
     )  # fmt: skip
 
 
-def _softmax(scores: Matrix, tables: Tables, computed: Computed, head: int, which: str, focus: tuple[int, int]) -> Step:
+def _softmax(
+    scores: Matrix, tables: Tables, computed: Computed, head: int, which: str, focus: tuple[int, int]
+) -> ComputationStep:
     values = computed.weights[head]
     texts, totals = weight_rows(values)
     result = Matrix(f"A{which}", values, scores.rows, scores.columns, texts, tables.visible, totals=totals, weights=True)
@@ -148,37 +160,37 @@ def _softmax(scores: Matrix, tables: Tables, computed: Computed, head: int, whic
     def origin(row: int, column: int) -> Origin:
         return softmax_origin(row_of(scores, row), tables.visible[row], column, cell(result, row, column))
 
-    return Step(
+    return ComputationStep(
         "softmax", "Weights", f"A{which} = softmax({scores.name})", _saturation(tables, computed, head),
         (scores, result), ("→",), each_cell(result, origin), focus,
     )  # fmt: skip
 
 
 def _saturation(tables: Tables, computed: Computed, head: int) -> str:
-    """What softmax does, and what the division before it changed, or would have."""
-    told = "e to the power of each score, divided by the sum of its row: shares that add up to 1."
+    """Say what softmax does, and what the division before it changed, or would have."""
+    sentence = "e to the power of each score, divided by the sum of its row: shares that add up to 1."
     scores = computed.scores[head].astype(np.float64)
     divided, undivided = (masked_softmax(scores * factor, tables.visible) for factor in (tables.head_dim**-0.5, 1.0))
     row, column = _largest(np.abs(undivided - divided))
     here, there = (weight_rows(each[[row]])[0][0][column] for each in (divided, undivided))
     if here == there:
-        return told
+        return sentence
     name = f"{tables.tokens[row]} → {tables.tokens[column]}"
     if tables.scaled:
-        return f"{told} Without the division by √d_k, {name} would be {there} instead of {here}."
-    return f"{told} Without the division by √d_k, {name} is {there}; divided it would be {here}."
+        return f"{sentence} Without the division by √d_k, {name} would be {there} instead of {here}."
+    return f"{sentence} Without the division by √d_k, {name} is {there}; divided it would be {here}."
 
 
-def _context(weights: Matrix, value: Matrix, values: Float[np.ndarray, "token dim"], which: str) -> Step:
+def _context(weights: Matrix, value: Matrix, values: Float[np.ndarray, "token dim"], which: str) -> ComputationStep:
     result = Matrix(f"C{which}", values, weights.rows, value.columns)
-    return Step(
+    return ComputationStep(
         "·V", "Context", f"C{which} = A{which} {value.label or 'V'}",
         "The values, mixed in the shares of the row: what the token takes home from those it looked at.",
         (weights, value, result), ("×", "="), multiplied(weights, value, result),
     )  # fmt: skip
 
 
-def _concatenated(tables: Tables, computed: Computed) -> Step:
+def _concatenated(tables: Tables, computed: Computed) -> ComputationStep:
     width = tables.head_dim
     heads = [
         Matrix(f"C_{head}", computed.context[head], tables.tokens, tuple(map(str, range(head * width, (head + 1) * width))))
@@ -190,30 +202,30 @@ def _concatenated(tables: Tables, computed: Computed) -> Step:
         source = heads[column // width]
         text = cell(source, row, column % width)
         return Origin(
-            (source.place(row, column % width),), (Part(f"column {column % width} of head {column // width}: "), text)
+            (source.place(row, column % width),), (Term(f"column {column % width} of head {column // width}: "), text)
         )
 
     names = ", ".join(f"C_{head}" for head in range(tables.n_heads))
-    return Step(
+    return ComputationStep(
         "concat", "All heads", f"C = [{names}]",
         "The heads worked side by side, each with its own columns. Their contexts are put next to each other.",
         (*heads, result), (*("|",) * (tables.n_heads - 1), "="), each_cell(result, origin),
     )  # fmt: skip
 
 
-def _output(concatenated: Matrix, tables: Tables, computed: Computed) -> Step:
+def _output(concatenated: Matrix, tables: Tables, computed: Computed) -> ComputationStep:
     dims = tuple(map(str, range(tables.x.shape[1])))
     table = Matrix("W_O", tables.w_o, dims, dims)
     result = _tokens("Y", computed.output, tables)
-    return Step(
+    return ComputationStep(
         "W_O", "Output", f"Y = {concatenated.name} W_O",
         "One last matrix lets the heads speak to each other: the output has the shape of X again, ready for the next layer.",
         (concatenated, table, result), ("×", "="), multiplied(concatenated, table, result),
     )  # fmt: skip
 
 
-def _telling(weights: Float[np.ndarray, "token token"], visible: np.ndarray) -> tuple[int, int]:
-    """The largest weight of a query that has a choice."""
+def _focus(weights: Float[np.ndarray, "token token"], visible: np.ndarray) -> tuple[int, int]:
+    """Find the largest weight of a query that has a choice."""
     choices = visible.sum(axis=1)
     return _largest(weights * (choices > 1)[:, None] if choices.max() > 1 else weights)
 

@@ -21,20 +21,20 @@ class Rouge:
 
 
 def rouge(summary: str, references: Sequence[str]) -> Rouge:
-    """Each measure against the reference that suits it best; words are stemmed (Porter), and cut at all but a–z and 0–9.
+    """Score a summary against the reference that suits it best; words are stemmed (Porter), and cut at all but a–z and 0–9.
 
-    >>> found = rouge("The cats sat.", ["A dog ran.", "The cat sat down."])
-    >>> round(found.one, 3), round(found.two, 3), round(found.longest, 3)
+    >>> scores = rouge("The cats sat.", ["A dog ran.", "The cat sat down."])
+    >>> round(scores.one, 3), round(scores.two, 3), round(scores.longest, 3)
     (0.857, 0.8, 0.857)
     """
     mine = stems(summary)
-    found = [_scores(mine, stems(reference)) for reference in references]
-    return Rouge(*(max(kind) for kind in zip(*found, strict=True)))
+    scores = [_scores(mine, stems(reference)) for reference in references]
+    return Rouge(*(max(kind) for kind in zip(*scores, strict=True)))
 
 
 @lru_cache(maxsize=32)  # One reference is compared with many summaries.
 def stems(text: str) -> tuple[str, ...]:
-    """The words of a text as ROUGE compares them.
+    """Split a text into words as ROUGE compares them.
 
     >>> stems("Learning rates, learned!")
     ('learn', 'rate', 'learn')

@@ -35,17 +35,17 @@ class Passage:
     @property
     def read(self) -> Bool[np.ndarray, " sentence"]:
         """True for sentences with a unit that may be kept: not where the model has stopped reading, nor for a lone "…"."""
-        found = np.zeros(len(self.sentences), dtype=bool)
-        found[[number for number, can in zip(self.sentence, self.candidate, strict=True) if can]] = True
-        return found
+        read = np.zeros(len(self.sentences), dtype=bool)
+        read[[number for number, can in zip(self.sentence, self.candidate, strict=True) if can]] = True
+        return read
 
     def by_unit(self, tokens: Float[np.ndarray, " key"]) -> Float[np.ndarray, " unit"]:
-        """What a unit receives is the sum over its tokens."""
+        """Sum over the tokens of each unit what they receive."""
         places, units, _ = self._places
         return np.bincount(units, weights=tokens[places], minlength=len(self.units))
 
     def by_sentence(self, tokens: Float[np.ndarray, " key"], *, mean: bool = False) -> Float[np.ndarray, " sentence"]:
-        """A sentence's share of what all of them receive, 0 to 1; or the mean over its tokens."""
+        """Compute each sentence's share of what all of them receive, 0 to 1; or the mean over its tokens."""
         places, _, numbers = self._places
         total = np.bincount(numbers, weights=tokens[places], minlength=len(self.sentences))
         if mean:
@@ -60,29 +60,29 @@ class Passage:
         return places, units, numbers
 
     def words(self, kept: Units) -> str:
-        """The kept units as running text, those that touch in the text unparted."""
-        out, end = "", 0
+        """Write the kept units as running text, those that touch in the text unparted."""
+        text, end = "", 0
         for unit, on in zip(self.units, kept, strict=True):
             if on:
-                out += ("" if unit.start == end else " ") + self.text[unit.start : unit.end]
+                text += ("" if unit.start == end else " ") + self.text[unit.start : unit.end]
                 end = unit.end
-        return out.strip()
+        return text.strip()
 
     def extract(self, kept: Bool[np.ndarray, " sentence"]) -> str:
-        """The kept sentences, as they were typed."""
+        """Join the kept sentences, as they were typed."""
         return " ".join(self.text[start:end] for (start, end), on in zip(self.sentences, kept, strict=True) if on)
 
 
-def passage(
+def read_passage(
     text: str, tokens: tuple[Token, ...], *, words: bool = True, punctuation: bool = False, sentences: Sentences | None = None
 ) -> Passage:
-    """A text that a model has read as `tokens`; without `punctuation` only what has a letter or a digit may be kept.
+    """Split a text that a model reads as `tokens` into units; without `punctuation` only words may be kept.
 
     Raises:
         TraceError: there is nothing in it that may be kept.
 
-    >>> found = passage("Hi there!", (Token("Hi", 0, 2), Token("there", 3, 8), Token("!", 8, 9)))
-    >>> [unit.text for unit in found.units], found.candidate.tolist()
+    >>> passage = read_passage("Hi there!", (Token("Hi", 0, 2), Token("there", 3, 8), Token("!", 8, 9)))
+    >>> [unit.text for unit in passage.units], passage.candidate.tolist()
     (['Hi', 'there', '!'], [True, True, False])
     """
     sentences = sentences or Sentences.of(text)
@@ -102,7 +102,7 @@ def passage(
 
 
 def top(scores: Float[np.ndarray, " unit"], k: int, candidate: Units) -> Units:
-    """True for the k candidates of the highest scores, of equal ones the first; for all of them where there are fewer.
+    """Mark true for the k candidates of the highest scores, of equal ones the first; for all of them where there are fewer.
 
     >>> top(np.array([0.9, 0.1, 0.3, 0.3]), 1, np.array([False, True, True, True])).tolist()
     [False, False, True, False]
@@ -121,19 +121,19 @@ class Amount:
     sentences: int = 1
     share: bool = False
 
-    def count(self, found: Passage) -> int:
-        """The number of units to keep: at least one, at most all that may be kept.
+    def count(self, passage: Passage) -> int:
+        """Count the units to keep: at least one, at most all that may be kept.
 
-        >>> found = passage("one two three", (Token("one", 0, 3), Token("two", 4, 7), Token("three", 8, 13)))
-        >>> Amount(50, share=True).count(found), Amount(99).count(found)
+        >>> passage = read_passage("one two three", (Token("one", 0, 3), Token("two", 4, 7), Token("three", 8, 13)))
+        >>> Amount(50, share=True).count(passage), Amount(99).count(passage)
         (2, 3)
         """
-        n_candidates = int(found.candidate.sum())
+        n_candidates = int(passage.candidate.sum())
         return min(max(round(self.words / 100 * n_candidates) if self.share else self.words, 1), n_candidates)
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class Selection:
     """What was chosen of a passage: its units, and its sentences."""
 
     units: Units
@@ -141,7 +141,9 @@ class Kept:
 
 
 def choose(
-    found: Passage, units: Float[np.ndarray, " unit"], sentences: Float[np.ndarray, " sentence"], amount: Amount
-) -> Kept:
-    """The units and the sentences of the highest scores."""
-    return Kept(top(units, amount.count(found), found.candidate), top(sentences, max(amount.sentences, 1), found.read))
+    passage: Passage, unit_scores: Float[np.ndarray, " unit"], sentence_scores: Float[np.ndarray, " sentence"], amount: Amount
+) -> Selection:
+    """Select the units and the sentences of the highest scores."""
+    return Selection(
+        top(unit_scores, amount.count(passage), passage.candidate), top(sentence_scores, max(amount.sentences, 1), passage.read)
+    )

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from attnviz.analysis.head_metrics import Link, is_word
-from attnviz.analysis.translate.sinkhorn import alike, balanced
+from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import Part, Sentence
 from attnviz.core.trace import AttentionMap, Token
@@ -23,7 +23,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Reading) -> AttentionMap:
-    """The attention across with each row named after the target token that it is taken for.
+    """Name each row of the attention across after the target token that it is taken for.
 
     Row t of a decoder that reads its own output belongs to two tokens: the one it reads and, next to come, the one it writes.
     `naive` names it after the one in `written`; `shifted` after the one that is read, which by then is known, and so is the
@@ -36,7 +36,7 @@ def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Readin
 
 
 def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
-    """For each target token the source token that it looks at most; special tokens have none.
+    """Find for each target token the source token that it looks at most; special tokens have none.
 
     >>> from attnviz.analysis.view import head_matrix
     >>> from attnviz.core.trace import AttentionMap, DenseWeights
@@ -52,7 +52,7 @@ def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
 
 
 def balanced_links(matrix: HeadMatrix) -> tuple[Link, ...]:
-    """The strongest links between words, and between punctuation, once every source word has its share.
+    """Find the strongest links between words, and between punctuation, once every source word has its share.
 
     `attnviz.analysis.translate.sinkhorn` says how; the weights of the links are the model's.
     """
@@ -60,14 +60,14 @@ def balanced_links(matrix: HeadMatrix) -> tuple[Link, ...]:
     columns = [index for index, token in enumerate(matrix.keys) if not token.special]
     if not rows or not columns:
         return ()
-    allowed = alike([matrix.queries[row].text for row in rows], [matrix.keys[column].text for column in columns])
+    allowed = same_class([matrix.queries[row].text for row in rows], [matrix.keys[column].text for column in columns])
     shares = balanced(matrix.weights[np.ix_(rows, columns)], allowed)
-    found = ((row, columns[int(share.argmax())]) for row, share in zip(rows, shares, strict=True) if share.any())
-    return tuple(Link(row, column, float(matrix.weights[row, column])) for row, column in found)
+    cells = ((row, columns[int(share.argmax())]) for row, share in zip(rows, shares, strict=True) if share.any())
+    return tuple(Link(row, column, float(matrix.weights[row, column])) for row, column in cells)
 
 
 def links_from(matrix: HeadMatrix, threshold: float) -> tuple[Link, ...]:
-    """Every link of at least that weight, 0 to 1, row by row; special tokens have none."""
+    """List every link of at least that weight, 0 to 1, row by row; special tokens have none."""
     rows, columns = np.nonzero((matrix.weights >= threshold) & (matrix.weights > 0))
     return tuple(
         Link(int(row), int(column), float(matrix.weights[row, column]))
@@ -77,35 +77,35 @@ def links_from(matrix: HeadMatrix, threshold: float) -> tuple[Link, ...]:
 
 
 def origin_of(matrix: HeadMatrix, word: str) -> Link | None:
-    """The strongest link of the first target token that is this word; None where there is none."""
+    """Find the strongest link of the first target token that is this word; None where there is none."""
     links = strongest_links(matrix)
     return next((link for link in links if matrix.queries[link.query].text == word), None)
 
 
-def surest(matrix: HeadMatrix) -> Link | None:
-    """The strongest link worth telling: between two longer words that are spelt differently; else the strongest there is.
+def clearest_link(matrix: HeadMatrix) -> Link | None:
+    """Find the link that shows most: the strongest between two longer words that are spelt differently; else the strongest.
 
     Names are spelt alike, and articles and prepositions often look at the noun that they go with.
     """
     links = [link for link in strongest_links(matrix) if is_word(matrix.queries[link.query])]
     links = [link for link in links if is_word(matrix.keys[link.key])] or links
-    told = [link for link in links if _is_telling(matrix.queries[link.query].text, matrix.keys[link.key].text)]
-    return max(told or links, key=lambda link: link.weight, default=None)
+    content_links = [link for link in links if _are_content_words(matrix.queries[link.query].text, matrix.keys[link.key].text)]
+    return max(content_links or links, key=lambda link: link.weight, default=None)
 
 
 def describe_origin(matrix: HeadMatrix, row: int, column: int) -> Sentence:
-    """Where one target token comes from, or how much it takes from a source token that is not its strongest."""
-    target, source = _told(matrix.queries[row]), _told(matrix.keys[column])
+    """Say where one target token comes from, or how much it takes from a source token that is not its strongest."""
+    target, source = _token_part(matrix.queries[row]), _token_part(matrix.keys[column])
     weight, best = float(matrix.weights[row, column]), int(matrix.weights[row].argmax())
     if column == best:
         verb = " comes from " if weight >= SURE else " looks at nothing for sure, most at "
         return (target, Part(verb), source, Part(f" ({weight:.2f})."))
-    strongest = (_told(matrix.keys[best]), Part(f" ({matrix.weights[row, best]:.2f})."))
+    strongest = (_token_part(matrix.keys[best]), Part(f" ({matrix.weights[row, best]:.2f})."))
     return (target, Part(" takes "), Part(f"{weight:.2f}", True), Part(" from "), source, Part(", and most from "), *strongest)
 
 
 def describe_alignment(matrix: HeadMatrix) -> Sentence:
-    """What the alignment shows: words that changed their order, one word that became several, or that order was kept."""
+    """Say what the alignment shows: words that changed their order, one word that became several, or that order was kept."""
     links = [
         link
         for link in strongest_links(matrix)
@@ -113,25 +113,25 @@ def describe_alignment(matrix: HeadMatrix) -> Sentence:
     ]
     if not links:
         return (Part("No word of the translation looks mainly at one word of the source."),)
-    said = [*_told_order(matrix, links), *_told_split(matrix, links)]
-    return tuple(said) or (Part("The words that are firmly linked stand in the same order in both languages."),)
+    sentence = [*_order_sentence(matrix, links), *_split_sentence(matrix, links)]
+    return tuple(sentence) or (Part("The words that are firmly linked stand in the same order in both languages."),)
 
 
-def _told_order(matrix: HeadMatrix, links: list[Link]) -> Sentence:
-    """The two neighbours, in the translation, that are furthest apart in the other order of the source."""
+def _order_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
+    """Name the two neighbours, in the translation, that are furthest apart in the other order of the source."""
     firm = [link for link in links if link.weight >= FIRM]
     crossing = [(one, two) for one, two in itertools.pairwise(firm) if two.key < one.key]
     if not crossing:
         return ()
     one, two = max(crossing, key=lambda pair: min(pair[0].weight, pair[1].weight))
     return (
-        _told(matrix.queries[one.query]), Part(" stands before "), _told(matrix.queries[two.query]), Part(", but "),
-        _told(matrix.keys[one.key]), Part(" after "), _told(matrix.keys[two.key]), Part(": the order changed. "),
+        _token_part(matrix.queries[one.query]), Part(" stands before "), _token_part(matrix.queries[two.query]), Part(", but "),
+        _token_part(matrix.keys[one.key]), Part(" after "), _token_part(matrix.keys[two.key]), Part(": the order changed. "),
     )  # fmt: skip
 
 
-def _told_split(matrix: HeadMatrix, links: list[Link]) -> Sentence:
-    """The source word that most words of the translation look at, if they are several."""
+def _split_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
+    """Name the source word that most words of the translation look at, if they are several."""
     becomes: dict[int, list[Link]] = {}
     for link in links:
         becomes.setdefault(link.key, []).append(link)
@@ -141,12 +141,12 @@ def _told_split(matrix: HeadMatrix, links: list[Link]) -> Sentence:
     names: list[Part] = []
     for index, link in enumerate(several):
         joint = "" if index == 0 else " and " if index == len(several) - 1 else ", "
-        names += [Part(joint), _told(matrix.queries[link.query])]
+        names += [Part(joint), _token_part(matrix.queries[link.query])]
     return (
         *names[1:],
         Part(" both" if len(several) == 2 else " all"),
         Part(" look mostly at "),
-        _told(matrix.keys[key]),
+        _token_part(matrix.keys[key]),
         Part("."),
     )
 
@@ -160,7 +160,7 @@ class Likelihood:
 
 
 def describe_likelihood(likelihood: Likelihood) -> Sentence:
-    """How much worse a given translation is to the model than its own.
+    """Say how much worse a given translation is to the model than its own.
 
     >>> "".join(part.text for part in describe_likelihood(Likelihood(-9.2, -2.3)))
     'To this model the given text is 992 times less likely than its own: log p −9.20 against −2.30.'
@@ -169,12 +169,12 @@ def describe_likelihood(likelihood: Likelihood) -> Sentence:
     figures = Part(f"log p {_signed(likelihood.given)} against {_signed(likelihood.own)}.")
     if abs(worse) < 0.01:
         return (Part("The given text is as likely to this model as its own: "), figures)
-    said = Part(f"{_times(abs(worse))} {'less' if worse > 0 else 'more'} likely", True)
-    return (Part("To this model the given text is "), said, Part(" than its own: "), figures)
+    factor = Part(f"{_times(abs(worse))} {'less' if worse > 0 else 'more'} likely", True)
+    return (Part("To this model the given text is "), factor, Part(" than its own: "), figures)
 
 
 def _times(difference: float) -> str:
-    """e^difference, as one says it."""
+    """Write e^difference, as one says it."""
     if np.isinf(difference):
         return "infinitely"
     if difference > np.log(1e6):
@@ -184,13 +184,13 @@ def _times(difference: float) -> str:
 
 
 def _signed(value: float) -> str:
-    """With a true minus sign, so that it is as wide as the digits."""
+    """Write a number with a true minus sign, so that it is as wide as the digits."""
     return f"{value:.2f}".replace("-", "−").replace("inf", "∞")
 
 
-def _told(token: Token) -> Part:
+def _token_part(token: Token) -> Part:
     return Part(token.text, strong=True, quoted=True)
 
 
-def _is_telling(target: str, source: str) -> bool:
+def _are_content_words(target: str, source: str) -> bool:
     return min(len(target), len(source)) >= LONGER and target.casefold() != source.casefold()

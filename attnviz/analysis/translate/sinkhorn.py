@@ -12,23 +12,23 @@ ROUNDS = 20
 LEAST = 1e-3
 
 
-def alike(queries: Sequence[str], keys: Sequence[str]) -> Bool[np.ndarray, "query key"]:
-    """Where a word, with a letter or a digit in it, meets a word, or punctuation punctuation.
+def same_class(queries: Sequence[str], keys: Sequence[str]) -> Bool[np.ndarray, "query key"]:
+    """Mark where a word, with a letter or a digit in it, meets a word, or punctuation punctuation.
 
     A decoder lets its small words rest on the full stop, which costs its translation nothing; no aligner would link them.
 
-    >>> alike(["chat", "."], ["the", "cat", "!"])
+    >>> same_class(["chat", "."], ["the", "cat", "!"])
     array([[ True,  True, False],
            [False, False,  True]])
     """
-    asks, asked = (np.array([has_letters(text) for text in side], dtype=bool) for side in (queries, keys))
-    return asks[:, None] == asked
+    query_is_word, key_is_word = (np.array([has_letters(text) for text in side], dtype=bool) for side in (queries, keys))
+    return query_is_word[:, None] == key_is_word
 
 
 def balanced(
     weights: Float[np.ndarray, "query key"], allowed: Bool[np.ndarray, "query key"] | None = None
 ) -> Float[np.ndarray, "query key"]:
-    """The weights with rows that sum to 1 and columns that sum alike: Sinkhorn & Knopp 1967, as in optimal transport.
+    """Scale the weights until rows sum to 1 and columns sum alike: Sinkhorn & Knopp 1967, as in optimal transport.
 
     Nothing stops the rows of an attention from all looking at one popular key, and translation alone gives no reason to look at
     every word. An alignment has one: each source word is translated somewhere. Which cells grow, the weights decide.
@@ -40,9 +40,9 @@ def balanced(
     """
     allowed = np.ones_like(weights, dtype=bool) if allowed is None else allowed
     seen = (weights.sum(axis=1, keepdims=True) > 0) & allowed.any(axis=1, keepdims=True)
-    found = np.where(seen & allowed, weights + LEAST, 0).astype(np.float64)
-    share = seen.sum() / found.shape[1]
+    balanced_weights = np.where(seen & allowed, weights + LEAST, 0).astype(np.float64)
+    share = seen.sum() / balanced_weights.shape[1]
     for _ in range(ROUNDS):
-        found *= share / np.maximum(found.sum(axis=0, keepdims=True), 1e-12)
-        found /= np.where(seen, found.sum(axis=1, keepdims=True), 1)
-    return found
+        balanced_weights *= share / np.maximum(balanced_weights.sum(axis=0, keepdims=True), 1e-12)
+        balanced_weights /= np.where(seen, balanced_weights.sum(axis=1, keepdims=True), 1)
+    return balanced_weights

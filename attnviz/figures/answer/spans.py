@@ -40,7 +40,7 @@ def marked_answer(
     declined: bool = False,
     theme: Theme = LIGHT,
 ) -> str:
-    """HTML of the whole passage: the best span marked, the others lighter and numbered, bars under every token.
+    """Draw the whole passage as HTML: the best span marked, the others lighter and numbered, bars under every token.
 
     `declined`: the model does not stand by its best span, which is marked as lightly as the others. All text is escaped and
     keeps its own direction.
@@ -57,7 +57,7 @@ def marked_answer(
     for index in range(first, last):
         token = tokens[index]
         gap = space_between(text[end : token.start])
-        opened = _opened(opens[index], spans[opens[index]], declined) if index in opens else ""
+        opened = _span_start(opens[index], spans[opens[index]], declined) if index in opens else ""
         pieces.append(f"{gap}{opened}{_unit(token, bars, index, highest)}{'</span>' if index in closes else ''}")
         end = max(end, token.end)
     pieces.append(f'<span class="unread"> … {len(tokens) - last:,} tokens after …</span>' if last < len(tokens) else "")
@@ -68,7 +68,7 @@ def marked_answer(
 
 
 def _drawn(n_tokens: int, spans: Sequence[Span]) -> tuple[int, int]:
-    """The tokens that are drawn, with the best span in the middle; no span is cut in two."""
+    """Choose the tokens that are drawn, with the best span in the middle; no span is cut in two."""
     middle = spans[0].start if spans else 0
     first = max(min(middle - MOST_DRAWN // 2, n_tokens - MOST_DRAWN), 0)
     last = min(first + MOST_DRAWN, n_tokens)
@@ -80,15 +80,15 @@ def _drawn(n_tokens: int, spans: Sequence[Span]) -> tuple[int, int]:
 
 def _unit(token: Token, bars: Sequence[Bars], index: int, highest: float) -> str:
     drawn = "".join(_bar(number, float(each.values[index]), highest) for number, each in enumerate(bars))
-    told = " · ".join(f"{each.name} {each.values[index]:.4f}" for each in bars)
-    return f'<span class="unit" title="{html.escape(told)}"><bdi>{label(token)}</bdi><span class="bars">{drawn}</span></span>'
+    values = " · ".join(f"{each.name} {each.values[index]:.4f}" for each in bars)
+    return f'<span class="unit" title="{html.escape(values)}"><bdi>{label(token)}</bdi><span class="bars">{drawn}</span></span>'
 
 
-def _opened(rank: int, span: Span, declined: bool) -> str:
+def _span_start(rank: int, span: Span, declined: bool) -> str:
     kind = "span best" if rank == 0 and not declined else "span"
     first = " data-first" if rank == 0 else ""
-    told = f'<span class="rank">{rank + 1} · {_short_share(span.probability)}</span>'
-    return f'<span class="{kind}"{first} data-rank="{rank + 1}">{told}'
+    badge = f'<span class="rank">{rank + 1} · {_short_share(span.probability)}</span>'
+    return f'<span class="{kind}"{first} data-rank="{rank + 1}">{badge}'
 
 
 def _short_share(share: float) -> str:
@@ -111,7 +111,7 @@ def asked_words(
     full_scale: bool = True,
     theme: Theme = LIGHT,
 ) -> str:
-    """HTML of a question whose words are buttons (`data-pick` is their place), shaded by `shares`, 0 to 1 or to the largest."""
+    """Draw a question as buttons, one a word (`data-pick` is its place), shaded by `shares`, 0 to 1 or to the largest."""
     highest = 1.0 if full_scale else float(shares.max(initial=0.0)) or 1.0
     buttons = []
     for index, (token, share) in enumerate(zip(tokens, shares, strict=True)):
@@ -125,7 +125,7 @@ def asked_words(
 
 
 def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT, height: int = 460) -> go.Figure:
-    """How likely each span is: starts down, ends across, the best numbered in their cells; what is no span is masked."""
+    """Draw how likely each span is: starts down, ends across, the best numbered in their cells; what is no span is masked."""
     size = joint.probabilities.shape
     matrix = HeadMatrix(
         weights=np.where(joint.legal, joint.probabilities, 0).astype(np.float32),

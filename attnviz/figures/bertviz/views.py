@@ -45,7 +45,7 @@ class TooManyTokensError(AttnvizError, ValueError):
 
 
 def head_view(attention: AttentionMap, *, layer: int | None = None, view: View | None = None, theme: Theme = LIGHT) -> str:
-    """One layer at a time: a line for every weight, a colour for every head. It opens at `layer`, else at the first.
+    """Draw one layer at a time: a line for every weight, a colour for every head. It opens at `layer`, else at the first.
 
     The lines' opacity is the weight divided by the number of heads shown. Of a pair, a menu chooses between which sentences.
 
@@ -59,7 +59,7 @@ def head_view(attention: AttentionMap, *, layer: int | None = None, view: View |
 
 
 def model_view(attention: AttentionMap, *, view: View | None = None, theme: Theme = LIGHT) -> str:
-    """Every head as a small picture, layers down and heads across; a click on one enlarges it. Opacity is the weight.
+    """Draw every head as a small picture, layers down and heads across; a click on one enlarges it. Opacity is the weight.
 
     Raises:
         TooManyTokensError: more than 100 tokens, or 1.5 million weights, would be shown.
@@ -111,7 +111,7 @@ def _scripts(name: str) -> tuple[str, ...]:
 
 
 def _parts(attention: AttentionMap, view: View) -> list[dict]:
-    """What BertViz calls attention: the whole map, and of a pair each sentence to each."""
+    """Make what BertViz calls attention: the whole map, and of a pair each sentence to each."""
     typed = ({token.segment for token in axis if not token.special} for axis in (attention.queries, attention.keys))
     is_pair = all(segments >= {0, 1} for segments in typed)
     lenses = {between: Lens(attention, replace(view, between=between)) for between in (BETWEEN if is_pair else (view.between,))}
@@ -150,7 +150,7 @@ def _texts(tokens: tuple[Token, ...]) -> list[str]:
 
 
 def _label(between: str) -> str:
-    """What the menu calls it.
+    """Name a choice of the menu.
 
     >>> _label("first-second")
     'First to second'
@@ -170,7 +170,7 @@ def _controls(name: str, names: list[str], view: View) -> str:
 
 
 def _colours(theme: Theme) -> list[str]:
-    """The heads' colours instead of d3's ten. BertViz asks for ten; twice the eight go round evenly."""
+    """Replace d3's ten colours by the heads' own. BertViz takes ten; twice the eight go round evenly."""
     return [*HEAD_COLOURS[:-1], theme.text] * 2
 
 
@@ -181,7 +181,7 @@ def _variables(theme: Theme, overhang: int) -> str:
 
 
 def _overhang(texts: list[str]) -> int:
-    """Pixels by which the longest token on the left is wider than the 110 px that BertViz has for it."""
+    """Measure by how many pixels the longest token on the left is wider than the 110 px that BertViz has for it."""
     # At 15 px a letter is about 9 px wide, a character of Chinese, Japanese or Korean 15.
     widest = max(sum(15 if character >= "\u2e80" else 9 for character in text) for text in texts)
     return min(max(widest - 100, 0), 400)
@@ -189,7 +189,7 @@ def _overhang(texts: list[str]) -> int:
 
 @functools.cache
 def _package_text(package: str, path: str) -> str:
-    """A file of an installed package, without importing it: mpld3 would bring matplotlib, BertViz torch."""
+    """Read a file of an installed package, without importing it: mpld3 would bring matplotlib, BertViz torch."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise AttnvizError(f"The BertViz views need the package {package}: install attnviz again.")

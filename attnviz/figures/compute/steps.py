@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from attnviz.analysis.compute.steps import Matrix, Origin, Step
+from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin
 from attnviz.figures.theme import HEAD_COLOURS, LIGHT, Theme
+from attnviz.figures.tokens import visible_text
 
 SCRIPT = Path(__file__).with_name("steps.js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")
@@ -25,7 +26,7 @@ RESULT = HEAD_COLOURS[2]
 
 
 def computation(
-    steps: Sequence[Step],
+    steps: Sequence[ComputationStep],
     *,
     at: tuple[int, int, int] | None = None,
     predict: Predict = "off",
@@ -33,14 +34,14 @@ def computation(
     asked: str = "",
     theme: Theme = LIGHT,
 ) -> dict[str, Any]:
-    """Everything that computation.js draws. `at` is the step and the cell of its result to open with.
+    """Describe everything that steps.js draws. `at` is the step and the cell of its result to open with.
 
     `predict` asks a class which token gets most of a row ("most"), or how much the chosen one gets ("weight"). Until `revealed`
     is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks,
     and the last that is looked at. `asked` is a cell of the step whose own sum is written out, as "Q:0:1".
 
     >>> import numpy as np
-    >>> step = Step("X", "Tokens", "X", "As typed.", (Matrix("X", np.array([[0.5]]), ("a<b",), ("0",)),))
+    >>> step = ComputationStep("X", "Tokens", "X", "As typed.", (Matrix("X", np.array([[0.5]]), ("a<b",), ("0",)),))
     >>> drawn = computation([step])
     >>> drawn["steps"][0]["matrices"][0]["rows"], drawn["steps"][0]["matrices"][0]["cells"][0][0]["text"]
     (['a<b'], '0.50')
@@ -48,7 +49,7 @@ def computation(
     drawn = [_step(step, theme) for step in steps]
     content = {"steps": drawn, "origins": _origins(steps), "predict": predict}
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
-    hidden = None if predict == "off" or revealed == key else _asking(steps)
+    hidden = None if predict == "off" or revealed == key else _weights_step(steps)
     if hidden is not None:
         content = _without_weights(content, hidden)
     colours = {"accent": theme.accent, "text": theme.text, "faint": theme.faint, "panel": theme.panel, "border": theme.border}
@@ -62,23 +63,23 @@ def computation(
     }  # fmt: skip
 
 
-def _asking(steps: Sequence[Step]) -> int | None:
+def _weights_step(steps: Sequence[ComputationStep]) -> int | None:
     return next((index for index, step in enumerate(steps) if step.result.weights), None)
 
 
 def _without_weights(content: dict[str, Any], hidden: int) -> dict[str, Any]:
-    """The steps up to the weights, which are question marks; of the others, what they are called."""
-    *known, asking = content["steps"][: hidden + 1]
-    *given, weights = asking["matrices"]
+    """Keep the steps up to the weights, which become question marks; of the later ones, keep their names."""
+    *known, weights_step = content["steps"][: hidden + 1]
+    *operands, weights = weights_step["matrices"]
     cells = [[{name: cell[name] for name in ("id", "masked") if name in cell} | {"text": "?"} for cell in row]
              for row in weights["cells"]]  # fmt: skip
-    asking = {**asking, "sentence": "", "matrices": [*given, {**weights, "cells": cells}]}
+    weights_step = {**weights_step, "sentence": "", "matrices": [*operands, {**weights, "cells": cells}]}
     later = [{**step, "formula": "", "sentence": "", "matrices": []} for step in content["steps"][hidden + 1 :]]
     origins = {name: origin for name, origin in content["origins"].items() if origin["step"] < hidden}
-    return {**content, "steps": [*known, asking, *later], "origins": origins}
+    return {**content, "steps": [*known, weights_step, *later], "origins": origins}
 
 
-def _step(step: Step, theme: Theme) -> dict[str, Any]:
+def _step(step: ComputationStep, theme: Theme) -> dict[str, Any]:
     return {
         "symbol": step.symbol,
         "title": step.title,
@@ -96,8 +97,8 @@ def _matrix(matrix: Matrix, theme: Theme) -> dict[str, Any]:
         "name": matrix.name,
         "label": matrix.label or matrix.name,
         "shape": matrix.shape,
-        "rows": [_visible(name) for name in matrix.rows],
-        "columns": [_visible(name) for name in matrix.columns],
+        "rows": [visible_text(name) if name else "" for name in matrix.rows],
+        "columns": [visible_text(name) if name else "" for name in matrix.columns],
         "totals": list(matrix.totals),
         "blocks": matrix.blocks,
         "weights": matrix.weights,
@@ -117,13 +118,13 @@ def _cell(matrix: Matrix, row: int, column: int, theme: Theme) -> dict[str, Any]
     return cell
 
 
-def _origins(steps: Sequence[Step]) -> dict[str, Any]:
-    """For each cell that was computed: the step, the cells it came from, and the sum as pieces of (text, matrix)."""
-    found: dict[str, Any] = {}
+def _origins(steps: Sequence[ComputationStep]) -> dict[str, Any]:
+    """List for each computed cell its step, the cells it came from, and the sum as pieces of (text, matrix)."""
+    origins: dict[str, Any] = {}
     for index, step in enumerate(steps):
         for (row, column), origin in step.origins.items():
-            found[_id(*step.result.place(row, column))] = _origin(index, origin)
-    return found
+            origins[_id(*step.result.place(row, column))] = _origin(index, origin)
+    return origins
 
 
 def _origin(step: int, origin: Origin) -> dict[str, Any]:
@@ -136,9 +137,3 @@ def _origin(step: int, origin: Origin) -> dict[str, Any]:
 
 def _id(name: str, row: int, column: int) -> str:
     return f"{name}:{row}:{column}"
-
-
-def _visible(text: str) -> str:
-    """A token as a label, with white space made visible; the browser sets it as text, so nothing needs to be escaped."""
-    shown = text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
-    return shown if not shown or shown.strip() else "␣"

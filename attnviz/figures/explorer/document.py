@@ -27,7 +27,7 @@ Place = tuple[Kind, int, int | None]
 
 
 def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None = None, opens: Place | None = None) -> Page:
-    """An HTML document: every map of the trace, every head of it with four digits.
+    """Make an HTML document: every map of the trace, every head of it with four digits.
 
     `theme` None: as the reader's system is set. `opens` is the map, layer and head (None: their mean) that is seen first.
 
@@ -70,7 +70,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
 
 
 def frame(trace: AttentionTrace) -> str:
-    """The document in a frame of its own, for a notebook; a sentence where the trace is too large for a file."""
+    """Frame the document for a notebook; a sentence where the trace is too large for a file."""
     try:
         return page(trace)._repr_html_()
     except TooLargeError as error:
@@ -87,7 +87,7 @@ def _opened(place: Place | None) -> str:
 
 
 def check_size(trace: AttentionTrace) -> None:
-    """Stops at a trace that is too large for a file.
+    """Stop at a trace that is too large for a file.
 
     Raises:
         TooLargeError: its weights take more than 160 MB before compression.
@@ -101,7 +101,7 @@ def check_size(trace: AttentionTrace) -> None:
 
 
 def _variables(theme: Theme | None) -> str:
-    """The page's colours, light and dark; with a theme, both are its own."""
+    """Write the page's colours, light and dark; with a theme, both are its own."""
     named = {"light": theme or LIGHT, "dark": theme or DARK}
     colours = "".join(f"--{name}:{each.background};--{name}-text:{each.text};" for name, each in named.items())
     return f":root{{{colours}--font:{FONT}}}"

@@ -31,11 +31,11 @@ MASKED = 65535
 LEAST_DECIMALS, MOST_DECIMALS = 4, 8
 
 
-def pack(header: Mapping[str, object], chunks: Mapping[str, bytes]) -> bytes:
-    """One package.
+def pack_chunks(header: Mapping[str, object], chunks: Mapping[str, bytes]) -> bytes:
+    """Write one package.
 
-    >>> data = pack({"kind": "encoder"}, {"0:0": b"abc"})
-    >>> header, read = unpack(data)
+    >>> data = pack_chunks({"kind": "encoder"}, {"0:0": b"abc"})
+    >>> header, read = unpack_chunks(data)
     >>> header["kind"], read["0:0"]
     ('encoder', b'abc')
     """
@@ -47,15 +47,15 @@ def pack(header: Mapping[str, object], chunks: Mapping[str, bytes]) -> bytes:
     return b"".join([len(encoded).to_bytes(4, "little"), encoded, *chunks.values()])
 
 
-def unpack(data: bytes) -> tuple[dict, dict[str, bytes]]:
-    """The header and the chunks of a package, as the explorer's script reads them."""
+def unpack_chunks(data: bytes) -> tuple[dict, dict[str, bytes]]:
+    """Read the header and the chunks of a package, as the explorer's script does."""
     body = 4 + int.from_bytes(data[:4], "little")
     header = json.loads(data[4:body].decode())
     return header, {name: data[body + start : body + start + size] for name, (start, size) in header["chunks"].items()}
 
 
 def squeeze(data: bytes) -> bytes:
-    """A zlib stream. Weights repeat in runs and in nothing longer: looking for those alone is zlib's fastest, and the smallest.
+    """Compress to a zlib stream. Weights repeat in runs alone: looking for nothing longer is zlib's fastest, and the smallest.
 
     >>> zlib.decompress(squeeze(b"aaaab"))
     b'aaaab'
@@ -65,13 +65,13 @@ def squeeze(data: bytes) -> bytes:
 
 
 def decimals_of(matrix: HeadMatrix) -> int:
-    """How many digits after the point the weights of a head are written with."""
+    """Choose how many digits after the point the weights of a head are written with."""
     highest = float(matrix.weights.max())
     return min(LEAST_DECIMALS + max(0, math.floor(-math.log10(highest))), MOST_DECIMALS) if highest > 0 else LEAST_DECIMALS
 
 
 def codes_of(matrix: HeadMatrix, decimals: int) -> UInt16[np.ndarray, "query key"]:
-    """The weights of a head as whole numbers of 10^-decimals; masked cells are `MASKED`."""
+    """Round the weights of a head to whole numbers of 10^-decimals; masked cells are `MASKED`."""
     # Adding a half and cutting is rounding, without an array in between.
     codes = (matrix.weights * np.float32(10**decimals) + np.float32(0.5)).astype(np.uint16)
     codes[~matrix.visible] = MASKED
@@ -79,7 +79,7 @@ def codes_of(matrix: HeadMatrix, decimals: int) -> UInt16[np.ndarray, "query key
 
 
 def head_chunk(matrix: HeadMatrix) -> bytes:
-    """The chunk of a head: the number of decimals in its first byte, then its compressed codes."""
+    """Write the chunk of a head: the number of decimals in its first byte, then its compressed codes."""
     decimals = decimals_of(matrix)
     codes = codes_of(matrix, decimals)
     low, high = codes.astype(np.uint8), (codes >> 8).astype(np.uint8)
@@ -89,7 +89,7 @@ def head_chunk(matrix: HeadMatrix) -> bytes:
 def thumb_of(
     matrix: HeadMatrix, visible: Bool[np.ndarray, "row column"] | None = None
 ) -> tuple[UInt8[np.ndarray, "row column"], float]:
-    """The small picture of a head, and the largest weight, which its levels are shares of.
+    """Shrink a head to its small picture; also its largest weight, which the levels are shares of.
 
     Where several cells share a pixel the largest counts, so that a single bright one survives. A pixel is masked only where all
     of its cells are: `visible` says where, if it has been made already with `pooled_mask`.
@@ -101,7 +101,7 @@ def thumb_of(
 
 
 def pooled_mask(matrix: HeadMatrix) -> Bool[np.ndarray, "row column"]:
-    """The pixels of a small picture under which a query may look at a key: the same for all heads of a layer."""
+    """Mark the pixels of a small picture under which a query may look at a key: the same for all heads of a layer."""
     return _pool(matrix.visible, np.logical_or)
 
 
@@ -110,7 +110,7 @@ def _pool(cells: Shaped[np.ndarray, "query key"], combine: np.ufunc) -> Shaped[n
 
 
 def _pool_rows(cells: Shaped[np.ndarray, "row other"], combine: np.ufunc) -> Shaped[np.ndarray, "pooled other"]:
-    """Whole rows are combined at once, which is twice as fast as numpy's reduceat."""
+    """Combine whole rows at once, which is twice as fast as numpy's reduceat."""
     if len(cells) <= THUMB_PIXELS:
         return cells
     pooled = np.empty((THUMB_PIXELS, cells.shape[1]), cells.dtype)

@@ -15,7 +15,7 @@ STYLE = f".explorer {{ --font: {FONT}; }}\n" + (FOLDER / "explorer.css").read_te
 
 @functools.cache
 def script(host: Literal["streamlit", "page"]) -> str:
-    """The whole script for a host: one ES module.
+    """Join the whole script for a host: one ES module.
 
     It is made of parts because a Streamlit component takes one text, and a file that is opened from disk may import nothing.
     """

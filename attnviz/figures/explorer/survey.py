@@ -11,9 +11,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
-from attnviz.analysis.view import HeadMatrix, Lens, View
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights
 from attnviz.core.trace import AttentionMap, Token
-from attnviz.figures.explorer.packages import head_chunk, pack, pooled_mask, squeeze, thumb_of
+from attnviz.figures.explorer.packages import head_chunk, pack_chunks, pooled_mask, squeeze, thumb_of
 from attnviz.figures.tokens import direction, shown_text
 
 # Two bytes a cell before compression. What takes more comes head by head.
@@ -37,13 +37,12 @@ class Overview:
     complete: bool
 
     def matrix(self, attention: AttentionMap, layer: int, head: int | None) -> HeadMatrix:
-        """A head of the map, or with None the mean of the layer's, under the view."""
-        weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
-        return self.lens.matrix(weights, attention.visible(layer))
+        """Make the matrix of a head of the map, or with None of the mean of the layer's, under the view."""
+        return self.lens.matrix(head_weights(attention, layer, head), attention.visible(layer))
 
 
 def overview(attention: AttentionMap, *, view: View | None = None, limit: int = MESSAGE_BYTES) -> Overview:
-    """A small picture and the numbers of every head; and the heads themselves where they take no more than `limit` bytes.
+    """Make a small picture and the numbers of every head; and the heads themselves where they take no more than `limit` bytes.
 
     Raises:
         TraceError: the view leaves no token.
@@ -74,20 +73,20 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
         "direction": [direction(lens.queries), direction(lens.keys)],
         "notes": [note for each in layers for note in each.notes],
     }
-    name = hashlib.blake2b(pack(header, chunks), digest_size=12).hexdigest()
-    return Overview(lens, pack(header | {"name": name}, chunks), name, whole)
+    name = hashlib.blake2b(pack_chunks(header, chunks), digest_size=12).hexdigest()
+    return Overview(lens, pack_chunks(header | {"name": name}, chunks), name, whole)
 
 
 @functools.cache
 def _products() -> ThreadpoolController:
-    """The threads that NumPy multiplies matrices with."""
+    """Control the threads that NumPy multiplies matrices with."""
     return ThreadpoolController().select(internal_api="openblas")
 
 
 def heads_package(
     shown: Overview, attention: AttentionMap, heads: Mapping[tuple[int, int | None], HeadMatrix | None], **settings: object
 ) -> bytes:
-    """A package for the explorer that shows `shown` of a map: what it is to look at, and the heads that it does not have yet.
+    """Pack what the explorer that shows `shown` of a map is to look at, and the heads that it does not have yet.
 
     A head that has been made under the view already comes with its matrix, else with None.
     """
@@ -96,11 +95,11 @@ def heads_package(
         for (layer, head), matrix in heads.items()
         if not shown.complete
     }
-    return pack({"overview": shown.name, **settings}, chunks)
+    return pack_chunks({"overview": shown.name, **settings}, chunks)
 
 
 def chunk_name(layer: int, head: int | None) -> str:
-    """What the chunk of a head is called.
+    """Name the chunk of a head.
 
     >>> chunk_name(3, 1), chunk_name(3, None)
     ('3:1', '3:mean')
@@ -134,7 +133,7 @@ def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _
 
 
 def _note(matrix: HeadMatrix, entropy: np.ndarray | None) -> dict[str, object]:
-    """The numbers of a head: entropy in bits, its strongest link between words; and not between two texts, how far it looks.
+    """Measure a head: entropy in bits, its strongest link between words; and not between two texts, how far it looks.
 
     `entropy`: of each row in nats, where it is known.
     """
@@ -153,6 +152,6 @@ def _tokens(tokens: tuple[Token, ...]) -> list[list[object]]:
 
 
 def _described(tokens: tuple[Token, ...]) -> Iterator[list[object]]:
-    """For each token its text, whether the model added it, and how its vocabulary writes it, where that is another text."""
+    """List for each token its text, whether the model added it, and how its vocabulary writes it, where that differs."""
     for token in tokens:
         yield [shown_text(token), int(token.special), token.piece if token.piece != token.text else ""]

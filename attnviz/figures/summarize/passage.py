@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.summarize.selection import Kept, Passage
-from attnviz.analysis.summarize.written import Written
+from attnviz.analysis.summarize.selection import Passage, Selection
+from attnviz.analysis.summarize.summary_words import SummaryWord
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.figures.tokens import label, space_between
 
@@ -18,37 +18,37 @@ UNREAD_CHARACTERS = 280
 
 
 def marked_passage(
-    found: Passage,
-    kept: Kept,
+    passage: Passage,
+    kept: Selection,
     scores: Float[np.ndarray, " unit"],
     shares: Float[np.ndarray, " sentence"] | None = None,
     *,
     theme: Theme = LIGHT,
 ) -> str:
-    """HTML of the whole text: kept words and sentences marked, and under every word a bar, the longest for the highest score.
+    """Draw the whole text as HTML: kept words and sentences marked, under every word a bar, the longest for the highest score.
 
     `shares` are written before the sentences that are kept, in percent. All text is escaped and keeps its own direction.
 
-    >>> from attnviz.analysis.summarize.selection import Amount, choose, passage
+    >>> from attnviz.analysis.summarize.selection import Amount, choose, read_passage
     >>> from attnviz.core.trace import Token
-    >>> found = passage("a<b ok", (Token("a<b", 0, 3), Token("ok", 4, 6)))
-    >>> drawn = marked_passage(found, choose(found, np.array([0.1, 0.9]), np.ones(1), Amount(1)), np.array([0.1, 0.9]))
+    >>> passage = read_passage("a<b ok", (Token("a<b", 0, 3), Token("ok", 4, 6)))
+    >>> drawn = marked_passage(passage, choose(passage, np.array([0.1, 0.9]), np.ones(1), Amount(1)), np.array([0.1, 0.9]))
     >>> "a&lt;b" in drawn, drawn.count('class="unit kept"')
     (True, 1)
     """
-    highest = max(float(scores[found.candidate].max()), 1e-12)
+    highest = max(float(scores[passage.candidate].max()), 1e-12)
     pieces, end, last = [], 0, -1
-    for index, (unit, number) in enumerate(zip(found.units, found.sentence, strict=True)):
-        between = space_between(found.text[end : unit.start])
+    for index, (unit, number) in enumerate(zip(passage.units, passage.sentence, strict=True)):
+        between = space_between(passage.text[end : unit.start])
         if number != last:
-            pieces.append(("</span>" if last >= 0 else "") + between + _opened(number, kept, shares))
+            pieces.append(("</span>" if last >= 0 else "") + between + _sentence_start(number, kept, shares))
         else:
             pieces.append(between)
         pieces.append(
             _unit(label(unit), float(scores[index]), min(float(scores[index]) / highest, 1.0), bool(kept.units[index]))
         )
         end, last = max(end, unit.end), number
-    unread = found.text[end:].strip()
+    unread = passage.text[end:].strip()
     cut = "…" if len(unread) > UNREAD_CHARACTERS else ""
     pieces.append(
         f'</span> <span class="unread">{html.escape(unread[:UNREAD_CHARACTERS])}{cut}</span>' if unread else "</span>"
@@ -56,11 +56,11 @@ def marked_passage(
     return f'<div class="passage long" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}</div>'
 
 
-def _opened(number: int, kept: Kept, shares: Float[np.ndarray, " sentence"] | None) -> str:
+def _sentence_start(number: int, kept: Selection, shares: Float[np.ndarray, " sentence"] | None) -> str:
     if not kept.sentences[number]:
         return '<span class="sentence">'
-    told = "" if shares is None else f'<span class="rank">{shares[number]:.0%}</span>'
-    return f'<span class="sentence kept">{told}'
+    rank = "" if shares is None else f'<span class="rank">{shares[number]:.0%}</span>'
+    return f'<span class="sentence kept">{rank}'
 
 
 def _unit(name: str, score: float, height: float, kept: bool) -> str:
@@ -69,8 +69,8 @@ def _unit(name: str, score: float, height: float, kept: bool) -> str:
     return f'<span class="{kind}" title="{score:.4f}" data-score="{score:.6f}"><bdi>{name}</bdi>{bar}</span>'
 
 
-def written_summary(words: tuple[Written, ...], *, chosen: int | None = None, theme: Theme = LIGHT) -> str:
-    """HTML of a summary whose words are buttons (`data-pick` is their place); those that the text had not are marked."""
+def summary_buttons(words: tuple[SummaryWord, ...], *, chosen: int | None = None, theme: Theme = LIGHT) -> str:
+    """Draw a summary as buttons, one a word (`data-pick` is its place); those that the text had not are marked."""
     pieces, end = [], 0
     for index, word in enumerate(words):
         kind = (" new" if word.copied is False else "") + (" chosen" if index == chosen else "")

@@ -27,7 +27,7 @@ class Row:
 
 
 def ways_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
-    """HTML: a row a way, with the sentences and under them the words that it keeps; the best figure of each column stands out.
+    """Draw a table: a row a selector, with the sentences and under them the words that it keeps; the best figures stand out.
 
     >>> table = ways_table([Row("First", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("Random", "C.", "C", Rouge(0.5, 0.0, 0.25))])
     >>> "A&lt;b." in table, table.count("best")
@@ -60,7 +60,7 @@ def _row(row: Row, best: Float[np.ndarray, " measure"] | None, chosen: bool) -> 
 def heads_agreement(
     shares: Float[np.ndarray, "layer head"], *, selected: tuple[int, int | None] | None = None, theme: Theme = LIGHT
 ) -> go.Figure:
-    """The share (0 to 1) of what each head gives to words that goes to the kept ones; layers down. Cells can be clicked."""
+    """Draw the share (0 to 1) of each head's attention to words that lands on kept words; layers down. Cells can be clicked."""
     n_heads = shares.shape[1]
     cells = go.Heatmap(
         z=shares,
@@ -87,7 +87,7 @@ def heads_agreement(
 
 
 def _targets(shares: Float[np.ndarray, "layer head"]) -> go.Scatter:
-    """Invisible marks that take the clicks, and tell on hover what a cell rounds."""
+    """Draw invisible marks that take the clicks, and show on hover what a cell rounds."""
     layers, heads = np.indices(shares.shape).reshape(2, -1)
     return go.Scatter(
         x=heads,

@@ -41,13 +41,13 @@ class Curve:
     """A figure over steps: its name, its present value as it is told, all its values, and the value at the top of its frame."""
 
     name: str
-    told: str
+    reading: str
     values: tuple[tuple[int, float], ...]
     top: float = 1.0
 
 
 def examples(held: Sequence[Held], *, theme: Theme = LIGHT) -> str:
-    """HTML of every example as two matrices: what the model looks at, and what is right. Every token is escaped.
+    """Draw every example as two matrices: what the model looks at, and what is right. Every token is escaped.
 
     >>> one = np.ones((1, 1), dtype=bool)
     >>> "&lt;a&gt;" in examples([Held(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)])
@@ -57,9 +57,9 @@ def examples(held: Sequence[Held], *, theme: Theme = LIGHT) -> str:
     return f'<div class="examples" style="{_colours(theme)}">{drawn}</div>'
 
 
-def curves(found: Sequence[Curve], *, steps: int, at: int, theme: Theme = LIGHT) -> str:
-    """HTML of the figures in large type, each over a small curve from step 0 to `steps`; `at` is the step that is looked at."""
-    drawn = "".join(_curve(each, steps, at) for each in found)
+def curves(all_curves: Sequence[Curve], *, steps: int, at: int, theme: Theme = LIGHT) -> str:
+    """Draw figures in large type, each over a small curve from step 0 to `steps`; `at` is the step that is looked at."""
+    drawn = "".join(_curve(each, steps, at) for each in all_curves)
     return f'<div class="curves" style="{_colours(theme)}">{drawn}</div>'
 
 
@@ -73,7 +73,7 @@ def _curve(curve: Curve, steps: int, at: int) -> str:
     )
     x = 100 * at / max(steps, 1)
     return (
-        f'<div class="curve"><strong>{html.escape(curve.told)}</strong><span>{html.escape(curve.name)}</span>'
+        f'<div class="curve"><strong>{html.escape(curve.reading)}</strong><span>{html.escape(curve.name)}</span>'
         f'<svg viewBox="0 0 100 {CURVE_HEIGHT}" preserveAspectRatio="none" height="{CURVE_HEIGHT}" aria-hidden="true">'
         f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="{CURVE_HEIGHT}"/><polyline points="{points}"/></svg></div>'
     )
@@ -82,17 +82,17 @@ def _curve(curve: Curve, steps: int, at: int) -> str:
 def _example(held: Held, theme: Theme, pixels: int) -> str:
     cell = min(max(pixels // max(len(held.source), len(held.target)), LEAST_CELL), MOST_CELL)
     n_right = sum(one == other for one, other in zip(held.target, held.written, strict=True))
-    told = f"Of {''.join(held.source)}, {n_right} of {len(held.target)} tokens right"
+    description = f"Of {''.join(held.source)}, {n_right} of {len(held.target)} tokens right"
     true = np.where(held.sure, 1.0, np.where(held.possible, POSSIBLE, 0.0))
     fills = [[theme.colour(float(value)) for value in row] for row in held.weights]
     rights = [[theme.colour(float(value)) for value in row] for row in true]
-    learned = _matrix(held, fills, cell, label=f"what the model looks at. {told}", written=True)
+    learned = _matrix(held, fills, cell, label=f"what the model looks at. {description}", written=True)
     right = _matrix(held, rights, cell, label="what is right", written=False)
     return f'<div class="example"><div><span>It looks at</span>{learned}</div><div><span>Right is</span>{right}</div></div>'
 
 
 def _matrix(held: Held, fills: list[list[str]], cell: int, *, label: str, written: bool) -> str:
-    """A matrix with the source above it and the target at its left; what the model writes stands at its right."""
+    """Draw a matrix with the source above it and the target at its left; what the model writes stands at its right."""
     n_rows, n_columns = len(held.target), len(held.source)
     letters = max(len(token) for token in held.source)
     leaning = letters > 2

@@ -50,7 +50,7 @@ class _Place:
 
 
 def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
-    """HTML of the tree, a column a step, best first. A leaf is marked with its rank, and its `data-pick` is its place there.
+    """Draw the tree as HTML, a column a step, best first. A leaf has its rank as a mark and as `data-pick`.
 
     Twigs on the way to a translation are drawn in full, the chosen one's in the accent colour; those that the search left again
     are faint, and those that it never took are struck out. Every name is escaped.
@@ -60,7 +60,7 @@ def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
     >>> "a&lt;b" in drawn, 'data-pick="0"' in drawn, drawn.count('class="twig dropped"')
     (True, True, 1)
     """
-    columns = _columns(twigs, _shown(twigs))
+    columns = _columns(twigs, _worth_drawing(twigs))
     root, places = _placed(twigs, columns, grown.begins)
     alive = {place for leaf in grown.leaves for place in _path(twigs, leaf)}
     chosen = _path(twigs, grown.leaves[grown.chosen]) if grown.leaves else set()
@@ -77,21 +77,21 @@ def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
     begins = (
         f'<text class="root" x="{root.x:.0f}" y="{root.y + 5:.0f}">{_isolated(grown.begins)}</text>' if grown.begins else ""
     )
-    said = f"Beam search: {len(twigs)} tokens weighed in {len(columns)} steps, {len(grown.leaves)} translations found"
+    description = f"Beam search: {len(twigs)} tokens weighed in {len(columns)} steps, {len(grown.leaves)} translations found"
     return (
         f'<div class="tree" dir="ltr" style="{css_variables(grown.theme)}"><svg width="{width:.0f}" height="{height}" '
-        f'role="img" aria-label="{said}">{curves}{begins}{labels}</svg></div>'
+        f'role="img" aria-label="{description}">{curves}{begins}{labels}</svg></div>'
     )
 
 
-def _shown(twigs: Sequence[Twig]) -> set[int]:
-    """What is worth seeing: all that was kept, and what fell out and was likely, or was the end of its parent."""
+def _worth_drawing(twigs: Sequence[Twig]) -> set[int]:
+    """Choose what to draw: all that was kept, and what fell out and was likely, or was the end of its parent."""
     going_on = {twig.parent for twig in twigs if twig.kept}
     return {place for place, twig in enumerate(twigs) if twig.kept or twig.probability >= LEAST or twig.parent not in going_on}
 
 
 def _columns(twigs: Sequence[Twig], shown: set[int]) -> list[list[int]]:
-    """The twigs of each step, each after the place of its parent, so that no two curves cross; then by p, dropped ones last."""
+    """Order the twigs of each step by the place of their parents, so that no two curves cross; then by p, dropped ones last."""
     steps: list[int] = []
     for twig in twigs:
         steps.append(0 if twig.parent is None else steps[twig.parent] + 1)
@@ -106,23 +106,23 @@ def _columns(twigs: Sequence[Twig], shown: set[int]) -> list[list[int]]:
 
 
 def _placed(twigs: Sequence[Twig], columns: list[list[int]], begins: str) -> tuple[_Place, dict[int, _Place]]:
-    """Where every twig stands: each column is as wide as its longest label, and centred on the tallest."""
+    """Place every twig: each column is as wide as its longest label, and centred on the tallest."""
     tallest = max(map(len, columns), default=0)
     middle = MARGIN + tallest * ROW / 2
     x = 8 + _width(begins)
     root, x = _Place(8.0, middle, x, x), x + GAP
-    found: dict[int, _Place] = {}
+    places: dict[int, _Place] = {}
     for column in columns:
         wide = max(_span(twigs[place]) for place in column)
         top = middle - (len(column) - 1) * ROW / 2
         for row, place in enumerate(column):
-            found[place] = _Place(x, top + row * ROW, x + _span(twigs[place]), x + wide)
+            places[place] = _Place(x, top + row * ROW, x + _span(twigs[place]), x + wide)
         x += wide + GAP
-    return root, found
+    return root, places
 
 
 def _path(twigs: Sequence[Twig], leaf: int) -> set[int]:
-    """The places of a leaf and of all it grew on."""
+    """Walk from a leaf to its root: the places of the leaf and of all it grew on."""
     parent = twigs[leaf].parent
     return {leaf} | (set() if parent is None else _path(twigs, parent))
 
@@ -171,7 +171,7 @@ def _name(twig: Twig) -> str:
 
 
 def _isolated(text: str) -> str:
-    """Escaped, between the marks that keep a right-to-left word from moving the number after it (Unicode UAX #9)."""
+    """Escape a text, between the marks that keep a right-to-left word from moving the number after it (Unicode UAX #9)."""
     return f"\u2068{html.escape(text)}\u2069"
 
 

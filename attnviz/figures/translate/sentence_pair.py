@@ -32,7 +32,7 @@ class Columns:
 
 
 def sentence_pair(matrix: HeadMatrix, look: Columns | None = None) -> str:
-    """HTML of the source on the left, the target on the right, and curves whose width and opacity are the weights.
+    """Draw the source on the left, the target on the right, and curves whose width and opacity are the weights, as HTML.
 
     Every word is escaped and keeps its own direction. A target word is a button whose `data-pick` is its row.
 
@@ -61,7 +61,7 @@ def sentence_pair(matrix: HeadMatrix, look: Columns | None = None) -> str:
 
 
 def pair_page(matrix: HeadMatrix, look: Columns | None = None) -> Page:
-    """`sentence_pair` as a document of its own."""
+    """Draw `sentence_pair` as a document of its own."""
     theme = look.theme if look else LIGHT
     body = f"margin:16px;background:{theme.background};font-family:{FONT}"
     return Page(
@@ -110,7 +110,7 @@ def _title(token: Token) -> str:
 
 
 def mark_links(figure: go.Figure, links: tuple[Link, ...], theme: Theme = LIGHT) -> go.Figure:
-    """The figure with a dot on the cell of every hard link; what was there keeps its place and its clicks."""
+    """Mark the cell of every hard link with a dot; what was in the figure keeps its place and its clicks."""
     dots = go.Scatter(
         x=[link.key for link in links],
         y=[link.query for link in links],

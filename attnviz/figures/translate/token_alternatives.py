@@ -23,7 +23,7 @@ class Rung:
 
 
 def ladder(rungs: Sequence[Rung], *, fixed: int = 0, theme: Theme = LIGHT) -> str:
-    """HTML: a card a token, its alternatives under it as buttons whose `data-pick` is "step:alternative".
+    """Draw a card a token as HTML, its alternatives under it as buttons whose `data-pick` is "step:alternative".
 
     The first `fixed` tokens were chosen by a person.
 
@@ -36,12 +36,12 @@ def ladder(rungs: Sequence[Rung], *, fixed: int = 0, theme: Theme = LIGHT) -> st
     return f'<div class="ladder" dir="auto" style="{css_variables(theme)}">{cards}</div>'
 
 
-def candidates(found: Sequence[tuple[str, float]], *, chosen: int, theme: Theme = LIGHT) -> str:
-    """HTML of the translations that a search found, with ln p of each, as buttons whose `data-pick` is their place."""
+def candidates(translations: Sequence[tuple[str, float]], *, chosen: int, theme: Theme = LIGHT) -> str:
+    """Draw the translations of a search, with ln p of each, as buttons whose `data-pick` is their place."""
     rows = "".join(
         f'<button class="candidate{" chosen" if index == chosen else ""}" data-pick="{index}">'
         f'<em>{index + 1}</em><bdi>{html.escape(text) or "␣"}</bdi><em class="figure">{_signed(value)}</em></button>'
-        for index, (text, value) in enumerate(found)
+        for index, (text, value) in enumerate(translations)
     )
     return f'<div class="candidates" style="{css_variables(theme)}">{rows}</div>'
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnviz.analysis.summarize.rouge import rouge, stems
-from attnviz.analysis.summarize.selection import passage
+from attnviz.analysis.summarize.selection import read_passage
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.summarize.own import read, sentence_numbers
 from attnviz.text.language import is_content_word
@@ -85,7 +85,7 @@ def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Exa
     """What an abstract teaches: its sentences by their mean ROUGE, sharpened by `temperature`; its words by the references."""
     encoded, states, _ = read(encoder, abstract.text)
     numbers = sentence_numbers(encoded.tokens, abstract.spans)
-    found = passage(abstract.text, encoded.tokens, sentences=abstract.spans)
+    found = read_passage(abstract.text, encoded.tokens, sentences=abstract.spans)
     references = [frozenset(stems(reference)) for reference in abstract.references]
     content, wanted = torch.zeros(len(encoded), dtype=torch.bool), torch.zeros(len(encoded))
     for unit, parts in zip(found.units, found.parts, strict=True):

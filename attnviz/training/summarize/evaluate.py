@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.summarize.rouge import rouge, stems
-from attnviz.analysis.summarize.selection import Passage, passage, top
-from attnviz.analysis.summarize.selectors import plain_layers, received_by_heads, rollout, ways
+from attnviz.analysis.summarize.selection import Passage, read_passage, top
+from attnviz.analysis.summarize.selectors import attention_received_by_head, plain_layers, rollout, selectors
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.summarize.own import SummaryModel
@@ -54,7 +54,7 @@ class Judged:
     @classmethod
     def of(cls, abstract: Abstract, trace: AttentionTrace) -> "Judged":
         """Measured against the abstract's references."""
-        found = passage(abstract.text, trace.encoder.keys, sentences=abstract.spans)
+        found = read_passage(abstract.text, trace.encoder.keys, sentences=abstract.spans)
         scores = [rouge(sentence, abstract.references) for sentence in abstract.sentences]
         references = [frozenset(stems(reference)) for reference in abstract.references]
         words = [in_references(unit.text, references) if is_content_word(unit.text) else np.nan for unit in found.units]
@@ -94,7 +94,7 @@ def evaluate(model: SummaryModel, data: Path, report: Callable[[str], None]) -> 
 
 def _judge(judged: Judged, trace: AttentionTrace, selects: tuple[int, int] | None, tallies: dict[str, Tally]) -> None:
     found = judged.found
-    for way in ways(found, trace, selects=selects, layer=0, head=0):
+    for way in selectors(found, trace, selects=selects, layer=0, head=0):
         if "chosen head" in way.name:
             continue  # every head has its turn below
         tally = tallies.setdefault(way.name, Tally())
@@ -118,7 +118,7 @@ def _alone(
     judged: Judged, trace: AttentionTrace, selects: tuple[int, int] | None
 ) -> Iterator[tuple[str, Float[np.ndarray, " sentence"], Float[np.ndarray, " unit"]]]:
     """Every pretrained head, every layer's mean, their mean, and rollout, each summed over a sentence and averaged."""
-    by_head = received_by_heads(trace.encoder)
+    by_head = attention_received_by_head(trace.encoder)
     plain = plain_layers(trace.encoder, selects)
     named = {head_name(layer, head): by_head[layer, head] for layer in plain for head in range(by_head.shape[1])}
     named |= {f"mean of {head_name(layer, None)}": by_head[layer].mean(axis=0) for layer in plain}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnviz.analysis.translate.sinkhorn import alike, balanced
+from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.core import disk
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
@@ -107,7 +107,7 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
                 mine = by_words(weights[row, shift : shift + len(target.ids), : len(source.ids)], rows, columns)
                 found.setdefault(name, []).append(hard_links(mine))
                 if name in whole:
-                    shares = balanced(mine, alike(pair.words[1], pair.words[0]))
+                    shares = balanced(mine, same_class(pair.words[1], pair.words[0]))
                     found.setdefault(f"{name} balanced".strip(), []).append(hard_links(shares))
     gold = [pairs[index] for index in order]
     return {name: alignment_error_rate(links, gold) for name, links in found.items()}

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
-from attnviz.analysis.answer.meeting import Side, Telling, telling_heads
+from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -81,9 +81,9 @@ class Answered:
         return tokens[best.start].start, tokens[best.end].end
 
     @cached_property
-    def telling(self) -> dict[Side, Telling]:
+    def telling(self) -> dict[Side, StrongestHead]:
         """The heads that say most about the answer: found once, not at every click."""
-        return telling_heads(self.trace, *self.place)
+        return strongest_heads(self.trace, *self.place)
 
 
 def trace(name: str, prompt: Prompt) -> Traced | None:

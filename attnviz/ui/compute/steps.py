@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.compute.steps import Step
+from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
 from attnviz.ui.bound import segments
 from attnviz.ui.layout import theme
@@ -24,7 +24,7 @@ def predict_picker() -> Predict:
     )  # fmt: skip
 
 
-def show_steps(steps: Sequence[Step], *, at: int, predict: Predict) -> bool:
+def show_steps(steps: Sequence[ComputationStep], *, at: int, predict: Predict) -> bool:
     """The steps, opened at the place of the address, or else at step `at`; False while weights are hidden."""
     state, symbols = st.session_state, [step.symbol for step in steps]
 
@@ -53,7 +53,7 @@ def show_steps(steps: Sequence[Step], *, at: int, predict: Predict) -> bool:
     return drawn["hidden"] is None
 
 
-def _place(text: str, steps: Sequence[Step], symbol: str | None) -> tuple[tuple[int, int, int] | None, str]:
+def _place(text: str, steps: Sequence[ComputationStep], symbol: str | None) -> tuple[tuple[int, int, int] | None, str]:
     """Step, row and column of an address, and the operand's cell whose sum is written out; None if there is no such step.
 
     `symbol` is what the step was called when it was looked at: among other steps it may have another number.

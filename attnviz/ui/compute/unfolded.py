@@ -6,9 +6,9 @@ import streamlit as st
 
 from attnviz.analysis.compute.additive import unfold_additive
 from attnviz.analysis.compute.dot_product import unfold_dot_product
-from attnviz.analysis.compute.long_vectors import Link
-from attnviz.analysis.compute.merged_pieces import merged
-from attnviz.analysis.compute.steps import Step
+from attnviz.analysis.compute.long_vectors import QueryKey
+from attnviz.analysis.compute.merged_pieces import merge_step
+from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.core.head_inputs import Additive
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.models.inspect import Opened
@@ -19,7 +19,7 @@ from attnviz.ui.state import asked, forget, forget_cell, publish, value
 class Unfolded:
     """The steps, which of them ends in the weight, the weight as the heatmap has it, and how far apart the two are."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ComputationStep, ...]
     last: int
     weight: float
     difference: float
@@ -36,7 +36,7 @@ def forget_writing() -> None:
     forget("begins", "at", "at_step", "question", "target")
 
 
-def link_picker(attention: AttentionMap, *, query: int, key: int) -> Link:
+def link_picker(attention: AttentionMap, *, query: int, key: int) -> QueryKey:
     """The query and the key whose weight is explained, in the sidebar; the arguments are what a first visit opens."""
     queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
     chosen = []
@@ -49,14 +49,14 @@ def link_picker(attention: AttentionMap, *, query: int, key: int) -> Link:
         at = st.sidebar.selectbox(label, places, key=name, format_func=lambda at, all=tokens: _label(all, at))
         chosen.append(at if at in places else places[-1])
         publish(name, chosen[-1], None)
-    return Link(queries, keys, *chosen)
+    return QueryKey(queries, keys, *chosen)
 
 
 def _label(tokens: tuple[Token, ...], at: int) -> str:
     return f"{at} · {tokens[at].text}"
 
 
-def unfolded(opened: Opened, kind: str, *, layer: int, head: int, link: Link, words: bool) -> Unfolded | None:
+def unfolded(opened: Opened, kind: str, *, layer: int, head: int, link: QueryKey, words: bool) -> Unfolded | None:
     """The steps of a weight; None where the model does not show what is behind it.
 
     Raises:
@@ -70,7 +70,7 @@ def unfolded(opened: Opened, kind: str, *, layer: int, head: int, link: Link, wo
     weight = float(attention.weights(layer, head)[link.query, link.key])
     last = next(index for index, step in enumerate(steps) if step.result.weights)
     computed = float(steps[last].result.values[steps[last].start])
-    if words and (step := merged(attention, layer=layer, head=head, query=link.query, key=link.key)):
+    if words and (step := merge_step(attention, layer=layer, head=head, query=link.query, key=link.key)):
         # Before the context: it is the heatmap's number, and no further step needs it.
         steps = (*steps[: last + 1], step, *steps[last + 1 :])
     return Unfolded(steps, last, weight, abs(weight - computed))

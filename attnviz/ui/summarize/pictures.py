@@ -11,14 +11,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_metrics import strongest_link
 from attnviz.analysis.summarize.rouge import rouge
-from attnviz.analysis.summarize.selection import Amount, Kept, Passage, choose
-from attnviz.analysis.summarize.selectors import Way, shares_of_heads, ways
-from attnviz.analysis.summarize.written import Written
+from attnviz.analysis.summarize.selection import Amount, Passage, Selection, choose
+from attnviz.analysis.summarize.selectors import Selector, selectors, shares_of_heads
+from attnviz.analysis.summarize.summary_words import SummaryWord
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import html as shared
-from attnviz.figures.summarize.passage import STYLE, marked_passage, written_summary
+from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
 from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
 from attnviz.ui.background.jobs import at_a_place
@@ -115,19 +115,19 @@ def _way_label(way: str) -> str:
     return f"{kind}{WAYS[way]}{more}"
 
 
-def chosen_way(found: tuple[Way, ...], way: str) -> Way:
+def chosen_way(found: tuple[Selector, ...], way: str) -> Selector:
     """The way that the sidebar names; the first where there is no such."""
     return next((each for each in found if WAYS[way] in each.name), found[0])
 
 
-def show_passage(found: Passage, kept: Kept, way: Way, row: Written | None) -> None:
+def show_passage(found: Passage, kept: Selection, way: Selector, row: SummaryWord | None) -> None:
     """The text with bars: what each word receives, or, of a chosen word of a summary, what it gave to each."""
     scores = way.units - min(float(way.units.min()), 0.0) if row is None else found.by_unit(row.row)
     shares = way.sentences if way.tokens is not None else None
     _markup("passage", marked_passage(found, kept, scores, shares, theme=theme()))
 
 
-def show_written(words: tuple[Written, ...]) -> Written | None:
+def show_written(words: tuple[SummaryWord, ...]) -> SummaryWord | None:
     """The summary that a model wrote; a click on a word chooses it. Returns the chosen word, if any."""
     word = value("word")
     chosen = word if word is not None and 0 <= word < len(words) else None
@@ -139,7 +139,7 @@ def show_written(words: tuple[Written, ...]) -> Written | None:
         if int(picked) != chosen:
             st.session_state.word = int(picked)
 
-    _markup("written", written_summary(words, chosen=chosen, theme=theme()), pick)
+    _markup("written", summary_buttons(words, chosen=chosen, theme=theme()), pick)
     return None if chosen is None else words[chosen]
 
 
@@ -149,7 +149,7 @@ def choose_head(layer: int, head: int | None) -> None:
     st.session_state.update(way="head", all_heads=head is None)
 
 
-def show_heads(attention: AttentionMap, found: Passage, kept: Kept, chosen: Options) -> None:
+def show_heads(attention: AttentionMap, found: Passage, kept: Selection, chosen: Options) -> None:
     """How much of every head's attention goes to the kept words, and folded all heads over the text. A click chooses a head."""
     shares = shares_of_heads(attention, found, kept.units)
 
@@ -178,13 +178,13 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
     explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
 
 
-def every_way(found: Passage, traced: Traced, chosen: Options) -> tuple[Way, ...]:
+def every_way(found: Passage, traced: Traced, chosen: Options) -> tuple[Selector, ...]:
     """Every way to choose from a text: all its heads are computed for that."""
     with at_a_place():
-        return ways(found, traced.trace, selects=traced.card.selects, layer=chosen.layer, head=chosen.head)
+        return selectors(found, traced.trace, selects=traced.card.selects, layer=chosen.layer, head=chosen.head)
 
 
-def show_ways(found: Passage, all_ways: tuple[Way, ...], chosen: Way, amount: Amount, reference: str) -> None:
+def show_ways(found: Passage, all_ways: tuple[Selector, ...], chosen: Selector, amount: Amount, reference: str) -> None:
     """Every way's choice from this text, and its ROUGE where there is a reference."""
     rows = []
     with at_a_place():
@@ -216,7 +216,7 @@ def reference_box() -> str:
     return text.strip()
 
 
-def headline(traced: Traced, found: Passage, kept: Kept, way: Way) -> None:
+def headline(traced: Traced, found: Passage, kept: Selection, way: Selector) -> None:
     """What the model wrote, or else the sentences that were kept, in large type; and by which model and way."""
     wrote = traced.trace.output
     small = f"{traced.card.name} wrote this" if wrote else f"{traced.card.name} · {way.name}"

@@ -12,7 +12,6 @@ from attnviz.analysis.head_metrics import (
     mean_distance,
     mean_entropy,
     near_diagonal,
-    received,
     strongest_link,
     summarize,
 )
@@ -101,13 +100,6 @@ def test_the_first_token_counts_only_where_it_is_shown():
     attention = given_map(looking_at(-1), TOKENS)
     assert summarize(matrix_of(attention)).first == pytest.approx(1 / 5)
     assert summarize(matrix_of(attention, hide_special=True)).first == 0
-
-
-def test_received_is_the_mean_over_the_queries():
-    attention = make_map(numbered(5), numbered(7))
-    weights = attention.weights(0, 0)
-    means = [sum(float(weights[query, key]) for query in range(5)) / 5 for key in range(7)]
-    np.testing.assert_allclose(received(matrix_of(attention)), means, atol=1e-6)
 
 
 def test_entropy_is_that_of_the_shares():

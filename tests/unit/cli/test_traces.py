@@ -34,7 +34,7 @@ def _ready(monkeypatch: pytest.MonkeyPatch, minilm: AttentionModel) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path, minilm: AttentionModel) -> Path:
-    return minilm.trace(TEXT).save(tmp_path / "x.attn", exact=True)
+    return attnviz.save(minilm.trace(TEXT), tmp_path / "x.attn", exact=True)
 
 
 def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:

@@ -18,7 +18,7 @@ from attnviz.analysis.view import View
 from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures
-from attnviz.export.sheet import COLUMN, lay_out, shown_text
+from attnviz.export.sheet import COLUMN, lay_out, printed_text
 from attnviz.figures.theme import LIGHT
 from tests.factories import make_map, numbered, sentence, typed
 
@@ -53,7 +53,7 @@ def test_the_svg_has_every_weight_and_every_token(across: Picture) -> None:
         assert cell.attrib["fill"] == LIGHT.colour(float(matrix.weights[query, key]))
     texts = [text.text for text in root.iter(f"{SVG}text")]
     for token in (*matrix.queries, *matrix.keys):
-        assert shown_text(token) in texts
+        assert printed_text(token) in texts
     assert texts.count("the") == texts.count("cat") == 2
     assert "<script>alert(1)</s…" in texts
     assert root.find(f"{SVG}title").text == "L1·H2 of tiny, cross attention: queries down, keys across"
@@ -66,8 +66,8 @@ def test_cells_stand_in_their_row_and_column_beside_their_labels(across: Picture
         labels.setdefault(text.text, []).append(text)
     for cell in cells_of(root):
         middle = [float(cell.attrib[place]) + float(cell.attrib["width"]) / 2 for place in ("x", "y")]
-        key = shown_text(across.matrix.keys[int(cell.attrib["data-key"])])
-        query = shown_text(across.matrix.queries[int(cell.attrib["data-query"])])
+        key = printed_text(across.matrix.keys[int(cell.attrib["data-key"])])
+        query = printed_text(across.matrix.queries[int(cell.attrib["data-query"])])
         assert any(float(text.attrib["x"]) == pytest.approx(middle[0], abs=0.3) for text in labels[key])
         assert any(float(text.attrib["y"]) == pytest.approx(middle[1], abs=0.3) for text in labels[query])
 

@@ -11,7 +11,7 @@ from attnviz.analysis.answer.meeting import (
     joint,
     meeting,
     sides,
-    telling_heads,
+    strongest_heads,
 )
 from attnviz.analysis.view import View
 from attnviz.analysis.wording import plain
@@ -78,7 +78,7 @@ def test_the_part_around_the_answer_keeps_its_places(trace):
 
 def test_a_telling_head_looks_most_firmly_at_one_word(trace):
     start, end = TEXT.index("cat"), TEXT.index(" all")
-    found = telling_heads(trace, start, end)
+    found = strongest_heads(trace, start, end)
     # Of the whole text the question has tokens 1 to 4, and the answer 8 to 10: [CLS] who sang s here [SEP] the old cat sing s …
     answer, words = (8, 9, 10), (1, 2, 3, 4)
     for side, layers, firmness in (
@@ -90,7 +90,7 @@ def test_a_telling_head_looks_most_firmly_at_one_word(trace):
         best = max(shares, key=lambda place: shares[place])
         assert (found[side].layer, found[side].head) == best
         assert found[side].share == pytest.approx(shares[best])
-    assert telling_heads(trace, 700, 701) == {}
+    assert strongest_heads(trace, 700, 701) == {}
 
 
 def test_cells_are_as_likely_as_the_spans_say():

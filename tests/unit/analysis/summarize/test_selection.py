@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import Amount, choose, passage, top
+from attnviz.analysis.summarize.selection import Amount, choose, read_passage, top
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
 from attnviz.text.sentences import Sentences
@@ -21,7 +21,7 @@ SCORES = np.array([9, 1, 2, 5, 9, 2, 9, 4, 9, 0, 9, 9], dtype=float)
 
 
 def test_words_are_units_and_sum_what_their_tokens_receive():
-    found = passage(TEXT, TOKENS)
+    found = read_passage(TEXT, TOKENS)
     assert [unit.text for unit in found.units] == ["Cats", "sleep", ".", "Dogs", ",", "too", ",", "don't", "!"]
     assert found.by_unit(SCORES).tolist() == [3, 5, 9, 2, 9, 4, 9, 0, 9]
     assert found.sentence == (0, 0, 0, 1, 1, 1, 1, 1, 1)
@@ -29,13 +29,13 @@ def test_words_are_units_and_sum_what_their_tokens_receive():
 
 
 def test_a_sentences_share_and_its_mean():
-    found = passage(TEXT, TOKENS)
+    found = read_passage(TEXT, TOKENS)
     np.testing.assert_allclose(found.by_sentence(SCORES), np.array([17, 33]) / 50)
     np.testing.assert_allclose(found.by_sentence(SCORES, mean=True), [17 / 4, 33 / 6])
 
 
 def test_special_tokens_and_punctuation_are_never_kept():
-    found = passage(TEXT, TOKENS)
+    found = read_passage(TEXT, TOKENS)
     kept = choose(found, found.by_unit(SCORES), found.by_sentence(SCORES), Amount(3))
     assert found.words(kept.units) == "Cats sleep too"
     assert found.extract(kept.sentences) == "Dogs, too, don't!"
@@ -45,7 +45,7 @@ def test_special_tokens_and_punctuation_are_never_kept():
 
 
 def test_tokens_and_punctuation_where_they_are_asked_for():
-    found = passage(TEXT, TOKENS, words=False, punctuation=True)
+    found = read_passage(TEXT, TOKENS, words=False, punctuation=True)
     assert len(found.units) == 10
     kept = choose(found, found.by_unit(SCORES), found.by_sentence(SCORES), Amount(4))
     assert found.words(kept.units) == ". , , !"
@@ -58,27 +58,27 @@ def test_tokens_and_punctuation_where_they_are_asked_for():
     ("amount", "count"), [(Amount(0), 1), (Amount(2), 2), (Amount(50, share=True), 2), (Amount(1, share=True), 1)]
 )
 def test_how_many(amount, count):
-    found = passage(TEXT, TOKENS)
+    found = read_passage(TEXT, TOKENS)
     assert amount.count(found) == count
     assert int(choose(found, found.by_unit(SCORES), found.by_sentence(SCORES), amount).units.sum()) == count
 
 
 def test_a_sentence_that_was_not_read_is_not_kept():
-    found = passage(f"{TEXT} And more.", TOKENS)
+    found = read_passage(f"{TEXT} And more.", TOKENS)
     assert found.read.tolist() == [True, True, False]
     kept = choose(found, found.by_unit(SCORES), np.array([1.0, 2, 3]), Amount(1))
     assert kept.sentences.tolist() == [False, True, False]
 
 
 def test_given_sentences_are_taken():
-    found = passage(TEXT, TOKENS, sentences=Sentences(((0, 22), (23, 29))))
+    found = read_passage(TEXT, TOKENS, sentences=Sentences(((0, 22), (23, 29))))
     assert found.sentence == (0,) * 7 + (1,) * 2
 
 
 @pytest.mark.parametrize("tokens", [(), (special("[CLS]"),), (Token("!", 0, 1),)])
 def test_nothing_that_could_be_kept_is_one_sentence(tokens):
     with pytest.raises(TraceError, match="no word in this text"):
-        passage("!", tokens)
+        read_passage("!", tokens)
 
 
 def test_of_equal_ones_the_first():

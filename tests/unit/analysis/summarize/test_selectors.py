@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import passage, top
-from attnviz.analysis.summarize.selectors import plain_layers, received, received_by_heads, rollout, shares_of_heads, ways
+from attnviz.analysis.summarize.selection import read_passage, top
+from attnviz.analysis.summarize.selectors import attention_received_by_head, plain_layers, rollout, selectors, shares_of_heads
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
-from tests.factories import make_map, sentence, typed
+from tests.factories import make_map, numbered, sentence, typed
 
 TEXT = "Cats sleep here . Dogs bark"
 LAYERS, HEADS = 3, 5
@@ -33,9 +33,17 @@ def by_hand(attention: AttentionMap, layers: list[int], heads: list[int]) -> lis
 
 
 def test_attention_received_is_the_mean_over_true_queries(attention):
-    np.testing.assert_allclose(received(attention, layer=1, head=4), by_hand(attention, [1], [4]), atol=1e-6)
-    np.testing.assert_allclose(received(attention, layer=2), by_hand(attention, [2], list(range(HEADS))), atol=1e-6)
-    np.testing.assert_allclose(received_by_heads(attention)[0, 3], by_hand(attention, [0], [3]), atol=1e-6)
+    by_head = attention_received_by_head(attention)
+    np.testing.assert_allclose(by_head[1, 4], by_hand(attention, [1], [4]), atol=1e-6)
+    np.testing.assert_allclose(by_head[2].mean(axis=0), by_hand(attention, [2], list(range(HEADS))), atol=1e-6)
+    np.testing.assert_allclose(by_head[0, 3], by_hand(attention, [0], [3]), atol=1e-6)
+
+
+def test_attention_received_is_the_mean_over_all_queries_where_none_is_special():
+    attention = make_map(numbered(5), numbered(7))
+    weights = attention.weights(0, 0)
+    means = [sum(float(weights[query, key]) for query in range(5)) / 5 for key in range(7)]
+    np.testing.assert_allclose(attention_received_by_head(attention)[0, 0], means, atol=1e-6)
 
 
 def test_rollout_is_the_product_of_what_every_layer_mixes(attention):
@@ -53,8 +61,8 @@ def test_rollout_is_within_one_text():
 
 
 def test_every_way_is_there_and_is_what_it_says(trace, attention):
-    found = passage(TEXT, attention.keys)
-    rows = {way.name: way for way in ways(found, trace, selects=(1, 2), layer=0, head=3)}
+    found = read_passage(TEXT, attention.keys)
+    rows = {way.name: way for way in selectors(found, trace, selects=(1, 2), layer=0, head=3)}
     assert list(rows) == [
         "Trained selector", "Attention, last layer (L0)", "Attention, mean of all layers", "Attention, chosen head (L0·H3)",
         "Attention rollout", "First", "Random",
@@ -73,19 +81,19 @@ def test_every_way_is_there_and_is_what_it_says(trace, attention):
 
 
 def test_without_a_trained_layer_all_layers_are_plain(trace, attention):
-    found = passage(TEXT, attention.keys)
-    names = [way.name for way in ways(found, trace, selects=None, layer=0, head=None)]
+    found = read_passage(TEXT, attention.keys)
+    names = [way.name for way in selectors(found, trace, selects=None, layer=0, head=None)]
     assert names[0] == f"Attention, last layer (L{LAYERS - 1})"
     assert "Attention, chosen head (L0)" in names
     assert plain_layers(attention, None) == range(LAYERS)
 
 
 def test_first_and_random(trace, attention):
-    found = passage(TEXT, attention.keys)
-    *_, first, random = ways(found, trace, selects=None, layer=0, head=None)
+    found = read_passage(TEXT, attention.keys)
+    *_, first, random = selectors(found, trace, selects=None, layer=0, head=None)
     assert found.words(top(first.units, 2, found.candidate)) == "Cats sleep"
     assert found.extract(top(first.sentences, 1, found.read)) == "Cats sleep here ."
-    again = ways(found, trace, selects=None, layer=1, head=1)[-1]
+    again = selectors(found, trace, selects=None, layer=1, head=1)[-1]
     np.testing.assert_array_equal(random.units, again.units)
     assert len(set(random.units.tolist())) == len(found.units)
 
@@ -94,15 +102,15 @@ def test_of_a_model_that_writes_the_summary_is_what_asks():
     source, target = sentence(TEXT), typed("Cats bark")
     cross, encoder = make_map(target, source, layers=2), make_map(source, layers=4)
     trace = AttentionTrace("m", Prompt(TEXT), (encoder, cross), "Cats bark")
-    found = passage(TEXT, source)
-    rows = {way.name: way for way in ways(found, trace, selects=None, layer=1, head=2)}
+    found = read_passage(TEXT, source)
+    rows = {way.name: way for way in selectors(found, trace, selects=None, layer=1, head=2)}
     chosen = cross.weights(1, 2).mean(axis=0)
     np.testing.assert_allclose(rows["Attention, chosen head (L1·H2)"].units, found.by_unit(chosen), atol=1e-6)
     np.testing.assert_allclose(rows["Attention rollout"].units, found.by_unit(rollout(encoder, range(4))), atol=1e-6)
 
 
 def test_the_share_of_a_head_that_goes_to_what_is_kept(attention):
-    found = passage(TEXT, attention.keys)
+    found = read_passage(TEXT, attention.keys)
     kept = np.array([unit.text in ("Cats", "bark") for unit in found.units])
     shares = shares_of_heads(attention, found, kept)
     assert shares.shape == (LAYERS, HEADS)

@@ -7,6 +7,7 @@ from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.translate.alignment import (
     Likelihood,
     balanced_links,
+    clearest_link,
     describe_alignment,
     describe_likelihood,
     describe_origin,
@@ -14,7 +15,6 @@ from attnviz.analysis.translate.alignment import (
     origin_of,
     read_as,
     strongest_links,
-    surest,
 )
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import plain
@@ -85,10 +85,10 @@ def test_the_surest_link_is_between_longer_words_that_differ():
     found = matrix(
         [[0.95, 0.0, 0.05], [0.2, 0.8, 0.0], [0.0, 0.1, 0.9], [0.2, 0.3, 0.5]], "en chantait Boston", "in sang Boston"
     )
-    assert surest(found) == Link(1, 1, float(found.weights[1, 1]))
+    assert clearest_link(found) == Link(1, 1, float(found.weights[1, 1]))
     short = matrix([[0.2, 0.8], [0.9, 0.1], [0.5, 0.5]], "il va", "go he")
-    assert surest(short) == Link(1, 0, float(short.weights[1, 0]))
-    assert surest(matrix([[0.2, 0.8]], "", "go he")) is None
+    assert clearest_link(short) == Link(1, 0, float(short.weights[1, 0]))
+    assert clearest_link(matrix([[0.2, 0.8]], "", "go he")) is None
 
 
 def test_the_origin_of_a_word_that_is_there():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.compute.additive import unfold_additive
-from attnviz.analysis.compute.long_vectors import Link
-from attnviz.analysis.compute.steps import MINUS, Matrix, Step, cell, dot, each_cell, multiplied, row_of
+from attnviz.analysis.compute.long_vectors import QueryKey
+from attnviz.analysis.compute.steps import MINUS, ComputationStep, Matrix, cell, dot, each_cell, multiplied, row_of
 from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.core.head_inputs import Additive, Tables
 from attnviz.figures.compute.steps import OPERANDS, RESULT, Predict, computation
@@ -17,7 +17,7 @@ from attnviz.models.compute.worked_example import compute
 HOSTILE = '<img src=x onerror="alert(1)">'
 
 
-def steps(head: int = 1) -> tuple[Step, ...]:
+def steps(head: int = 1) -> tuple[ComputationStep, ...]:
     generator = np.random.default_rng(23)
     matrices = [generator.normal(size=(6, 6)) for _ in range(4)]
     tables = Tables((HOSTILE, "مرحبا", " "), generator.normal(size=(3, 6)), *matrices, visible=np.tri(3, dtype=bool), n_heads=2)
@@ -96,11 +96,11 @@ def test_what_a_class_is_to_guess_is_not_there_before_it_is_revealed(predict: Pr
     assert computation(steps(head=0), predict=predict, revealed=before["key"])["hidden"] is not None
 
 
-def additive() -> tuple[Step, ...]:
+def additive() -> tuple[ComputationStep, ...]:
     generator = np.random.default_rng(23)
     states, memory, w, b, u, v = (generator.normal(size=size) for size in ((3, 7), (5, 11), (13, 7), (13,), (13, 11), (13,)))
     names = tuple("abc"), tuple("vwxyz")
-    return unfold_additive(Additive(states, memory, w, b, u, v), Link(*names, 1, 2))
+    return unfold_additive(Additive(states, memory, w, b, u, v), QueryKey(*names, 1, 2))
 
 
 def test_colours_tell_operands_and_result_apart():

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import attnviz
 from attnviz import AttentionTrace, Prompt, Token
 from attnviz.figures.explorer import TooLargeError, frame, overview, page
 from attnviz.figures.theme import DARK
@@ -74,7 +75,7 @@ def test_what_is_too_large_is_told(monkeypatch):
 
 def test_a_frame_holds_the_document():
     (inner,) = [value for name, value in frame_attributes(frame(hostile())) if name == "srcdoc"]
-    assert inner == page(hostile()) == hostile().explore()
+    assert inner == page(hostile()) == attnviz.explore(hostile())
     assert hostile()._repr_html_() == frame(hostile())
 
 

@@ -12,9 +12,9 @@ from attnviz.figures.explorer.packages import (
     THUMB_PIXELS,
     decimals_of,
     head_chunk,
-    pack,
+    pack_chunks,
     thumb_of,
-    unpack,
+    unpack_chunks,
 )
 from tests.factories import dot_product_map, given_map, make_map, numbered, sentence
 
@@ -111,6 +111,6 @@ def test_layers_with_masks_of_their_own_keep_them():
 
 def test_a_package_holds_any_text():
     tokens = ["<script>", "</script>", "a&b", '"', "مرحبا", "🙂", "中文", "\u2028"]
-    header, chunks = unpack(pack({"tokens": tokens}, {"a": b"", "b": bytes(range(256))}))
+    header, chunks = unpack_chunks(pack_chunks({"tokens": tokens}, {"a": b"", "b": bytes(range(256))}))
     assert header["tokens"] == tokens
     assert chunks == {"a": b"", "b": bytes(range(256))}

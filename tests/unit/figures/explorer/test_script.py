@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnviz.figures.explorer import STYLE, overview, script
-from attnviz.figures.explorer.packages import unpack
+from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import make_map, numbered
 
@@ -29,6 +29,6 @@ def test_the_colours_are_the_themes(theme):
 
 
 def test_the_script_reads_what_the_header_has():
-    header, _ = unpack(overview(make_map(numbered(3))).data)
+    header, _ = unpack_chunks(overview(make_map(numbered(3))).data)
     read = set(re.findall(r"\boverview\.(\w+)", script("streamlit")))
     assert read - {"chunks"} <= set(header)

@@ -10,7 +10,7 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Token
 from attnviz.figures.explorer import heads_package, overview
-from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack
+from attnviz.figures.explorer.packages import head_chunk, thumb_of, unpack_chunks
 from tests.factories import dot_product_map, make_map, numbered, sentence, special
 
 
@@ -22,7 +22,7 @@ def thumbs_of(header: dict, chunks: dict[str, bytes]) -> np.ndarray:
 @pytest.mark.parametrize("view", [View(), View(words=True), View(hide_special=True)], ids=str)
 def test_every_head_has_its_picture_its_numbers_and_its_weights(view):
     attention = make_map(sentence("the un|do <s> the 中文 مرحبا"))
-    header, chunks = unpack(overview(attention, view=view).data)
+    header, chunks = unpack_chunks(overview(attention, view=view).data)
     thumbs = thumbs_of(header, chunks)
     assert list(chunks) == ["thumbs", "0:0", "0:1", "0:2", "0:mean", "1:0", "1:1", "1:2", "1:mean"]
     for layer, head in np.ndindex(2, 3):
@@ -44,26 +44,26 @@ def test_every_head_has_its_picture_its_numbers_and_its_weights(view):
 @pytest.mark.parametrize("options", [{"causal": True}, {"sink": np.full(6, -2.0)}], ids=str)
 def test_the_entropy_that_a_softmax_tells_is_that_of_the_weights_shown(options, view):
     attention = dot_product_map((special("[CLS]"), *numbered(6)), **options)
-    header, _ = unpack(overview(attention, view=view).data)
+    header, _ = unpack_chunks(overview(attention, view=view).data)
     for layer, head in np.ndindex(2, 6):
         matrix = head_matrix(attention, layer=layer, head=head, view=view)
         assert header["notes"][6 * layer + head]["entropy"] == pytest.approx(mean_entropy(matrix), abs=6e-4)
 
 
 def test_between_two_texts_there_is_no_distance():
-    header, _ = unpack(overview(make_map(numbered(3), numbered(5))).data)
+    header, _ = unpack_chunks(overview(make_map(numbered(3), numbered(5))).data)
     assert {(note["distance"], note["diagonal"]) for note in header["notes"]} == {(None, None)}
     assert header["own"] == [None] * 3
 
 
 def test_a_head_with_no_link_between_words_names_none():
-    header, _ = unpack(overview(make_map((special("[CLS]"), special("[SEP]")), layers=1, heads=1)).data)
+    header, _ = unpack_chunks(overview(make_map((special("[CLS]"), special("[SEP]")), layers=1, heads=1)).data)
     assert header["notes"][0]["link"] is None
 
 
 def test_tokens_are_told_as_they_are_shown():
     tokens = (special("[CLS]"), Token("\n", 0, 1), Token("ing", 1, 4, piece="##ing"), Token("<b>", 4, 7))
-    header, _ = unpack(overview(make_map(tokens)).data)
+    header, _ = unpack_chunks(overview(make_map(tokens)).data)
     assert header["queries"] == header["keys"] == [["[CLS]", 1, ""], ["↵", 0, ""], ["ing", 0, "##ing"], ["<b>", 0, ""]]
 
 
@@ -73,14 +73,14 @@ def test_what_does_not_fit_one_message_comes_head_by_head():
     assert overview(attention, limit=588).complete
     small = overview(attention, limit=587)
     assert not small.complete
-    assert list(unpack(small.data)[1]) == ["thumbs"]
-    header, chunks = unpack(
+    assert list(unpack_chunks(small.data)[1]) == ["thumbs"]
+    header, chunks = unpack_chunks(
         heads_package(small, attention, {(1, 2): None, (0, None): head_matrix(attention, layer=0, head=None)}, theme="dark")
     )
     assert (header["overview"], header["theme"]) == (small.name, "dark")
     assert chunks["1:2"] == head_chunk(head_matrix(attention, layer=1, head=2))
     assert chunks["0:mean"] == head_chunk(head_matrix(attention, layer=0, head=None))
-    assert unpack(heads_package(overview(attention), attention, {(1, 2): None}))[1] == {}
+    assert unpack_chunks(heads_package(overview(attention), attention, {(1, 2): None}))[1] == {}
 
 
 def test_the_same_picture_has_the_same_name_and_another_another():

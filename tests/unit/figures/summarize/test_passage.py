@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import Amount, choose, passage
-from attnviz.analysis.summarize.written import Written
+from attnviz.analysis.summarize.selection import Amount, choose, read_passage
+from attnviz.analysis.summarize.summary_words import SummaryWord
 from attnviz.core.trace import Token
-from attnviz.figures.summarize.passage import BAR_PIXELS, UNREAD_CHARACTERS, marked_passage, written_summary
+from attnviz.figures.summarize.passage import BAR_PIXELS, UNREAD_CHARACTERS, marked_passage, summary_buttons
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import special, typed
 
@@ -16,7 +16,7 @@ HOSTILE = '<script>alert(1)</script> a&b "q" مرحبا 😀 中文'
 
 
 def drawn(text: str, scores: list[float], amount: Amount, **options) -> str:
-    found = passage(text, (special("[CLS]"), *typed(text), special("[SEP]")))
+    found = read_passage(text, (special("[CLS]"), *typed(text), special("[SEP]")))
     units = np.array(scores, dtype=float)
     shares = found.by_sentence(np.array([0, *scores, 0], dtype=float))
     return marked_passage(found, choose(found, units, shares, amount), units, shares, **options)
@@ -44,14 +44,14 @@ def test_hostile_text_is_escaped_and_keeps_its_direction():
 
 def test_a_blank_line_stays_and_other_space_is_one_space():
     text = "one\n\ntwo   three"
-    found = passage(text, (Token("one", 0, 3), Token("two", 5, 8), Token("three", 11, 16)))
+    found = read_passage(text, (Token("one", 0, 3), Token("two", 5, 8), Token("three", 11, 16)))
     html = marked_passage(found, choose(found, np.ones(3), np.ones(2), Amount(1)), np.ones(3))
     assert html.count("<br><br>") == 1
     assert re.sub(r"<[^>]+>", "", html) == "onetwo three"
 
 
 def test_what_was_not_read_is_shown_as_unread_and_cut():
-    found = passage("one " + "more " * 99, (Token("one", 0, 3),))
+    found = read_passage("one " + "more " * 99, (Token("one", 0, 3),))
     html = marked_passage(found, choose(found, np.ones(1), np.ones(1), Amount(1)), np.ones(1))
     unread = re.search(r'class="unread">(.*?)</span>', html)
     assert unread
@@ -67,10 +67,10 @@ def test_tags_are_balanced_and_themes_differ():
 
 def test_a_summarys_new_words_are_told_apart_and_every_word_can_be_clicked():
     words = tuple(
-        Written(token, copied, np.ones(1))
+        SummaryWord(token, copied, np.ones(1))
         for token, copied in ((Token("<b>", 0, 3), True), (Token("new", 4, 7), False), (Token(".", 7, 8), None))
     )
-    html = written_summary(words, chosen=1)
+    html = summary_buttons(words, chosen=1)
     assert re.findall(r'class="word([^"]*)" data-pick="(\d)"', html) == [("", "0"), (" new chosen", "1"), ("", "2")]
     assert "&lt;b&gt;" in html
     # A full stop touches the word before it.

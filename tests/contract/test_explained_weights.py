@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import attnviz
-from attnviz.analysis.compute.long_vectors import Link
+from attnviz.analysis.compute.long_vectors import QueryKey
 from attnviz.analysis.compute.rounding import shown
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
@@ -40,7 +40,7 @@ SHORT = "the cat sat on the mat because it was tired"
 def explained(opened: Opened, kind: str, layer: int, head: int, query: int, key: int, *, words: bool = False) -> Unfolded:
     attention = opened.trace.map(kind)
     queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
-    found = unfolded(opened, kind, layer=layer, head=head, link=Link(queries, keys, query, key), words=words)
+    found = unfolded(opened, kind, layer=layer, head=head, link=QueryKey(queries, keys, query, key), words=words)
     assert found
     return found
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.summarize.selection import Amount, choose, passage
-from attnviz.analysis.summarize.selectors import ways
+from attnviz.analysis.summarize.selection import Amount, choose, read_passage
+from attnviz.analysis.summarize.selectors import selectors
 from attnviz.paths import assets_folder
 from attnviz.training.summarize.card import card
 from attnviz.ui.examples import examples
@@ -60,9 +60,9 @@ def test_it_reads_every_example(model, example):
     trace = model.trace(example.text)
     for layer in range(trace.encoder.n_layers):
         np.testing.assert_allclose(trace.encoder.layer_weights(layer).sum(-1), 1, atol=1e-5)
-    found = passage(example.text, trace.encoder.keys)
+    found = read_passage(example.text, trace.encoder.keys)
     assert len(found.sentences) > 2
-    way = ways(found, trace, selects=model.card.selects, layer=0, head=0)[0]
+    way = selectors(found, trace, selects=model.card.selects, layer=0, head=0)[0]
     kept = choose(found, way.units, way.sentences, Amount(5))
     assert found.extract(kept.sentences) in example.text
     assert len(found.words(kept.units).split()) == 5
@@ -70,6 +70,6 @@ def test_it_reads_every_example(model, example):
 
 def test_an_abstracts_proposal_is_found(model):
     example = examples("summarize")[0]
-    found = passage(example.text, (trace := model.trace(example.text)).encoder.keys)
-    way = ways(found, trace, selects=model.card.selects, layer=0, head=0)[0]
+    found = read_passage(example.text, (trace := model.trace(example.text)).encoder.keys)
+    way = selectors(found, trace, selects=model.card.selects, layer=0, head=0)[0]
     assert found.extract(choose(found, way.units, way.sentences, Amount(5)).sentences).startswith("We propose")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnviz.analysis.compute.rounding import MINUS
-from attnviz.analysis.compute.steps import Matrix, Step
+from attnviz.analysis.compute.steps import ComputationStep, Matrix
 from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.core.head_inputs import PARAMETERS, Computed, Tables
 from attnviz.models.compute.worked_example import compute
@@ -77,7 +77,7 @@ def total(text: str) -> Decimal:
     )
 
 
-def shown_sums(step: Step) -> None:
+def shown_sums(step: ComputationStep) -> None:
     """What follows the factors is a sum of rounded terms, then their sum: the two must be equal, digit by digit."""
     for (row, column), origin in step.origins.items():
         assert origin.text.endswith(step.result.shown[row][column]) or "stays" in origin.text or "exactly" in origin.text

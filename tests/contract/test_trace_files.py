@@ -17,9 +17,9 @@ FAMILIES = [family for family in tiny.FAMILIES if family.name in NAMES]
 
 def assert_round_trip(model: AttentionModel, folder: Path) -> None:
     trace = model.trace(TEXT)
-    exact = attnviz.open(trace.save(folder / "exact.attn", exact=True))
-    packed = attnviz.open(trace.save(folder / "packed.attn"))
-    again = attnviz.open(packed.save(folder / "again.attn"))
+    exact = attnviz.open(attnviz.save(trace, folder / "exact.attn", exact=True))
+    packed = attnviz.open(attnviz.save(trace, folder / "packed.attn"))
+    again = attnviz.open(attnviz.save(packed, folder / "again.attn"))
     assert (folder / "again.attn").read_bytes() == (folder / "packed.attn").read_bytes()
     for opened in (exact, packed, again):
         for name in ("model", "revision", "prompt", "output", "cut", "kinds"):

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.head_metrics import is_word
-from attnviz.analysis.summarize.selection import Kept, Passage
-from attnviz.analysis.view import whole_words
+from attnviz.analysis.summarize.selection import Passage, Selection
+from attnviz.analysis.view import head_weights, whole_words
 from attnviz.analysis.wording import Part, Sentence
 from attnviz.core.trace import AttentionMap, Token
 
@@ -15,7 +15,7 @@ NO_LOOK: Sentence = (Part("This way looks at no attention: it is there to compar
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class SummaryWord:
     """A word of a summary; `row` is what each token of the text gave to the steps that wrote it.
 
     copied  whether the text has the word, whatever its case; None for what is no word
@@ -26,28 +26,28 @@ class Written:
     row: Float[np.ndarray, " key"]
 
 
-def written(attention: AttentionMap, found: Passage, *, layer: int, head: int | None) -> tuple[Written, ...]:
-    """The words of a summary, by one head across, or by the mean of a layer's.
+def summary_words(attention: AttentionMap, passage: Passage, *, layer: int, head: int | None) -> tuple[SummaryWord, ...]:
+    """Read the words of a summary, by one head across, or by the mean of a layer's.
 
     A row of the map belongs to the token that the decoder reads, so a word comes from the rows before those of its tokens.
     """
-    weights = attention.layer_weights(layer).mean(axis=0) if head is None else attention.weights(layer, head)
-    known = {unit.text.casefold() for unit in found.units}
+    weights = head_weights(attention, layer, head)
+    known = {unit.text.casefold() for unit in passage.units}
     words = []
     for parts, token in whole_words(attention.queries):
         rows = [part - 1 for part in parts if part > 0]
         if rows and not token.special:
             copied = token.text.casefold() in known if is_word(token) else None
-            words.append(Written(token, copied, weights[rows].mean(axis=0)))
+            words.append(SummaryWord(token, copied, weights[rows].mean(axis=0)))
     return tuple(words)
 
 
-def describe_choice(found: Passage, kept: Kept, scores: Float[np.ndarray, " unit"]) -> Sentence:
-    """How much of what all words receive goes to those that are kept, beside how many they are."""
-    candidates = found.candidate
+def describe_choice(passage: Passage, kept: Selection, scores: Float[np.ndarray, " unit"]) -> Sentence:
+    """Say how much of what all words receive goes to those that are kept, beside how many they are."""
+    candidates = passage.candidate
     share = float(scores[kept.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny))
     part = int(kept.units.sum()) / int(candidates.sum())
-    best = found.units[int(np.where(kept.units, scores, -np.inf).argmax())]
+    best = passage.units[int(np.where(kept.units, scores, -np.inf).argmax())]
     return (
         Part(f"The {int(kept.units.sum())} kept words are {part:.0%} of the text and receive {share:.0%} of the attention; "),
         Part(best.text, strong=True, quoted=True),
@@ -55,40 +55,40 @@ def describe_choice(found: Passage, kept: Kept, scores: Float[np.ndarray, " unit
     )
 
 
-def describe_sentences(found: Passage, kept: Kept, shares: Float[np.ndarray, " sentence"]) -> Sentence:
-    """Which sentences are kept, and how far the first that is not stays behind the last that is."""
+def describe_sentences(passage: Passage, kept: Selection, shares: Float[np.ndarray, " sentence"]) -> Sentence:
+    """Say which sentences are kept, and how far the first that is not stays behind the last that is."""
     numbers = [int(number) + 1 for number in np.flatnonzero(kept.sentences)]
     named = "Sentence " + str(numbers[0]) if len(numbers) == 1 else "Sentences " + " and ".join(map(str, numbers))
     least = float(shares[kept.sentences].min())
-    others = shares[found.read & ~kept.sentences]
-    told = f"{named} of {int(found.read.sum())} {'is' if len(numbers) == 1 else 'are'} kept ({least:.0%}"
-    return (Part(f"{told}; the next best has {float(others.max()):.0%})." if others.size else f"{told})."),)
+    others = shares[passage.read & ~kept.sentences]
+    kept_sentences = f"{named} of {int(passage.read.sum())} {'is' if len(numbers) == 1 else 'are'} kept ({least:.0%}"
+    return (Part(f"{kept_sentences}; the next best has {float(others.max()):.0%})." if others.size else f"{kept_sentences})."),)
 
 
-def describe_copies(words: tuple[Written, ...]) -> Sentence:
-    """How many words of a summary the text had, and which it had not."""
+def describe_copies(words: tuple[SummaryWord, ...]) -> Sentence:
+    """Say how many words of a summary the text had, and which it had not."""
     known = [word for word in words if word.copied is not None]
     new = [word for word in known if not word.copied]
     stand = "stands" if len(known) - len(new) == 1 else "stand"
-    said = (Part(f"{len(known) - len(new)} of the {len(known)} words of the summary {stand} in the text"),)
+    lead = (Part(f"{len(known) - len(new)} of the {len(known)} words of the summary {stand} in the text"),)
     if not new:
-        return (*said, Part(": it is put together from them alone."))
-    return (*said, Part("; new is "), *_named(new[:3]), Part(" and more." if len(new) > 3 else "."))
+        return (*lead, Part(": it is put together from them alone."))
+    return (*lead, Part("; new is "), *_named(new[:3]), Part(" and more." if len(new) > 3 else "."))
 
 
-def describe_origin(word: Written, found: Passage) -> Sentence:
-    """The word of the text that a word of the summary looked at most while it was written."""
-    scores = found.by_unit(word.row)
+def describe_word_origin(word: SummaryWord, passage: Passage) -> Sentence:
+    """Name the word of the text that a word of the summary looked at most while it was written."""
+    scores = passage.by_unit(word.row)
     best = int(scores.argmax())
     return (
         Part(word.token.text, strong=True, quoted=True),
         Part(" was written looking most at "),
-        Part(found.units[best].text, strong=True, quoted=True),
+        Part(passage.units[best].text, strong=True, quoted=True),
         Part(f" ({scores[best]:.2f})."),
     )
 
 
-def _named(words: list[Written]) -> Sentence:
+def _named(words: list[SummaryWord]) -> Sentence:
     parts: list[Part] = []
     for word in words:
         parts += [Part(", ")] if parts else []

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.summarize.selection import Amount, choose, passage
-from attnviz.analysis.summarize.written import describe_choice, describe_copies, describe_origin, describe_sentences, written
+from attnviz.analysis.summarize.selection import Amount, choose, read_passage
+from attnviz.analysis.summarize.summary_words import (
+    describe_choice,
+    describe_copies,
+    describe_sentences,
+    describe_word_origin,
+    summary_words,
+)
 from attnviz.analysis.wording import plain
 from attnviz.core.trace import Token
 from tests.factories import make_map, special, typed
@@ -23,22 +29,22 @@ TARGET = (
 
 @pytest.fixture
 def found():
-    return passage(TEXT, SOURCE)
+    return read_passage(TEXT, SOURCE)
 
 
 def test_a_word_comes_from_the_rows_that_wrote_it(found):
     attention = make_map(TARGET, SOURCE)
-    words = written(attention, found, layer=1, head=2)
+    words = summary_words(attention, found, layer=1, head=2)
     assert [(word.token.text, word.copied) for word in words] == [("dogs", True), ("unseen", False), (".", None)]
     weights = attention.weights(1, 2)
     np.testing.assert_allclose(words[0].row, weights[0], atol=1e-6)
     np.testing.assert_allclose(words[1].row, (weights[1] + weights[2]) / 2, atol=1e-6)
-    mean = written(attention, found, layer=1, head=None)
+    mean = summary_words(attention, found, layer=1, head=None)
     np.testing.assert_allclose(mean[0].row, attention.layer_weights(1)[:, 0].mean(axis=0), atol=1e-6)
 
 
 def test_what_is_told_of_a_summary(found):
-    words = written(make_map(TARGET, SOURCE), found, layer=0, head=0)
+    words = summary_words(make_map(TARGET, SOURCE), found, layer=0, head=0)
     assert plain(describe_copies(words)) == "1 of the 2 words of the summary stands in the text; new is “unseen”."
     assert (
         plain(describe_copies(words[:1]))
@@ -46,7 +52,7 @@ def test_what_is_told_of_a_summary(found):
     )
     best = found.by_unit(words[0].row)
     told = f"“dogs” was written looking most at “{found.units[int(best.argmax())].text}” ({best.max():.2f})."
-    assert plain(describe_origin(words[0], found)) == told
+    assert plain(describe_word_origin(words[0], found)) == told
 
 
 def test_what_is_told_of_a_choice(found):
