@@ -115,7 +115,7 @@ def train_model(arguments: argparse.Namespace) -> int:
 
 
 def link_words(arguments: argparse.Namespace) -> int:
-    """Write the links that a told head learns from, and that alignments are measured against."""
+    """Write the links that a supervised head learns from, and that alignments are measured against."""
     from attnviz.training import commands
 
     commands.link(arguments.name, arguments.data, arguments.out or arguments.data, report=print_now)

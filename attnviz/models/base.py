@@ -11,6 +11,10 @@ Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 Progress = Callable[[str, float | None], None]
 
 
+def silent(stage: str, fraction: float | None) -> None:
+    """Report progress to nobody."""
+
+
 @dataclass(frozen=True)
 class ModelCard:
     """What a person should know about a model before trusting its pictures.
@@ -19,8 +23,8 @@ class ModelCard:
     max_tokens  how many tokens it reads at once, special tokens counted; longer text is cut
     device      where it computes: "cpu", "cuda:0", "mps"
     metrics     measured figures by name, such as {"BLEU": 50.1}
-    told        the cross-attention head (layer, head) that was taught to align, by the links that a statistical aligner found
-                in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: every head found its own way
+    supervised_head  the cross-attention head (layer, head) that was trained to align, on the links that a statistical aligner
+                found in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: no head was
     selects     the layers whose received attention is trained to choose words, and sentences; None: none is
     """
 
@@ -38,7 +42,7 @@ class ModelCard:
     licence: str = ""
     sources: tuple[str, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
-    told: tuple[int, int] | None = None
+    supervised_head: tuple[int, int] | None = None
     selects: tuple[int, int] | None = None
 
 

@@ -1,29 +1,38 @@
-"""The models that attnviz knows by name, and the way to every other one."""
+"""The catalog of models by name, and `load`, which finds every other model too."""
 
 import difflib
 import importlib
-import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attnviz.core.errors import ModelNotFoundError
-from attnviz.models.base import Architecture, AttentionModel, Progress
+from attnviz.models.base import Architecture, AttentionModel, Progress, silent
 
-# name -> "module:function", called with a Progress; imported when asked for, so that listing the catalog costs nothing.
+Task = Literal["encode", "translate", "answer", "summarize"]
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What a model of the catalog does; `loader` is "module:function", called with a Progress, of one that is not our own."""
+
+    task: Task
+    loader: str = ""
+
+
+# Nothing is imported before it is asked for, so that listing the catalog costs nothing.
 CATALOG = {
-    "minilm": "attnviz.models.hub.minilm:minilm",
-    "dot-lstm-en-fr": "attnviz.models.translate.shipped:dot_lstm",
-    "bilstm-en-fr": "attnviz.models.translate.shipped:bilstm",
-    "bahdanau-en-fr": "attnviz.models.translate.shipped:bahdanau",
-    "transformer-en-fr": "attnviz.models.translate.shipped:transformer",
-    "answer-en": "attnviz.models.answer.shipped:answer_en",
-    "answer-en-dual": "attnviz.models.answer.shipped:answer_en_dual",
-    "summarize-en": "attnviz.models.summarize.own:summarize_en",
+    "minilm": CatalogEntry("encode", "attnviz.models.hub.minilm:minilm"),
+    "dot-lstm-en-fr": CatalogEntry("translate"),
+    "bilstm-en-fr": CatalogEntry("translate"),
+    "bahdanau-en-fr": CatalogEntry("translate"),
+    "transformer-en-fr": CatalogEntry("translate"),
+    "answer-en": CatalogEntry("answer"),
+    "answer-en-dual": CatalogEntry("answer"),
+    "summarize-en": CatalogEntry("summarize"),
 }
 # One file is a toy, such as the page Train saves.
 TOY = ".safetensors"
-_TRANSLATORS = "attnviz.models.translate.shipped:"
-_ANSWERERS = "attnviz.models.answer.shipped:"
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
 HUB: dict[Architecture, tuple[str, ...]] = {
     "encoder": (
@@ -53,7 +62,7 @@ HUB: dict[Architecture, tuple[str, ...]] = {
 
 
 def available() -> tuple[str, ...]:
-    """The names of the catalog.
+    """List the names of the catalog.
 
     >>> "minilm" in available()
     True
@@ -61,51 +70,41 @@ def available() -> tuple[str, ...]:
     return tuple(CATALOG)
 
 
-def translators() -> tuple[str, ...]:
-    """The names of the catalog that translate.
+def available_for(task: Task) -> tuple[str, ...]:
+    """List the names of the catalog that do a task.
 
-    >>> "minilm" in translators()
-    False
+    >>> available_for("encode")
+    ('minilm',)
     """
-    return tuple(name for name, entry in CATALOG.items() if entry.startswith(_TRANSLATORS))
-
-
-def answerers() -> tuple[str, ...]:
-    """The names of the catalog that answer questions.
-
-    >>> "minilm" in answerers()
-    False
-    """
-    return tuple(name for name, entry in CATALOG.items() if entry.startswith(_ANSWERERS))
+    return tuple(name for name, entry in CATALOG.items() if entry.task == task)
 
 
 def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> AttentionModel:
-    """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
+    """Load a model by its name in the catalog, its Hugging Face id, or its folder.
 
-    `allow_folders` is for who serves strangers: they must not read the server's disk. `progress` is told what is being done.
+    `allow_folders` is for who serves strangers: they must not read the server's disk. `progress` is called as work goes on.
 
     Raises:
         ModelNotFoundError: there is no such model; the message has the nearest names of the catalog.
         ModelError: it cannot be loaded or traced; the message says why.
     """
-    name = name.strip()
-    from attnviz.models.hub import load as hub
+    name, progress = name.strip(), progress or silent
+    from attnviz.models import shipped
 
     if name in CATALOG:
-        module, function = CATALOG[name].split(":")
-        return getattr(importlib.import_module(module), function)(progress or hub.silent)
-    if allow_folders and name.endswith(TOY) and Path(name).expanduser().is_file():
+        if not (loader := CATALOG[name].loader):
+            return shipped.load_shipped(name, progress)
+        module, function = loader.split(":")
+        return getattr(importlib.import_module(module), function)(progress)
+    path = _path(name) if allow_folders else None
+    if path and name.endswith(TOY) and path.is_file():
         from attnviz.models.translate import toy as toys
 
-        return toys.load_file(Path(name).expanduser())
-    if allow_folders and _holds_translator(name):
-        from attnviz.models.translate import shipped as ours
+        return toys.load_file(path)
+    if path and shipped.is_trained_folder(path):
+        return shipped.load_trained(path, progress)
+    from attnviz.models.hub import load as hub
 
-        return ours.load_folder(Path(name).expanduser())
-    if allow_folders and _holds_answerer(name):
-        from attnviz.models.answer import shipped as finders
-
-        return finders.load_folder(Path(name).expanduser(), progress or hub.silent)
     try:
         return hub.load(name, allow_folders=allow_folders, progress=progress)
     except ModelNotFoundError as error:
@@ -113,7 +112,7 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
 
 
 def wrap(model: Any, tokenizer: Any) -> AttentionModel:
-    """An `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
+    """Make an `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
 
     Raises:
         UnsupportedModelError: it is no Hugging Face model, or its attention cannot be shown.
@@ -123,24 +122,16 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
     return wrapped(model, tokenizer)
 
 
-def _holds_translator(name: str) -> bool:
-    """Whether a folder of that name has the subwords of a source language, as only a translator of ours has."""
+def _path(name: str) -> Path | None:
+    """Read a name as a path; None where it is of a user who does not exist."""
     try:
-        return (Path(name).expanduser() / "source.json").is_file()
-    except (OSError, RuntimeError, ValueError):
-        return False  # too long for a path, or of a user who does not exist: no folder
-
-
-def _holds_answerer(name: str) -> bool:
-    """Whether a folder of that name has a configuration that says it is an answerer of ours."""
-    try:
-        return json.loads((Path(name).expanduser() / "config.json").read_text(encoding="utf-8")).get("kind") == "answerer"
-    except (OSError, RuntimeError, ValueError, AttributeError):
-        return False
+        return Path(name).expanduser()
+    except RuntimeError:
+        return None
 
 
 def _nearest(name: str) -> str:
-    """The catalog's names that someone who wrote `name` may have meant.
+    """Suggest the names that someone who wrote `name` may have meant.
 
     >>> _nearest("minilmm")
     ' Did you mean minilm?'

@@ -18,7 +18,7 @@ from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projecte
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.core.weights import QueryKeyWeights, causal_triangle
 from attnviz.models.base import AttentionModel
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.attention import AdditiveAttention, Attended
 from attnviz.nn.decoding import START
@@ -26,7 +26,7 @@ from attnviz.nn.seq2seq import Seq2Seq
 
 
 @runtime_checkable
-class Telling(Protocol):
+class InspectableModel(Protocol):
     """A model that tells what its attentions read."""
 
     def attended(self, prompt: Prompt) -> Mapping[str, Sequence[Attended]]:
@@ -35,7 +35,7 @@ class Telling(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class InspectedTrace:
     """A trace, and the function that looks into one of its heads."""
 
     trace: AttentionTrace
@@ -63,7 +63,7 @@ class Opened:
     @cached_property
     def _attended(self) -> Mapping[str, Sequence[Attended]]:
         """What the attentions of a model read, by kind and layer, where it tells."""
-        return self.model.attended(self.trace.prompt) if isinstance(self.model, Telling) else {}
+        return self.model.attended(self.trace.prompt) if isinstance(self.model, InspectableModel) else {}
 
     def _written(self, translator: TranslationModel, kind: str, layer: int, head: int) -> Ingredients:
         read, _, _ = translator.read(self.trace.prompt.text)
@@ -77,7 +77,7 @@ class Opened:
         return _dot_product(found, head, n_heads, visible)
 
 
-def open_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Opened:
+def inspect_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> InspectedTrace:
     """One forward pass; `begins` are names of the pieces that a translation begins with, or consists of.
 
     Raises:
@@ -85,11 +85,13 @@ def open_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()
     """
     if not isinstance(model, TranslationModel):
         # A model of the hub writes by itself, unless Translate has found something else.
-        return Opened(draft(model, prompt, Wish(begins=tuple(begins))).trace if begins else model.trace(prompt), model)
+        return InspectedTrace(
+            draft(model, prompt, DecodingOptions(begins=tuple(begins))).trace if begins else model.trace(prompt), model
+        )
     if prompt.target:
-        return Opened(model.trace(prompt), model, model.forced(prompt.target))
-    found = draft(model, prompt, Wish(begins=tuple(begins)))
-    return Opened(found.trace, model, model.pieces(found.pieces))
+        return InspectedTrace(model.trace(prompt), model, model.forced(prompt.target))
+    found = draft(model, prompt, DecodingOptions(begins=tuple(begins)))
+    return InspectedTrace(found.trace, model, model.pieces(found.pieces))
 
 
 def _queries_and_keys(attention: AttentionMap, layer: int, head: int) -> DotProduct | None:

@@ -1,11 +1,11 @@
-"""Which weights a model was loaded from: what a trace says of them, so that it can be told whether another has the same."""
+"""The revision of a file of weights: a trace keeps it, so that it can be seen whether another has the same."""
 
 import hashlib
 from pathlib import Path
 
 
-def of_weights(path: Path) -> str:
-    """The SHA-256 of a file of weights, as it stands in the model's metrics.json.
+def weights_sha256(path: Path) -> str:
+    """Compute the SHA-256 of a file, as it stands in a model's metrics.json.
 
     Raises:
         OSError: it cannot be read.

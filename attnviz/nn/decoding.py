@@ -60,7 +60,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Search:
+class BeamSearchResult:
     """What a beam search found, best first, and the tree it walked, step by step; `leaves` are the hypotheses' last nodes."""
 
     hypotheses: tuple[Hypothesis, ...]
@@ -103,7 +103,7 @@ def beam_search(decoder: Decoder, beam: Beam, device: torch.device | None = None
 
 
 @torch.no_grad()
-def search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> Search:
+def search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> BeamSearchResult:
     """A beam search with the tree that it walked.
 
     At every step each open hypothesis is extended by every token and the likeliest `width` are kept; those that end are set
@@ -135,7 +135,7 @@ def search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> 
     order = lambda tip: tip.hypothesis.score(beam.length_penalty)
     found = [*sorted(finished, key=order, reverse=True), *sorted(open_rows, key=order, reverse=True)]
     leaves = tuple(tip.node for tip in found if tip.node is not None)
-    return Search(tuple(tip.hypothesis for tip in found), tuple(nodes), leaves)
+    return BeamSearchResult(tuple(tip.hypothesis for tip in found), tuple(nodes), leaves)
 
 
 @dataclass(frozen=True)

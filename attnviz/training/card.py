@@ -49,7 +49,7 @@ def commit() -> str:
         return ""
 
 
-def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
+def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     """The card of a model as Markdown, from its config.json and metrics.json alone."""
     about, corpus = config["card"], config["recipe"]["corpus"]
     measured = {name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256")}
@@ -62,7 +62,7 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "Development sentences share no English sentence with the training sentences.",
         "## Training",
         figures({name: metrics[name] for name in FACTS if name in metrics}),
-        *_told(config["recipe"].get("told")),
+        *_supervised_head(config["recipe"].get("supervised_head")),
         *_joined(config["recipe"].get("joined")),
         "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
         "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
@@ -79,12 +79,12 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _told(told: dict[str, Any] | None) -> list[str]:
-    if not told:
+def _supervised_head(head: dict[str, Any] | None) -> list[str]:
+    if not head:
         return []
     return [
-        f"One head of the cross-attention, L{told['layer']}·H{told['head']}, was told where to look from epoch "
-        f"{told['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to "
+        f"One head of the cross-attention, L{head['layer']}·H{head['head']}, was told where to look from epoch "
+        f"{head['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to "
         "on the training pairs (Garg et al. 2019). Its picture is taught; those of all other heads come from translation alone."
     ]
 

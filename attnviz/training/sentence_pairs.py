@@ -37,7 +37,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class TranslationBatch:
     """Rows of one source length; targets padded with 0. The decoder reads `inputs` and should write `labels`."""
 
     source: Int[Tensor, "batch key"]
@@ -97,8 +97,8 @@ class Tokenizers:
         """Learned from a corpus, each language by itself; every text counts once."""
         targets = dict.fromkeys(translation for sentence in sentences for translation in sentence.translations)
         return cls(
-            bpe.train((sentence.text for sentence in sentences), languages[0], n_pieces[0]),
-            bpe.train(targets, languages[1], n_pieces[1]),
+            bpe.train_tokenizer((sentence.text for sentence in sentences), languages[0], n_pieces[0]),
+            bpe.train_tokenizer(targets, languages[1], n_pieces[1]),
         )
 
 
@@ -126,7 +126,7 @@ def encode_pairs(sentences: Sequence[Sentence], tokenizers: Tokenizers, longest:
 Row = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batch:
+def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> TranslationBatch:
     """Pairs of ids as tensors, with start and end marks, padded with 0.
 
     >>> collate([((7,), (5, 6)), ((8,), (5,))]).labels
@@ -134,7 +134,7 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batch:
             [5, 2, 0]])
     """
     sources, targets = zip(*rows, strict=True)
-    return Batch(
+    return TranslationBatch(
         _padded(sources),
         _padded([(START, *target) for target in targets]),
         _padded([(*target, END) for target in targets]),
@@ -151,7 +151,7 @@ def draw(pairs: Sequence[EncodedPair], generator: random.Random) -> list[Row]:
     return drawn
 
 
-def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[Batch]:
+def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[TranslationBatch]:
     """Batches of like lengths, in any order."""
     # Sorting is stable: among pairs of the same lengths the shuffled order stays.
     batches = list(_same_length(sorted(rows, key=lambda row: (len(row[0]), len(row[1]))), size))
@@ -159,7 +159,7 @@ def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[Batch
     return [collate(rows) for rows in batches]
 
 
-def all_batches(pairs: Sequence[EncodedPair], size: int) -> list[Batch]:
+def all_batches(pairs: Sequence[EncodedPair], size: int) -> list[TranslationBatch]:
     """Every sentence with every translation, in order of length: to measure, not to train."""
     rows = sorted(((pair.source, target) for pair in pairs for target in pair.targets), key=lambda row: (len(row[0]), row))
     return [collate(batch) for batch in _same_length(rows, size)]

@@ -13,7 +13,7 @@ from attnviz.training.schedule import Schedule
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """How far a run has come: all of it goes into a checkpoint, beside weights and optimizer."""
 
     epoch: int = 0
@@ -41,7 +41,7 @@ class Task(Protocol):
         """One pass, in order."""
         ...
 
-    def loss(self, model: nn.Module, batch: Any, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    def loss(self, model: nn.Module, batch: Any, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """What is minimized, and what of it is reported."""
         ...
 

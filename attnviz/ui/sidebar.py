@@ -10,7 +10,7 @@ from attnviz.analysis.view import BETWEEN, Between, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models import catalog
-from attnviz.models.inspect import Opened
+from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.background.results import Traced
 from attnviz.ui.permissions import any_model, check_length, offered
 from attnviz.ui.state import asked, forget_drafts, publish, restore
@@ -95,7 +95,7 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
     return tuple(names)
 
 
-def map_picker(traced: Traced | Opened) -> AttentionMap:
+def map_picker(traced: Traced | InspectedTrace) -> AttentionMap:
     """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
     kinds = traced.trace.kinds
     if len(kinds) == 1:

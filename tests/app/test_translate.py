@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui.examples import examples
 from tests import tiny
 from tests.translators import tiny_translator
@@ -116,7 +116,7 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
 
 
 def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    told = str(tiny_translator(tmp_path, "transformer", told=(0, 1)))
+    told = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
     opened(app, models=[folders[0], told], text=TEXT)
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
@@ -125,13 +125,13 @@ def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[s
     app.number_input(key="layer").set_value(1).run()
     assert sum("L1·H1" in body for body in bodies(app)) == 1
     assert not [info.value for info in app.info if "was told where to look" in info.value]
-    app.button(key="told").click().run()
+    app.button(key="supervised_head").click().run()
     assert not app.exception
     assert [info.value for info in app.info if "was told where to look" in info.value]
 
 
 def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    told = str(tiny_translator(tmp_path, "transformer", told=(0, 1)))
+    told = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
     opened(app, models=folders[1:], text=TEXT)
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (1, True)
     app.multiselect(key="models").set_value([folders[1], told]).run()
@@ -164,10 +164,10 @@ def test_a_target_that_is_no_text_is_told_and_left_out(app: AppTest, folders: li
 
 def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: list[str]) -> None:
     model = attnviz.load(folders[0])
-    own = draft(model, Prompt(TEXT), Wish())
+    own = draft(model, Prompt(TEXT), DecodingOptions())
     name = next(name for name, _ in own.steps[0].alternatives if name not in (own.pieces[0], "<unk>"))
     opened(app, models=folders[:1], text=TEXT, begins1=name)
-    assert answers(app) == [draft(model, Prompt(TEXT), Wish(begins=(name,))).trace.output]
+    assert answers(app) == [draft(model, Prompt(TEXT), DecodingOptions(begins=(name,))).trace.output]
     app.button(key="unsteer1").click().run()
     assert answers(app) == [own.trace.output]
     assert "begins1" not in app.query_params
@@ -175,7 +175,7 @@ def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: li
 
 def test_a_candidate_of_the_beam(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="2")
-    assert answers(app) == [draft(attnviz.load(folders[0]), Prompt(TEXT), Wish(3, 1.0, candidate=2)).trace.output]
+    assert answers(app) == [draft(attnviz.load(folders[0]), Prompt(TEXT), DecodingOptions(3, 1.0, candidate=2)).trace.output]
 
 
 def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest, folders: list[str]) -> None:
@@ -191,7 +191,7 @@ def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest,
 def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: str) -> None:
     opened(app, models=[hub_folder], text="the cat sat", decoding="Beam", width="3")
     model = attnviz.load(hub_folder)
-    own = draft(model, Prompt("the cat sat"), Wish(3))
+    own = draft(model, Prompt("the cat sat"), DecodingOptions(3))
     assert answers(app) == [own.trace.output]
     assert f"log p = {own.log_probability:.2f}".replace("-", "−") in "".join(bodies(app))
     assert len(re.findall("data-pick", markup(app, "candidates")[0])) == 3
@@ -203,7 +203,7 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
 
 def test_a_model_of_the_hub_is_steered_and_forced(app: AppTest, hub_folder: str) -> None:
     opened(app, models=[hub_folder], text="the cat sat", begins1="dog")
-    wanted = draft(attnviz.load(hub_folder), Prompt("the cat sat"), Wish(begins=("dog",)))
+    wanted = draft(attnviz.load(hub_folder), Prompt("the cat sat"), DecodingOptions(begins=("dog",)))
     assert answers(app) == [wanted.trace.output]
     assert wanted.trace.output.startswith("dog")
     app.text_input(key="target").set_value("a dog ran").run()

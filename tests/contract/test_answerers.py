@@ -15,7 +15,7 @@ from attnviz.training.answer.card import card
 from attnviz.ui.examples import examples
 
 MEGABYTES = 60
-by_name = pytest.mark.parametrize("name", catalog.answerers())
+by_name = pytest.mark.parametrize("name", catalog.available_for("answer"))
 by_example = pytest.mark.parametrize("example", examples("answer"), ids=lambda example: example.label)
 
 
@@ -27,7 +27,7 @@ def answer_en() -> AnsweringModel:
 
 
 def test_answer_en_travels_and_was_measured(answer_en):
-    assert "answer-en" in catalog.answerers()
+    assert "answer-en" in catalog.available_for("answer")
     metrics = answer_en.card.metrics
     assert metrics["F1"] > metrics["EM"] > 50
     assert metrics["declined where 90% stay"] >= 80
@@ -64,5 +64,5 @@ def test_an_answer_in_the_last_window_of_a_long_passage_is_found(answer_en):
     fox, bridge = examples("answer")[3], examples("answer")[0]
     passage = " ".join([bridge.text] * 12 + [fox.text])
     found = answer_en.answers(Prompt(passage, question=fox.question))
-    assert found.found.best == len(found.found.windows) - 1 > 1
+    assert found.result.best == len(found.result.windows) - 1 > 1
     assert found.trace.output == fox.answer

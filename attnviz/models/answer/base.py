@@ -26,7 +26,7 @@ LEAST_ROOM = 48
 
 
 @dataclass(frozen=True)
-class Decoding:
+class SpanDecoding:
     """How a model's logits become an answer.
 
     limit           tokens of an answer after its first, at most
@@ -34,7 +34,7 @@ class Decoding:
     threshold       by how much the best span's logit must exceed that of no answer: below, the passage is taken not to say
     length_penalty  what each token of an answer after its first takes from its span's logit
 
-    >>> Decoding().limit
+    >>> SpanDecoding().limit
     29
     """
 
@@ -55,7 +55,7 @@ class Logits:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SpanSearchResult:
     """The spans of a passage, their probabilities among all legal spans and no answer at all.
 
     spans    the best without overlap, best first; their positions are those of the passage's tokens
@@ -85,13 +85,13 @@ class Answers:
 
     trace: AttentionTrace
     tokens: tuple[Token, ...]
-    found: Found
-    decoding: Decoding
+    result: SpanSearchResult
+    decoding: SpanDecoding
 
     @property
     def declined(self) -> bool:
         """Whether the model says that the passage does not answer."""
-        return self.found.margin < self.decoding.threshold
+        return self.result.margin < self.decoding.threshold
 
     def text(self, span: Span) -> str:
         """A span as it stands in the passage."""
@@ -126,7 +126,7 @@ def answers(model: AttentionModel, prompt: Prompt) -> Answers:
     return model.answers(prompt)
 
 
-def asked(prompt: Prompt) -> str:
+def question_of(prompt: Prompt) -> str:
     """The question of a prompt.
 
     Raises:
@@ -143,14 +143,16 @@ def asked(prompt: Prompt) -> str:
 
 
 @dataclass(frozen=True)
-class Search:
+class PassageSearch:
     """How a model of that name looks through a passage: `around` tokens of each window are the question and special ones."""
 
     name: str
-    decoding: Decoding
+    decoding: SpanDecoding
     around: int
 
-    def find(self, passage: Sequence[Token], score: Callable[[Sequence[Window]], Sequence[Logits]], n_best: int) -> Found:
+    def find(
+        self, passage: Sequence[Token], score: Callable[[Sequence[Window]], Sequence[Logits]], n_best: int
+    ) -> SpanSearchResult:
         """The best spans of a passage, by the logits that `score` gives for each window.
 
         Raises:
@@ -165,9 +167,9 @@ class Search:
             raise PromptError(f"{self.name} finds no word in this passage that could be an answer: paste a text.")
         start, end, nothing = _marginals(pairs, logits.nothing)
         spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
-        return Found(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
+        return SpanSearchResult(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
 
-    def output(self, found: Found, text: str, passage: Sequence[Token]) -> str:
+    def output(self, found: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:
         """The answer as it stands in the text; empty where the model declines."""
         return "" if found.margin < self.decoding.threshold else text_of(found.spans[0], text, passage)
 
@@ -185,7 +187,7 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class QuestionAndPassage:
     """A question and a passage as a model would read both: the passage's tokens stand at `first` up to `stop`."""
 
     whole: Encoded
@@ -193,7 +195,7 @@ class Pair:
     stop: int
 
     @staticmethod
-    def of(whole: Encoded, name: str) -> "Pair":
+    def of(whole: Encoded, name: str) -> "QuestionAndPassage":
         """Finds the passage, segment 1, behind the question, segment 0.
 
         Raises:
@@ -203,7 +205,11 @@ class Pair:
         if not any(segment == 0 for _, segment in typed):
             raise PromptError(f"{name} finds nothing to read in this question: type it in words.")
         places = [index for index, segment in typed if segment == 1]
-        return Pair(whole, places[0], places[-1] + 1) if places else Pair(whole, len(whole), len(whole))
+        return (
+            QuestionAndPassage(whole, places[0], places[-1] + 1)
+            if places
+            else QuestionAndPassage(whole, len(whole), len(whole))
+        )
 
     @property
     def passage(self) -> tuple[Token, ...]:

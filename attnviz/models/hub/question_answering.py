@@ -13,11 +13,19 @@ import torch
 from torch import Tensor
 
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.models.answer.base import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked
+from attnviz.models.answer.base import (
+    BATCH,
+    Answers,
+    Logits,
+    PassageSearch,
+    QuestionAndPassage,
+    SpanDecoding,
+    SpanSearchResult,
+    question_of,
+)
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window
-from attnviz.text.tokens import encode
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +65,16 @@ class HubAnswerer(TracedModel):
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
         return Answers(trace, pair.passage, found, search.decoding)
 
-    def _find(self, prompt: Prompt, n_best: int) -> tuple[Pair, Search, Found]:
-        pair = self._pair(asked(prompt), prompt.text)
-        decoding = Decoding(window=min(Decoding().window, self.card.max_tokens))
-        search = Search(self.card.name, decoding, pair.around)
+    def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
+        pair = self._pair(question_of(prompt), prompt.text)
+        decoding = SpanDecoding(window=min(SpanDecoding().window, self.card.max_tokens))
+        search = PassageSearch(self.card.name, decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
-    def _pair(self, question: str, passage: str) -> Pair:
-        with self.lock:
-            whole = encode(self.tokenizer, [question, passage])
-        return Pair.of(whole, self.card.name)
+    def _pair(self, question: str, passage: str) -> QuestionAndPassage:
+        return QuestionAndPassage.of(self.encode([question, passage], whole=True), self.card.name)
 
-    def _logits(self, pair: Pair, windows: Sequence[Window]) -> list[Logits]:
+    def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """What the model gives for each window; all windows of a passage are of one size."""
         found: list[Logits] = []
         for index in range(0, len(windows), BATCH):
@@ -78,7 +84,7 @@ class HubAnswerer(TracedModel):
             found += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
         return found
 
-    def _window(self, pair: Pair, start: Tensor, end: Tensor) -> Logits:
+    def _window(self, pair: QuestionAndPassage, start: Tensor, end: Tensor) -> Logits:
         begins, ends = (logits.float().cpu().numpy() for logits in (start, end))
         stop = len(begins) - (len(pair.whole) - pair.stop)
         inputs, mark = pair.whole.inputs["input_ids"], self.tokenizer.cls_token_id

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.hub.encoder import TracedModel
-from attnviz.models.translate.base import Step, Translation, Tree
+from attnviz.models.translate.base import DecodingStep, SearchTree, Translation
 from attnviz.nn.decoding import Beam
 from attnviz.text.tokens import placed_ids
 
@@ -44,7 +44,7 @@ class WritingModel(TracedModel):
         """
         return self.steps(prompt)[0]
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """The trace, and how likely the model found every token of it.
 
         Raises:
@@ -54,7 +54,7 @@ class WritingModel(TracedModel):
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
             return self.follow(prompt, pieces, n_alternatives)
-        encoded = self._encode([prompt.target], target=True)
+        encoded = self.encode([prompt.target], target=True)
         if encoded.cuts[0] is not None:
             most = self.card.max_tokens
             raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has more: type less.")
@@ -62,22 +62,24 @@ class WritingModel(TracedModel):
         tokens = (Token(start, 0, 0, special=True), *encoded.tokens)
         return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens), n_alternatives)
 
-    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    def follow(
+        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """As `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
             PromptError: nothing in the text can be read.
         """
         output = self._text(pieces)
-        with self.lock:
+        with self._lock:
             tokens = placed_ids(self.tokenizer, [self._start, *pieces], output)
         return self._followed(prompt, pieces, (output, tokens), n_alternatives)
 
     def _followed(
         self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
-    ) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         text, tokens = output
-        source = self._encode([prompt.text])
+        source = self.encode([prompt.text])
         # Shifted right by one: the decoder reads the start token first, and its own last token never.
         read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
         scores, stacks = self.reader.read({**self._tensors(source), "decoder_input_ids": read})
@@ -95,7 +97,7 @@ class WritingModel(TracedModel):
         found = self._generated(inputs, beam or Beam(width=1), prefix)
         return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in found)
 
-    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree | None]:
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
         """As `translate`; transformers does not show the tree that its search walks."""
         return self.translate(text, beam, prefix), None
 
@@ -110,7 +112,7 @@ class WritingModel(TracedModel):
         return not self._ends.isdisjoint(pieces)
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the vocabulary by their names, such as those of `Step.alternatives`.
+        """Pieces of the vocabulary by their names, such as those of `DecodingStep.alternatives`.
 
         Raises:
             PromptError: one of them is no piece that this model writes.
@@ -123,7 +125,7 @@ class WritingModel(TracedModel):
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
         """The vocabulary's names of pieces: the reverse of `pieces`."""
-        with self.lock:
+        with self._lock:
             found = self.tokenizer.convert_ids_to_tokens(list(pieces))
         return tuple(name or f"<{piece}>" for piece, name in zip(pieces, found, strict=True))
 
@@ -132,7 +134,7 @@ class WritingModel(TracedModel):
         nameless = _NAMELESS.fullmatch(name)
         if nameless and int(nameless[1]) < self.model.get_output_embeddings().out_features:
             return int(nameless[1])
-        with self.lock:
+        with self._lock:
             return self.tokenizer.convert_tokens_to_ids(name) or 0
 
     @property
@@ -145,10 +147,10 @@ class WritingModel(TracedModel):
         return frozenset(ends if isinstance(ends, list) else [ends])
 
     def _inputs(self, text: str) -> Inputs:
-        return self._tensors(self._encode([text]))
+        return self._tensors(self.encode([text]))
 
     def _text(self, pieces: Sequence[int]) -> str:
-        with self.lock:
+        with self._lock:
             text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip()
 
@@ -177,12 +179,14 @@ class WritingModel(TracedModel):
             scores = self.model(**inputs, decoder_input_ids=read, use_cache=False).logits[0]
         return -float(F.cross_entropy(scores.float(), target, reduction="sum"))
 
-    def _likely(self, scores: Tensor, pieces: Sequence[int], tokens: Sequence[Token], n_alternatives: int) -> tuple[Step, ...]:
+    def _likely(
+        self, scores: Tensor, pieces: Sequence[int], tokens: Sequence[Token], n_alternatives: int
+    ) -> tuple[DecodingStep, ...]:
         probabilities = scores.float().softmax(dim=-1).cpu()
         best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
         steps = []
         for token, own, piece, values, places in zip(
             tokens, probabilities, pieces, best.values.tolist(), best.indices.tolist(), strict=True
         ):
-            steps.append(Step(token, float(own[piece]), tuple(zip(self.names(places), values, strict=True))))
+            steps.append(DecodingStep(token, float(own[piece]), tuple(zip(self.names(places), values, strict=True))))
         return tuple(steps)

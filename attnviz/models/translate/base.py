@@ -19,7 +19,7 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Step:
+class DecodingStep:
     """One token as it was written, or forced: p(token) there, and the likeliest tokens in its place, best first."""
 
     token: Token
@@ -41,7 +41,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Tree:
+class SearchTree:
     """All that a search weighed, step by step; `leaves` are the last branches of the translations it found, best first."""
 
     branches: tuple[Branch, ...]
@@ -58,7 +58,7 @@ class TranslatingModel(AttentionModel, Protocol):
     @property
     def closed(self) -> frozenset[str]: ...
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """The trace of the greedy translation or of `prompt.target`, and how likely the model found every token of it.
 
         Raises:
@@ -66,7 +66,9 @@ class TranslatingModel(AttentionModel, Protocol):
         """
         ...
 
-    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    def follow(
+        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """As `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
@@ -82,7 +84,7 @@ class TranslatingModel(AttentionModel, Protocol):
         """
         ...
 
-    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree | None]:
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
         """As `translate`, with the tree that the search walked after the prefix; None where the search does not show it.
 
         Raises:
@@ -95,7 +97,7 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the target's vocabulary by their names, such as those of `Step.alternatives`.
+        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`.
 
         Raises:
             PromptError: one of them is no piece that this model writes.

@@ -17,8 +17,8 @@ from torch import Tensor
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
-from attnviz.models.translate.base import Branch, Step, Translation, Tree
-from attnviz.nn.decoding import END, START, Beam, Decoder, Hypothesis, Search, greedy, search
+from attnviz.models.translate.base import Branch, DecodingStep, SearchTree, Translation
+from attnviz.nn.decoding import END, START, Beam, BeamSearchResult, Decoder, Hypothesis, greedy, search
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
 
@@ -61,7 +61,7 @@ class TranslationModel:
         """
         return self.steps(prompt)[0]
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """The trace, and how likely the model found every token of it.
 
         Raises:
@@ -74,7 +74,9 @@ class TranslationModel:
         (pieces,) = self._greedy(self.read(prompt.text)[0])
         return self.follow(prompt, pieces, n_alternatives)
 
-    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    def follow(
+        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """As `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
@@ -85,7 +87,7 @@ class TranslationModel:
 
     def _followed(
         self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
-    ) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         text, written = output
         read, keys, cut = self.read(prompt.text)
         inputs = torch.tensor([[START, *pieces[:-1]]], device=read.device)
@@ -105,7 +107,7 @@ class TranslationModel:
         """
         return self.search(text, beam or Beam(width=1), prefix)[0]
 
-    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree]:
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree]:
         """As `translate`, with the tree that the search walked after the prefix.
 
         Raises:
@@ -171,11 +173,11 @@ class TranslationModel:
         pieces = (*prefix, *row.tokens)
         return Translation(self._text(pieces), pieces, given + row.log_probability)
 
-    def _tree(self, found: Search) -> Tree:
+    def _tree(self, found: BeamSearchResult) -> SearchTree:
         branches = (
             Branch(self._piece(node.token), node.parent, math.exp(node.log_probability), node.kept) for node in found.nodes
         )
-        return Tree(tuple(branches), found.leaves)
+        return SearchTree(tuple(branches), found.leaves)
 
     def _text(self, pieces: Sequence[int]) -> str:
         return self.target.decode([piece for piece in pieces if piece != END]).strip()
@@ -227,7 +229,7 @@ class TranslationModel:
         return tuple(maps)
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the target's vocabulary by their names, such as those of `Step.alternatives`.
+        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`.
 
         Raises:
             PromptError: one of them is no piece that this model writes.
@@ -244,11 +246,11 @@ class TranslationModel:
 
     def _likely(
         self, scores: Float[Tensor, "query vocabulary"], pieces: Sequence[int], rows: Sequence[Token], n_alternatives: int
-    ) -> tuple[Step, ...]:
+    ) -> tuple[DecodingStep, ...]:
         probabilities = scores.float().softmax(dim=-1).cpu()
         best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
         return tuple(
-            Step(row, float(own[piece]), tuple(zip(map(self._piece, places), values, strict=True)))
+            DecodingStep(row, float(own[piece]), tuple(zip(map(self._piece, places), values, strict=True)))
             for row, own, piece, values, places in zip(
                 rows, probabilities, pieces, best.values.tolist(), best.indices.tolist(), strict=True
             )

@@ -62,7 +62,7 @@ def mismatched(questions: Sequence[Question]) -> list[Question]:
     ]
 
 
-def evaluate(model: AnswerModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
+def evaluate_answerer(model: AnswerModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
     """EM and F1 on all development questions, in percent, and the curve of declining.
 
     Raises:

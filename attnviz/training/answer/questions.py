@@ -44,7 +44,7 @@ class EncodedQuestion:
 
 
 @dataclass(frozen=True)
-class Pair:
+class QuestionExample:
     """What is read in training: ids with special ones, and where the answer starts and ends; -1 where there is none."""
 
     question: tuple[int, ...]
@@ -134,12 +134,12 @@ def crop_without(question: EncodedQuestion, size: int, generator: random.Random)
     return question.context[first : first + size]
 
 
-def in_batches(pairs: Sequence[Pair], tokens: int, generator: random.Random) -> list[list[Pair]]:
+def in_batches(pairs: Sequence[QuestionExample], tokens: int, generator: random.Random) -> list[list[QuestionExample]]:
     """All pairs in a shuffled order, those of like lengths together, at most `tokens` a batch with padding counted."""
     drawn = generator.sample(pairs, len(pairs))
     # Steps of eight: within them the order stays random, and padding small.
     drawn.sort(key=lambda pair: (len(pair.context) // 8, len(pair.question)))
-    batches: list[list[Pair]] = []
+    batches: list[list[QuestionExample]] = []
     widths = (0, 0)
     for pair in drawn:
         widths = max(widths[0], len(pair.question)), max(widths[1], len(pair.context))
@@ -151,10 +151,10 @@ def in_batches(pairs: Sequence[Pair], tokens: int, generator: random.Random) -> 
     return batches
 
 
-def collate(pairs: Sequence[Pair]) -> QuestionBatch:
+def collate(pairs: Sequence[QuestionExample]) -> QuestionBatch:
     """Pairs as one batch.
 
-    >>> collate([Pair((1, 7, 2), (5, 6, 2), 0, 1), Pair((1, 2), (5, 2), -1, -1)]).context_visible
+    >>> collate([QuestionExample((1, 7, 2), (5, 6, 2), 0, 1), QuestionExample((1, 2), (5, 2), -1, -1)]).context_visible
     tensor([[ True,  True,  True],
             [ True,  True, False]])
     """

@@ -12,18 +12,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.models.answer import shipped as answerers
-from attnviz.models.answer.base import Decoding
-from attnviz.models.hub.load import silent
+from attnviz.models.answer.base import SpanDecoding
+from attnviz.models.answer.own import AnswerModel
+from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.paths import assets_folder
 from attnviz.text.spans import best_spans, pair_logits
 from attnviz.training.answer.initial_weights import LAYERS, begin, depth_of
 from attnviz.training.answer.questions import (
     EncodedQuestion,
-    Pair,
     QuestionBatch,
+    QuestionExample,
     collate,
     crop,
     crop_without,
@@ -33,9 +34,9 @@ from attnviz.training.answer.questions import (
     read_questions,
 )
 from attnviz.training.answer.recipe import SQUAD, AnswerRecipe, Diet
-from attnviz.training.loop import Report, Run, swapped
+from attnviz.training.loop import Run, TrainingReport, swapped
 from attnviz.training.schedule import precision
-from attnviz.training.task import Progress
+from attnviz.training.task import RunProgress
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class Answering:
             found.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
         return found
 
-    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> Pair:
+    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> QuestionExample:
         """A question with a part of its passage, or of one that does not answer it."""
         size, start, end = generator.randint(*diet.window), -1, -1
         if generator.random() >= diet.unanswered:
@@ -107,12 +108,12 @@ class Answering:
             context = found
         return framed(question.question, context, start, end, self.recipe.model)
 
-    def whole(self) -> list[Pair]:
+    def whole(self) -> list[QuestionExample]:
         """The questions held out, on their whole passages, as far as these can be read."""
         generator = random.Random(0)
         return [framed(one.question, *crop(one, LONGEST, generator), self.recipe.model) for one in self.held_out]
 
-    def loss(self, model: nn.Module, batch: QuestionBatch, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    def loss(self, model: nn.Module, batch: QuestionBatch, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Mean cross-entropy of start and of end, in nats."""
         drop(model, self.recipe.frozen, self._diet(place.epoch).dropout)
         with precision(self.recipe.schedule, next(model.parameters()).device):
@@ -133,7 +134,7 @@ class Answering:
 # Tokens of a passage that can be read beside a question.
 LONGEST = 400
 # Tokens of an answer after its first, at most.
-LIMIT = Decoding().limit
+LIMIT = SpanDecoding().limit
 _ORDERS: dict[tuple[int, int], list[int]] = {}
 
 
@@ -143,13 +144,15 @@ def _order(n: int, seed: int) -> list[int]:
     return _ORDERS[n, seed]
 
 
-def framed(question: tuple[int, ...], context: tuple[int, ...], start: int, end: int, config: AnswererConfig) -> Pair:
+def framed(
+    question: tuple[int, ...], context: tuple[int, ...], start: int, end: int, config: AnswererConfig
+) -> QuestionExample:
     """The special ids around both texts; the passage has its own first one only where it is read alone."""
     first, last = config.special
     shift = 0 if config.joint else 1
     context = (*context, last) if config.joint else (first, *context, last)
     moved = (-1, -1) if start < 0 else (start + shift, end + shift)
-    return Pair((first, *question[:64], last), context, *moved)
+    return QuestionExample((first, *question[:64], last), context, *moved)
 
 
 def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
@@ -163,7 +166,7 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
     return (losses[0] + losses[1]) / 2
 
 
-def margins(model: nn.Module, rows: Sequence[Pair], length_penalty: float = 0.0) -> list[float]:
+def margins(model: nn.Module, rows: Sequence[QuestionExample], length_penalty: float = 0.0) -> list[float]:
     """By how much the logit of each pair's best span exceeds that of no answer, which is 0."""
     found = []
     for row in rows:
@@ -192,8 +195,8 @@ def threshold(run: Run, kept: float) -> float:
     return float(np.quantile(found, 1 - kept))
 
 
-def build(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
-    """The model, not yet trained, on an encoder of its own of which the lowest layers are frozen.
+def untrained_answerer(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
+    """Build the model, not yet trained, on an encoder of its own of which the lowest layers are frozen.
 
     `base` is the answerer whose encoder's weights it begins with.
     """
@@ -217,7 +220,9 @@ def drop(model: Any, frozen: int, share: float) -> None:
         layer.attention.output.dropout.p = layer.output.dropout.p = share if depth >= frozen else 0.0
 
 
-def encoded(recipe: AnswerRecipe, data: Path, tokenizer: Any) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
+def encode_and_hold_out(
+    recipe: AnswerRecipe, data: Path, tokenizer: Any
+) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
     """What is learned from, and what is held out of it: the last questions of the first source, on passages of their own."""
     questions = [plain_question(question) for question in read_questions(data, f"{recipe.corpus}.train")]
     found = encode_questions(questions, tokenizer)
@@ -226,7 +231,7 @@ def encoded(recipe: AnswerRecipe, data: Path, tokenizer: Any) -> tuple[list[Enco
     return [question for question in found if question.context not in kept], held_out
 
 
-def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[Report], None]) -> Run:
+def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:
     """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
 
     Raises:
@@ -234,11 +239,11 @@ def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callabl
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
     """
     encoder = minilm(silent)
-    train, held_out = encoded(recipe, data, encoder.tokenizer)
-    base = answerers.load_folder(assets_folder() / "models" / recipe.base, silent) if recipe.base else None
+    questions, held_out = encode_and_hold_out(recipe, data, encoder.tokenizer)
+    base = load_trained_as(AnswerModel, assets_folder() / "models" / recipe.base) if recipe.base else None
     torch.manual_seed(recipe.schedule.seed)
-    model = build(recipe, encoder.model, base.answerer if base else None)
+    model = untrained_answerer(recipe, encoder.model, base.answerer if base else None)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    run = Run(recipe, model, Answering(recipe, train, held_out), folder)
+    run = Run(recipe, model, Answering(recipe, questions, held_out), folder)
     run.train(report)
     return run

@@ -40,7 +40,7 @@ class Abstract:
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class AbstractExample:
     """An abstract as an encoder has read it, and what its attention should receive.
 
     states   last states of the encoder, in half precision: a thousand abstracts have to fit into memory
@@ -81,7 +81,7 @@ def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
     return sum(bool(mine) and all(stem in reference for stem in mine) for reference in references) / len(references)
 
 
-def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Example:
+def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> AbstractExample:
     """What an abstract teaches: its sentences by their mean ROUGE, sharpened by `temperature`; its words by the references."""
     encoded, states, _ = read(encoder, abstract.text)
     numbers = sentence_numbers(encoded.tokens, abstract.spans)
@@ -95,12 +95,12 @@ def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Exa
     seen = torch.tensor(found.read)
     target = (worth / temperature).masked_fill(~seen, -torch.inf).softmax(0)[: int(numbers.max()) + 1]
     typed = torch.tensor([not token.special for token in encoded.tokens])
-    return Example(states[0].half().cpu().clone(), numbers, typed, content, wanted, target)
+    return AbstractExample(states[0].half().cpu().clone(), numbers, typed, content, wanted, target)
 
 
 def examples(
     abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[object], None]
-) -> list[Example]:
+) -> list[AbstractExample]:
     """All of them, each read alone as it will be read on a page."""
     found = []
     for number, abstract in enumerate(abstracts, 1):
@@ -111,7 +111,7 @@ def examples(
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class AbstractBatch:
     """Examples padded to the longest; padding is of sentence 0, and neither typed, content nor wanted."""
 
     states: Float[Tensor, "batch token state"]
@@ -122,12 +122,12 @@ class Batch:
     wanted: Float[Tensor, "batch token"]
     target: Float[Tensor, "batch sentence"]
 
-    def to(self, device: torch.device) -> "Batch":
+    def to(self, device: torch.device) -> "AbstractBatch":
         """The same on a device."""
-        return Batch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
+        return AbstractBatch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
 
 
-def collate(rows: Sequence[Example]) -> Batch:
+def collate(rows: Sequence[AbstractExample]) -> AbstractBatch:
     """Examples as one batch."""
 
     def padded(name: str) -> Tensor:
@@ -135,4 +135,4 @@ def collate(rows: Sequence[Example]) -> Batch:
 
     real = torch.nn.utils.rnn.pad_sequence([torch.ones_like(row.typed) for row in rows], batch_first=True)
     fields = (padded(name) for name in ("typed", "content", "wanted", "target"))
-    return Batch(padded("states").float(), padded("numbers"), real, *fields)
+    return AbstractBatch(padded("states").float(), padded("numbers"), real, *fields)

@@ -72,7 +72,7 @@ class Judged:
         return float((content > 0).mean()) if content.size else 0.0
 
 
-def evaluate(model: SummaryModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
+def evaluate_summarizer(model: SummaryModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
     """ROUGE of the chosen sentence and precision of the chosen words, for every way, by name.
 
     Raises:

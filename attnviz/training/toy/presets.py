@@ -4,7 +4,7 @@ import difflib
 from dataclasses import dataclass, replace
 
 from attnviz.core.errors import ModelNotFoundError
-from attnviz.models.translate.toy import Kind, ToyConfig
+from attnviz.models.translate.toy import ToyConfig, ToyKind
 from attnviz.training.toy.task import ToyRecipe
 
 MOST_STEPS = 5000
@@ -20,7 +20,7 @@ class Preset:
     recipe: ToyRecipe
 
 
-def sensible(task: str, kind: Kind, n_layers: int = 1, n_heads: int = 1) -> ToyRecipe:
+def sensible(task: str, kind: ToyKind, n_layers: int = 1, n_heads: int = 1) -> ToyRecipe:
     """A recipe that is long enough for its model to align: sizes and rates were found by trying."""
     if kind == "transformer":
         config = ToyConfig(task, kind, n_layers, n_heads)

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from attnviz.core.errors import ModelError
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import FILLED, ToyConfig, build
+from attnviz.models.translate.toy import FILLED, ToyConfig, untrained_toy
 from attnviz.text.toys import MARKS, TOYS, Solved, Toy
 from attnviz.training.loss import cross_entropy
 from attnviz.training.schedule import Schedule, learning_rate
-from attnviz.training.sentence_pairs import Batch, collate
+from attnviz.training.sentence_pairs import TranslationBatch, collate
 
 # Held-out sources that are measured at every look, and those of them that are drawn.
 HELD_OUT, DRAWN = 128, 3
@@ -121,7 +121,7 @@ class HeldOut:
     """Sources that are never learned from, and where each of their target tokens comes from."""
 
     solved: tuple[Solved, ...]
-    batch: Batch
+    batch: TranslationBatch
     sure: Bool[np.ndarray, "batch query key"]
     possible: Bool[np.ndarray, "batch query key"]
 
@@ -161,7 +161,7 @@ def _examples(task: Toy, generator: random.Random, *, back: bool) -> Iterator[So
             yield task.solve(text)
 
 
-def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> Batch:
+def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> TranslationBatch:
     """Rows as tensors, sources padded to the longest; without a mask, padded with a token that can be seen."""
     task = recipe.task
     names = [({name: index for index, name in enumerate((*MARKS, *side))}) for side in (task.inputs, task.outputs)]
@@ -182,7 +182,7 @@ class Training:
         # The first weights come out of a generator that the whole process shares: one at a time, and then as it was before.
         with _SEEDING, torch.random.fork_rng(devices=()):
             torch.manual_seed(recipe.seed)
-            self.model = build(recipe.model)
+            self.model = untrained_toy(recipe.model)
         if weights is not None:
             self.model.load_state_dict(dict(weights))
         self.optimizer = torch.optim.Adam(self.model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)

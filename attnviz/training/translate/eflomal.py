@@ -24,7 +24,7 @@ SPLITS = ("train", "dev")
 def words(tokenizer: Tokenizer, text: str) -> list[str]:
     """The words that no subword crosses, as `attnviz.training.translate.bpe` cuts them.
 
-    >>> words(bpe.blank("fr"), "Il n’est pas là !")
+    >>> words(bpe.untrained_tokenizer("fr"), "Il n’est pas là !")
     ['Il', "n'", 'est', 'pas', 'là', '!']
     """
     cut = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))
@@ -48,7 +48,7 @@ def link(corpus: Corpus, data: Path, folder: Path, report: Callable[[str], None]
         for sentence in read_pairs(data, f"{corpus.name}.{split}")
         for translation in sentence.translations
     ]
-    blanks = [bpe.blank(language) for language in corpus.languages]
+    blanks = [bpe.untrained_tokenizer(language) for language in corpus.languages]
     cut = [[words(blank, text) for blank, text in zip(blanks, texts, strict=True)] for _, texts in pairs]
     forward, backward = _aligned(aligner, cut)
     folder.mkdir(parents=True, exist_ok=True)

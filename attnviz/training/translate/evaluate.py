@@ -1,6 +1,5 @@
 """What a translator is worth, measured: `attnviz evaluate NAME` prints it, and it is what metrics.json holds."""
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ import numpy as np
 import torch
 
 from attnviz.analysis.translate.sinkhorn import alike, balanced
+from attnviz.models.revision import weights_sha256
+from attnviz.models.shipped import METRICS, WEIGHTS
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
@@ -90,7 +91,7 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
     and words linked with words (`attnviz.analysis.translate.sinkhorn`), is measured of an LSTM, and of the head that was told.
     """
     found: dict[str, list[frozenset[tuple[int, int]]]] = {}
-    whole = {"", "L{}·H{} shifted".format(*model.card.told)} if model.card.told else {""}
+    whole = {"", "L{}·H{} shifted".format(*model.card.supervised_head)} if model.card.supervised_head else {""}
     order = sorted(range(len(pairs)), key=lambda index: len(pairs[index].texts[0]))
     for start in range(0, len(order), size):
         batch = [pairs[index] for index in order[start : start + size]]
@@ -127,7 +128,7 @@ def _readings(model: TranslationModel, attention: Any) -> dict[str, tuple[np.nda
     return found
 
 
-def evaluate(model: TranslationModel, data: Path, report: Report, *, beam: Beam | None = None) -> dict[str, Any]:
+def evaluate_translator(model: TranslationModel, data: Path, report: Report, *, beam: Beam | None = None) -> dict[str, Any]:
     """Every metric that the data folder allows, by name; each is reported as soon as it is known.
 
     Raises:
@@ -171,8 +172,8 @@ def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
     return {name: round(value, 2) if isinstance(value, float) else value for name, value in metrics.items()}
 
 
-def save(metrics: dict[str, Any], folder: Path) -> None:
+def save_metrics(metrics: dict[str, Any], folder: Path) -> None:
     """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
-    weights = (folder / "model.safetensors").read_bytes()
-    figures = {**rounded(metrics), "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
-    (folder / "metrics.json").write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    weights = folder / WEIGHTS
+    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": weights_sha256(weights)}
+    (folder / METRICS).write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from tokenizers import Encoding
 from torch import Tensor
 
-from attnviz.training.sentence_pairs import Batch, DataError, Row, Tokenizers
+from attnviz.training.sentence_pairs import DataError, Row, Tokenizers, TranslationBatch
 from attnviz.training.translate.alignment_error import LinkedPair, by_word, read_links, spans
 
 # (target piece, source piece), counted from 0, of every pair of ids that has links.
@@ -25,10 +25,10 @@ PieceLinks = Mapping[Row, tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True)
-class Told:
+class SupervisedHead:
     """Which head of the cross-attention is told, how much that counts beside the translation, and from which epoch on.
 
-    >>> Told(layer=1, head=0).since
+    >>> SupervisedHead(layer=1, head=0).since
     0
     """
 
@@ -46,7 +46,9 @@ def read_piece_links(data: Path, corpus: str, tokenizers: Tokenizers) -> PieceLi
     """
     path = data / f"{corpus}.train.links.tsv.gz"
     if not path.is_file():
-        raise DataError(f"a told head learns from {path.name}, which {data} lacks; make it: attnviz link MODEL --data {data}")
+        raise DataError(
+            f"a supervised head learns from {path.name}, which {data} lacks; make it: attnviz link MODEL --data {data}"
+        )
     pairs = read_links(path)
     sources = tokenizers.source.encode_batch([pair.texts[0] for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.texts[1] for pair in pairs])
@@ -68,7 +70,7 @@ def piece_links(pair: LinkedPair, source: Encoding, target: Encoding) -> tuple[t
     return tuple((int(row), int(column)) for row, column in found)
 
 
-def linked_rows(batch: Batch, links: PieceLinks) -> Float[Tensor, "batch query key"]:
+def linked_rows(batch: TranslationBatch, links: PieceLinks) -> Float[Tensor, "batch query key"]:
     """What the head should weigh: a piece's links equally, in the row that reads it; a row of zeros where it has none."""
     rows = torch.zeros(*batch.inputs.shape, batch.source.shape[1])
     pairs = zip(batch.source.tolist(), batch.inputs[:, 1:].tolist(), strict=True)

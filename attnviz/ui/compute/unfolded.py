@@ -13,7 +13,7 @@ from attnviz.analysis.compute.merged_pieces import merged
 from attnviz.analysis.compute.steps import Step
 from attnviz.core.head_inputs import Additive
 from attnviz.core.trace import AttentionMap, Token
-from attnviz.models.inspect import Opened
+from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.state import asked, forget_cell, publish
 
 
@@ -69,7 +69,7 @@ def _position(value: object, default: int, size: int) -> int:
         return min(default, size - 1)
 
 
-def unfolded(opened: Opened, kind: str, *, layer: int, head: int, link: Link, words: bool) -> Unfolded | None:
+def unfolded(opened: InspectedTrace, kind: str, *, layer: int, head: int, link: Link, words: bool) -> Unfolded | None:
     """The steps of a weight; None where the model does not show what is behind it.
 
     Raises:

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import View
 from attnviz.models import catalog
-from attnviz.models.translate.decode import Wish
+from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.alignment import HARD, Drawing
 from attnviz.ui.background.results import Answered, Drafted
 from attnviz.ui.head_picker import head_picker, reading_picker
@@ -21,7 +21,7 @@ WIDEST = 10
 
 def models_picker() -> tuple[str, ...]:
     """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
-    own = catalog.translators()
+    own = catalog.available_for("translate")
     return side_by_side(
         Choices(
             offered([*own, *catalog.HUB["encoder-decoder"]]),
@@ -34,14 +34,14 @@ def models_picker() -> tuple[str, ...]:
     )
 
 
-def decoding() -> Wish:
+def decoding() -> DecodingOptions:
     """Greedy, or a beam with its width and length penalty."""
     sidebar = st.sidebar
     kind = sidebar.segmented_control(
         "Decoding", ["Greedy", "Beam"], key="decoding", default="Greedy", required=True, bind="query-params"
     )
     if kind == "Greedy":
-        return Wish()
+        return DecodingOptions()
     left, right = sidebar.columns(2)
     with left:
         width = st.number_input("Width", 2, WIDEST, value=5, key="width", bind="query-params")
@@ -56,13 +56,13 @@ def decoding() -> Wish:
             bind="query-params",
             help="α of ln p / length^α. 0 favours short translations; 1 compares them by the mean over their tokens.",
         )
-    return Wish(width, penalty)
+    return DecodingOptions(width, penalty)
 
 
 def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Drawing:
     """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first."""
-    told = next((each.card.told for each in shown if each.card.told), None)
-    layer, head = head_picker([each.trace.cross for each in shown], sidebar, told)
+    supervised_head = next((each.card.supervised_head for each in shown if each.card.supervised_head), None)
+    layer, head = head_picker([each.trace.cross for each in shown], sidebar, supervised_head)
     reading = reading_picker(shown, sidebar)
     words = sidebar.toggle("Merge subwords to words", value=True, key="whole_words", bind="query-params")
     hide = sidebar.toggle("Hide special tokens", key="hide_special", bind="query-params")

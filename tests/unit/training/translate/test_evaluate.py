@@ -172,7 +172,7 @@ def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(ass
     pointing = Pointing(TranslatorConfig(*sizes, 1, BlockConfig(dim=22, n_heads=2, hidden=13)))
     pairs = [pair for pair in read_links(data / "tatoeba-en-fr.dev.links.tsv.gz") if _whole(lstm, pair)]
     assert len(pairs) > 5
-    found = evaluate.aligned(replace(lstm, model=pointing, card=replace(lstm.card, told=(0, 0))), pairs)
+    found = evaluate.aligned(replace(lstm, model=pointing, card=replace(lstm.card, supervised_head=(0, 0))), pairs)
     assert found["L0·H0 shifted"] == found["L0·H1 naive"] == 0
     assert found["L0·H0 naive"] > 0.5
     assert found["L0·H1 shifted"] > 0.5
