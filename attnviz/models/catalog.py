@@ -101,7 +101,7 @@ def load(name: str, *, allow_folders: bool = True, progress: Progress | None = N
         from attnviz.models.translate import toy as toys
 
         return toys.load_file(path)
-    if path and shipped.is_trained_folder(path):
+    if path and shipped.kind_of(path):
         return shipped.load_trained(path, progress)
     from attnviz.models.hub import load as hub
 

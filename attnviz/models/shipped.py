@@ -98,12 +98,13 @@ def load_trained_as(expected: type[Own], folder: Path, progress: Progress = sile
     return model
 
 
-def is_trained_folder(folder: Path) -> bool:
-    """Whether a folder's configuration says that it holds a model of our own."""
+def kind_of(folder: Path) -> str:
+    """Look up which kind of our own models a folder holds; "" for any other folder, and for none."""
     try:
-        return json.loads((folder / CONFIG).read_text(encoding="utf-8")).get("kind") in KINDS
+        kind = json.loads((folder / CONFIG).read_text(encoding="utf-8")).get("kind")
+        return kind if kind in KINDS else ""
     except (OSError, ValueError, AttributeError, TypeError):
-        return False
+        return ""
 
 
 def _read(folder: Path) -> SavedModel:

@@ -11,7 +11,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.paths import assets_folder
-from attnviz.training.answer.card import card
+from attnviz.training.answer.card import answerer_card
 from attnviz.ui.examples import examples
 
 MEGABYTES = 60
@@ -47,7 +47,7 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(name)
     metrics, config = (json.loads((folder / file).read_text(encoding="utf-8")) for file in ("metrics.json", "config.json"))
     assert metrics["sha256"] == hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     assert {"hardware", "training hours", "seed", "commit"} <= set(metrics)
-    assert (folder / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+    assert (folder / "card.md").read_text(encoding="utf-8") == answerer_card(config, metrics)
     assert config["card"]["name"] == name
 
 

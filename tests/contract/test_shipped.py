@@ -11,7 +11,7 @@ from attnviz.models.shipped import load_trained
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
-from attnviz.training.card import card
+from attnviz.training.card import translator_card
 
 FOLDERS = sorted(path.parent for path in (assets_folder() / "models").glob("*/source.json"))
 MEGABYTES = 25
@@ -44,7 +44,7 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(folde
     assert metrics["bytes"] == len(weights)
     assert {"BLEU", "chrF", "BLEU beam 5", "BLEU signature", "hardware", "training hours", "seed", "commit"} <= set(metrics)
     assert config["card"]["name"] == config["recipe"]["name"] == folder.name
-    assert (folder / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+    assert (folder / "card.md").read_text(encoding="utf-8") == translator_card(config, metrics)
 
 
 @by_folder

@@ -11,19 +11,20 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from attnviz.models.answer import shipped as answerers
+from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.shipped import load_trained_as
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.training import commands
-from attnviz.training.answer import card as answer_card
 from attnviz.training.answer import task as answering
+from attnviz.training.answer.card import export_answerer
 from attnviz.training.answer.evaluate import exact, mismatched, overlap
 from attnviz.training.answer.initial_weights import LAYERS, begin
 from attnviz.training.answer.questions import EncodedQuestion, Question, collate
 from attnviz.training.answer.recipe import RECIPES, AnswerRecipe, Diet
-from attnviz.training.answer.task import Answering, framed, span_loss, train
+from attnviz.training.answer.task import Answering, framed, span_loss, train_answerer
 from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
 from attnviz.training.task import RunProgress
@@ -112,7 +113,7 @@ def test_the_loss_by_hand():
 def test_an_epochs_diet_says_what_is_dropped():
     diets = (TINY.diets[0], dataclasses.replace(TINY.diets[1], dropout=0.25))
     task = Answering(dataclasses.replace(TINY, diets=diets), numbered(5, "squad-1.1"))
-    model = answering.untrained_model(task.recipe, minilm(silent).model)
+    model = answering.untrained_answerer(task.recipe, minilm(silent).model)
     for epoch, share in ((1, 0.0), (2, 0.25), (0, 0.0)):
         task.loss(model, task.batches(epoch)[0], RunProgress(epoch=epoch))
         layers = model.encoder.encoder.layer
@@ -173,8 +174,8 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     lines: list[str] = []
     commands.train(TINY.name, data, tmp_path / "runs", epochs=None, report=lambda line: lines.append(str(line)))
     folder = tmp_path / "models" / TINY.name
-    model = answerers.load_folder(folder, silent)
-    run = train(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
+    model = load_trained_as(AnswerModel, folder)
+    run = train_answerer(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
     assert model.decoding.length_penalty == 0.25
     weights = model.answerer.state_dict()
     for name, value in run.best.items():
@@ -203,10 +204,10 @@ def test_a_margin_is_the_best_spans_logit_less_its_length(monkeypatch):
 
 def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
     """They are frozen here, and not the embedded encoder's either."""
-    model = answering.untrained_model(TINY, minilm(silent).model)
+    model = answering.untrained_answerer(TINY, minilm(silent).model)
     with torch.no_grad():
         model.encoder.encoder.layer[1].output.dense.bias.add_(0.5)
-    answer_card.export(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path)
+    export_answerer(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path)
     saved = {name for name in load_file(tmp_path / "model.safetensors") if name.startswith("encoder.")}
     # The top layer is trained, but has not been yet.
     assert saved == {"encoder.encoder.layer.1.output.dense.bias"}

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.models.translate import shipped as translators
+from attnviz.models.shipped import load_trained_as
+from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.translator import Attentions, Translator, TranslatorConfig
@@ -135,9 +136,9 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     printed = dict(line.split("  ", 1) for line in figures)
     for name in ("BLEU", "chrF", "BLEU beam 5", "AER in domain"):
         assert f"{metrics[name]:.2f}" == printed[name]
-    assert translators.load_folder(assets).card.metrics["BLEU"] == metrics["BLEU"]
+    assert load_trained_as(TranslationModel, assets).card.metrics["BLEU"] == metrics["BLEU"]
     # Measured again, the same: what is measured is what was saved.
-    again = evaluate.evaluate(translators.load_folder(assets), data, lambda line: None, beam=Beam(5))
+    again = evaluate.evaluate_translator(load_trained_as(TranslationModel, assets), data, lambda line: None, beam=Beam(5))
     assert again == found
 
 
@@ -167,7 +168,7 @@ class Pointing(Translator):
 
 def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(assets, data, tmp_path):
     commands.train("tiny", data, tmp_path / "runs", epochs=1, report=lambda line: None)
-    lstm = translators.load_folder(assets)
+    lstm = load_trained_as(TranslationModel, assets)
     sizes = lstm.source.get_vocab_size(), lstm.target.get_vocab_size()
     pointing = Pointing(TranslatorConfig(*sizes, 1, BlockConfig(dim=22, n_heads=2, hidden=13)))
     pairs = [pair for pair in read_links(data / "tatoeba-en-fr.dev.links.tsv.gz") if _whole(lstm, pair)]

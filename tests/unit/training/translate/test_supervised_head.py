@@ -120,7 +120,7 @@ def test_links_are_made_read_and_learned_from(transformer, data, tmp_path, align
     assert [line.split()[0] for line in lines] == ["311", "23"]
     tokenizers = running.tokenizers_of(told.corpus, folder, tmp_path / "run")
     known = read_piece_links(folder, "tatoeba-en-fr", tokenizers)
-    pairs = running.encoded(told.corpus, folder, tokenizers, "train")
+    pairs = running.encode_split(told.corpus, folder, tokenizers, "train")
     assert {(pair.source, target) for pair in pairs for target in pair.targets} == set(known)
     assert all((0, 0) in links for links in known.values())
     untold = running.train_translator(transformer, folder, tmp_path / "untold", lambda report: None).best
