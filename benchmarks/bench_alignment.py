@@ -69,7 +69,7 @@ def measure(kind: str, task: str) -> float:
     recipe = Recipe(f"{kind}-{task}", "learns an exact task", "", KINDS[kind], schedule=SCHEDULE)
     translating = Translating(recipe, sentences(task, SENTENCES, SEED), sentences(task, 500, SEED + 1))
     run = Run(recipe, KINDS[kind].untrained_model(4 + WORDS, 4 + WORDS), translating)
-    run.train_translator(lambda report: None)
+    run.train(lambda report: None)
     run.model.load_state_dict(run.best)
     unseen = sentences(task, 500, SEED + 2)
     with torch.no_grad():

@@ -125,23 +125,23 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
     """
     folder = folder_of(name)
     if name in SUMMARIZERS:
-        found = evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
+        metrics = evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
         if save:
-            _save_figures(folder, found, summarizer_card)
-        return found
+            _save_figures(folder, metrics, summarizer_card)
+        return metrics
     if name in ANSWERERS:
-        found = evaluate_answerer(load_trained_as(AnswerModel, folder), data, report)
+        metrics = evaluate_answerer(load_trained_as(AnswerModel, folder), data, report)
         if save:
-            _save_figures(folder, found, answerer_card)
-        return found
-    found = evaluate_translator(load_trained_as(TranslationModel, folder), data, report, beam=Beam(width=5))
+            _save_figures(folder, metrics, answerer_card)
+        return metrics
+    metrics = evaluate_translator(load_trained_as(TranslationModel, folder), data, report, beam=Beam(width=5))
     if save:
-        _save_figures(folder, found, translator_card)
-    return found
+        _save_figures(folder, metrics, translator_card)
+    return metrics
 
 
-def _save_figures(folder: Path, found: dict[str, Any], write: Callable[[dict[str, Any], dict[str, Any]], str]) -> None:
+def _save_figures(folder: Path, measured: dict[str, Any], write: Callable[[dict[str, Any], dict[str, Any]], str]) -> None:
     """Add what was measured to metrics.json, and write the card."""
     metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
-    save_metrics({**metrics, **found}, folder)
-    (folder / "card.md").write_text(write(config, rounded({**metrics, **found})), encoding="utf-8")
+    save_metrics({**metrics, **measured}, folder)
+    (folder / "card.md").write_text(write(config, rounded({**metrics, **measured})), encoding="utf-8")

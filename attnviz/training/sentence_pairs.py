@@ -54,14 +54,14 @@ def read_pairs(folder: Path, name: str) -> list[Sentence]:
     path = folder / f"{name}.tsv.gz"
     if not path.is_file():
         raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
-    found: dict[str, list[str]] = {}
+    translations_of: dict[str, list[str]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             text, tab, translation = line.rstrip("\n").partition("\t")
             if not (tab and text and translation):
                 raise DataError(f"line {number} of {path.name} is not two texts with a tab between them")
-            found.setdefault(text, []).append(translation)
-    return [Sentence(text, tuple(translations)) for text, translations in found.items()]
+            translations_of.setdefault(text, []).append(translation)
+    return [Sentence(text, tuple(translations)) for text, translations in translations_of.items()]
 
 
 def read_records(folder: Path, name: str, made: Callable[[dict[str, Any]], Record], what: str) -> list[Record]:
@@ -73,14 +73,14 @@ def read_records(folder: Path, name: str, made: Callable[[dict[str, Any]], Recor
     path = folder / f"{name}.jsonl.gz"
     if not path.is_file():
         raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
-    found = []
+    records = []
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                found.append(made(json.loads(line)))
+                records.append(made(json.loads(line)))
             except (ValueError, KeyError, TypeError):
                 raise DataError(f"line {number} of {path.name} is no {what}") from None
-    return found
+    return records
 
 
 @dataclass(frozen=True)

@@ -169,9 +169,9 @@ class PassageSearch:
         spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
         return SpanSearchResult(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
 
-    def output(self, found: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:
+    def output(self, result: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:
         """The answer as it stands in the text; empty where the model declines."""
-        return "" if found.margin < self.decoding.threshold else text_of(found.spans[0], text, passage)
+        return "" if result.margin < self.decoding.threshold else text_of(result.spans[0], text, passage)
 
     def _windows(self, passage: Sequence[Token]) -> tuple[Window, ...]:
         n_tokens, room = len(passage), self.decoding.window - self.around

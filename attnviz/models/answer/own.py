@@ -61,11 +61,11 @@ class AnswerModel:
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair, search, found = self._find(prompt, n_best)
-        maps = self._maps(pair, found.windows[found.best])
-        output = search.output(found, prompt.text, pair.passage)
+        pair, search, result = self._find(prompt, n_best)
+        maps = self._maps(pair, result.windows[result.best])
+        output = search.output(result, prompt.text, pair.passage)
         trace = AttentionTrace(self.card.name, prompt, maps, output, revision=self.card.revision)
-        return Answers(trace, pair.passage, found, self.decoding)
+        return Answers(trace, pair.passage, result, self.decoding)
 
     def best(self, prompt: Prompt) -> tuple[str, float]:
         """The best span's text, and its margin over no answer: as `answers` has them, without a trace.
@@ -73,8 +73,8 @@ class AnswerModel:
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair, _, found = self._find(prompt, 1)
-        return text_of(found.spans[0], prompt.text, pair.passage), found.margin
+        pair, _, result = self._find(prompt, 1)
+        return text_of(result.spans[0], prompt.text, pair.passage), result.margin
 
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
@@ -96,7 +96,7 @@ class AnswerModel:
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """The model's logits for each window; all windows of a passage are of one size."""
-        found, n_asking = [], self._asking(pair)
+        logits, n_asking = [], self._asking(pair)
         for index in range(0, len(windows), BATCH):
             some = windows[index : index + BATCH]
             ids = self._ids([pair.cut(window) for window in some])
@@ -110,8 +110,8 @@ class AnswerModel:
                 )
             part = slice(pair.first - n_asking, pair.first - n_asking + some[0].size)
             rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
-            found += [Logits(begins, ends) for begins, ends in rows]
-        return found
+            logits += [Logits(begins, ends) for begins, ends in rows]
+        return logits
 
     def _ids(self, read: Sequence[Encoded]) -> Int[Tensor, "window token"]:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
@@ -124,8 +124,8 @@ class AnswerModel:
         """
         if not prompt.question:
             return self.encoder.attended(prompt)
-        pair, _, found = self._find(prompt, 1)
-        window = found.windows[found.best]
+        pair, _, result = self._find(prompt, 1)
+        window = result.windows[result.best]
         question, context, _ = self._read(pair, window)
         with torch.inference_mode():
             across = self.answerer.attended(question, context)

@@ -53,7 +53,7 @@ class TracedModel:
         Raises:
             PromptError: as of `trace`.
         """
-        return {self._kind: found} if (found := self.attended_in(self._source(prompt))) else {}
+        return {self._kind: layers} if (layers := self.attended_in(self._source(prompt))) else {}
 
     def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
         """What the attention of each layer reads; nothing of a model whose layers keep W_Q, W_K and W_V where nobody knows."""

@@ -34,9 +34,9 @@ def qkv_layers(model: nn.Module) -> tuple[QKVLayer, ...]:
 
 def _layer(module: Any) -> QKVLayer | None:
     for names in _NAMES:
-        found = [getattr(module, name, None) for name in names]
-        if all(isinstance(each, nn.Linear) for each in found):
-            return QKVLayer(QKVProjection(*found), lambda states: states)  # pyright: ignore[reportArgumentType]
+        linears = [getattr(module, name, None) for name in names]
+        if all(isinstance(each, nn.Linear) for each in linears):
+            return QKVLayer(QKVProjection(*linears), lambda states: states)  # pyright: ignore[reportArgumentType]
     joined = getattr(getattr(module, "attn", None), "c_attn", None)
     if isinstance(joined, Conv1D) and joined.weight.shape[1] == 3 * joined.weight.shape[0]:
         return QKVLayer(_divided(joined), module.ln_1)

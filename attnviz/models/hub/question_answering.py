@@ -49,8 +49,8 @@ class HubAnswerer(TracedModel):
         """
         if not prompt.question:
             return super().attended(prompt)
-        pair, _, found = self._find(prompt, 1)
-        return {"encoder": self.attended_in(pair.cut(found.windows[found.best]))}
+        pair, _, result = self._find(prompt, 1)
+        return {"encoder": self.attended_in(pair.cut(result.windows[result.best]))}
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
         """The best spans, and the trace of the window that holds the best one.
@@ -58,12 +58,12 @@ class HubAnswerer(TracedModel):
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair, search, found = self._find(prompt, n_best)
-        read = pair.cut(found.windows[found.best])
+        pair, search, result = self._find(prompt, n_best)
+        read = pair.cut(result.windows[result.best])
         _, stacks = self.reader.read(self._tensors(read))
-        output = search.output(found, prompt.text, pair.passage)
+        output = search.output(result, prompt.text, pair.passage)
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
-        return Answers(trace, pair.passage, found, search.decoding)
+        return Answers(trace, pair.passage, result, search.decoding)
 
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
@@ -76,13 +76,13 @@ class HubAnswerer(TracedModel):
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """What the model gives for each window; all windows of a passage are of one size."""
-        found: list[Logits] = []
+        logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
             with torch.inference_mode():
                 outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
-            found += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
-        return found
+            logits += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
+        return logits
 
     def _window(self, pair: QuestionAndPassage, start: Tensor, end: Tensor) -> Logits:
         begins, ends = (logits.float().cpu().numpy() for logits in (start, end))

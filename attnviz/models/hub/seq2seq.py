@@ -94,8 +94,8 @@ class WritingModel(TracedModel):
             PromptError: nothing in the text can be read.
         """
         inputs = self._inputs(text)
-        found = self._generated(inputs, beam or Beam(width=1), prefix)
-        return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in found)
+        written = self._generated(inputs, beam or Beam(width=1), prefix)
+        return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in written)
 
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
         """As `translate`; transformers does not show the tree that its search walks."""
@@ -117,17 +117,17 @@ class WritingModel(TracedModel):
         Raises:
             PromptError: one of them is no piece that this model writes.
         """
-        found = tuple(map(self._piece, names))
-        if self.names(found) != tuple(names) or not self.closed.isdisjoint(names):
+        pieces = tuple(map(self._piece, names))
+        if self.names(pieces) != tuple(names) or not self.closed.isdisjoint(names):
             wrong = next(name for name in names if name in self.closed or self.names([self._piece(name)]) != (name,))
             raise PromptError(f"{self.card.name} has no piece {wrong!r} to go on from: choose one of its alternatives.")
-        return found
+        return pieces
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
         """The vocabulary's names of pieces: the reverse of `pieces`."""
         with self._lock:
-            found = self.tokenizer.convert_ids_to_tokens(list(pieces))
-        return tuple(name or f"<{piece}>" for piece, name in zip(pieces, found, strict=True))
+            tokens = self.tokenizer.convert_ids_to_tokens(list(pieces))
+        return tuple(name or f"<{piece}>" for piece, name in zip(pieces, tokens, strict=True))
 
     def _piece(self, name: str) -> int:
         """The piece of that name, or where there is none, one that has another."""

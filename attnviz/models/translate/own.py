@@ -18,7 +18,7 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
 from attnviz.models.translate.base import Branch, DecodingStep, SearchTree, Translation
-from attnviz.nn.decoding import END, START, Beam, BeamSearchResult, Decoder, Hypothesis, greedy, search
+from attnviz.nn.decoding import END, START, Beam, BeamSearchResult, Decoder, Hypothesis, beam_search, greedy
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
 
@@ -116,8 +116,8 @@ class TranslationModel:
         read, _, _ = self.read(text)
         decoder, given = self._begin(read, prefix)
         longest = max(1, self.longest(read.shape[1]) - len(prefix))
-        found = search(decoder, replace(beam, longest=longest), read.device)
-        return tuple(self._translation(row, tuple(prefix), given) for row in found.hypotheses), self._tree(found)
+        result = beam_search(decoder, replace(beam, longest=longest), read.device)
+        return tuple(self._translation(row, tuple(prefix), given) for row in result.hypotheses), self._tree(result)
 
     @property
     def closed(self) -> frozenset[str]:
@@ -173,11 +173,11 @@ class TranslationModel:
         pieces = (*prefix, *row.tokens)
         return Translation(self._text(pieces), pieces, given + row.log_probability)
 
-    def _tree(self, found: BeamSearchResult) -> SearchTree:
+    def _tree(self, result: BeamSearchResult) -> SearchTree:
         branches = (
-            Branch(self._piece(node.token), node.parent, math.exp(node.log_probability), node.kept) for node in found.nodes
+            Branch(self._piece(node.token), node.parent, math.exp(node.log_probability), node.kept) for node in result.nodes
         )
-        return SearchTree(tuple(branches), found.leaves)
+        return SearchTree(tuple(branches), result.leaves)
 
     def _text(self, pieces: Sequence[int]) -> str:
         return self.target.decode([piece for piece in pieces if piece != END]).strip()
@@ -188,20 +188,20 @@ class TranslationModel:
 
     def _tokens(self, encoding: Encoding, text: str) -> tuple[Token, ...]:
         """What a tokenizer found in a text; a space before a piece is not part of its token."""
-        found = []
+        tokens = []
         for piece, (start, end), word in zip(encoding.tokens, encoding.offsets, encoding.word_ids, strict=True):
             typed = text[start:end]
             start += len(typed) - len(typed.lstrip())
             label = typed.strip() or piece
-            found.append(Token(label, start, max(start, end), word=word, piece="" if piece == label else piece))
-        return tuple(found)
+            tokens.append(Token(label, start, max(start, end), word=word, piece="" if piece == label else piece))
+        return tuple(tokens)
 
     def _placed(self, pieces: Sequence[int], text: str) -> tuple[Token, ...]:
         """Pieces that the model wrote, laid over the text that they spell."""
         encoding = self.target.encode(text)
         words = {at: word for (start, end), word in zip(encoding.offsets, encoding.word_ids, strict=True)
                  for at in range(start, end)}  # fmt: skip
-        found, end = [], 0
+        tokens, end = [], 0
         for index in pieces:
             if index == END:
                 continue
@@ -209,8 +209,8 @@ class TranslationModel:
             label = piece.replace("▁", " ").strip()
             start = text.find(label, end) if label else end
             end = start + len(label)
-            found.append(Token(label or piece, start, end, word=words.get(start), piece="" if piece == label else piece))
-        return tuple(found)
+            tokens.append(Token(label or piece, start, end, word=words.get(start), piece="" if piece == label else piece))
+        return tuple(tokens)
 
     def _maps(
         self, attention: Any, rows: tuple[Token, ...], inputs: tuple[Token, ...], keys: tuple[Token, ...]
@@ -234,11 +234,11 @@ class TranslationModel:
         Raises:
             PromptError: one of them is no piece that this model writes.
         """
-        found = [self.target.token_to_id(name) for name in names]
-        for name, piece in zip(names, found, strict=True):
+        numbers = [self.target.token_to_id(name) for name in names]
+        for name, piece in zip(names, numbers, strict=True):
             if piece is None or piece in UNWRITABLE:
                 raise PromptError(f"{self.card.name} has no piece {name!r} to go on from: choose one of its alternatives.")
-        return tuple(piece for piece in found if piece is not None)
+        return tuple(piece for piece in numbers if piece is not None)
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
         """The vocabulary's names of pieces: the reverse of `pieces`."""

@@ -87,11 +87,11 @@ class Answering:
         for diet, after in zip(self.recipe.diets, [*self.recipe.diets[1:], None], strict=True):
             until = epoch if after is None else min(epoch, after.since)
             served += max(0, until - diet.since) * diet.shares.get(source, 0)
-        found = []
+        served_questions = []
         for place in range(served, served + share) if mine else ():
             turn, index = divmod(place, len(mine))
-            found.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
-        return found
+            served_questions.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
+        return served_questions
 
     def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> QuestionExample:
         """A question with a part of its passage, or of one that does not answer it."""
@@ -100,12 +100,12 @@ class Answering:
             context, start, end = crop(question, size, generator)
         else:
             # Half of them from the same passage, where it is long enough: a window that misses the answer looks like that.
-            found = crop_without(question, size // 2, generator) if generator.random() < 0.5 else None
-            if found is None and other.context != question.context:
-                found, _, _ = crop(other, size, generator)
-            if found is None:
-                found, start, end = crop(question, size, generator)
-            context = found
+            cropped = crop_without(question, size // 2, generator) if generator.random() < 0.5 else None
+            if cropped is None and other.context != question.context:
+                cropped, _, _ = crop(other, size, generator)
+            if cropped is None:
+                cropped, start, end = crop(question, size, generator)
+            context = cropped
         return framed(question.question, context, start, end, self.recipe.model)
 
     def whole(self) -> list[QuestionExample]:
@@ -122,13 +122,13 @@ class Answering:
 
     def development(self, model: nn.Module) -> float:
         """1 less the mean F1 of the best spans' tokens: a model that grows too sure has a higher loss and better answers."""
-        found = []
+        scores = []
         for row in self.whole():
             start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
             span = best_spans(start, end, limit=LIMIT, n=1, length_penalty=self.recipe.length_penalty)[0]
             shared = min(span.end, row.end) - max(span.start, row.start) + 1
-            found.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
-        return 1 - float(np.mean(found)) if found else 1.0
+            scores.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
+        return 1 - float(np.mean(scores)) if scores else 1.0
 
 
 # Tokens of a passage that can be read beside a question.
@@ -168,11 +168,11 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
 
 def margins(model: nn.Module, rows: Sequence[QuestionExample], length_penalty: float = 0.0) -> list[float]:
     """By how much the logit of each pair's best span exceeds that of no answer, which is 0."""
-    found = []
+    margins = []
     for row in rows:
         start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
-        found.append(float(pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty).max()))
-    return found
+        margins.append(float(pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty).max()))
+    return margins
 
 
 def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
@@ -191,8 +191,8 @@ def threshold(run: Run, kept: float) -> float:
     if not isinstance(run.task, Answering) or not (rows := run.task.whole()):
         return 0.0
     with swapped(run.model, run.best):
-        found = margins(run.model, rows, run.task.recipe.length_penalty)
-    return float(np.quantile(found, 1 - kept))
+        reached = margins(run.model, rows, run.task.recipe.length_penalty)
+    return float(np.quantile(reached, 1 - kept))
 
 
 def untrained_answerer(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
@@ -225,10 +225,10 @@ def encode_and_hold_out(
 ) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
     """What is learned from, and what is held out of it: the last questions of the first source, on passages of their own."""
     questions = [plain_question(question) for question in read_questions(data, f"{recipe.corpus}.train")]
-    found = encode_questions(questions, tokenizer)
-    held_out = [question for question in found if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []
+    encoded = encode_questions(questions, tokenizer)
+    held_out = [question for question in encoded if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []
     kept = {question.context for question in held_out}
-    return [question for question in found if question.context not in kept], held_out
+    return [question for question in encoded if question.context not in kept], held_out
 
 
 def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:

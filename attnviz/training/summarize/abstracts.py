@@ -67,8 +67,8 @@ def read_abstracts(folder: Path, name: str) -> list[Abstract]:
     def made(row: dict[str, Any]) -> Abstract:
         return Abstract(tuple(row["sentences"]), tuple(row["references"]))
 
-    found = read_records(folder, name, made, "abstract with sentences and references")
-    return [abstract for abstract in found if abstract.text.strip() and abstract.references]
+    abstracts = read_records(folder, name, made, "abstract with sentences and references")
+    return [abstract for abstract in abstracts if abstract.text.strip() and abstract.references]
 
 
 def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
@@ -85,14 +85,14 @@ def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Abs
     """What an abstract teaches: its sentences by their mean ROUGE, sharpened by `temperature`; its words by the references."""
     encoded, states, _ = read(encoder, abstract.text)
     numbers = sentence_numbers(encoded.tokens, abstract.spans)
-    found = passage(abstract.text, encoded.tokens, sentences=abstract.spans)
+    text = passage(abstract.text, encoded.tokens, sentences=abstract.spans)
     references = [frozenset(stems(reference)) for reference in abstract.references]
     content, wanted = torch.zeros(len(encoded), dtype=torch.bool), torch.zeros(len(encoded))
-    for unit, parts in zip(found.units, found.parts, strict=True):
+    for unit, parts in zip(text.units, text.parts, strict=True):
         if is_content_word(unit.text):
             content[list(parts)], wanted[list(parts)] = True, in_references(unit.text, references)
     worth = torch.tensor([rouge(sentence, abstract.references).mean for sentence in abstract.sentences])
-    seen = torch.tensor(found.read)
+    seen = torch.tensor(text.read)
     target = (worth / temperature).masked_fill(~seen, -torch.inf).softmax(0)[: int(numbers.max()) + 1]
     typed = torch.tensor([not token.special for token in encoded.tokens])
     return AbstractExample(states[0].half().cpu().clone(), numbers, typed, content, wanted, target)
@@ -102,12 +102,12 @@ def examples(
     abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[object], None]
 ) -> list[AbstractExample]:
     """All of them, each read alone as it will be read on a page."""
-    found = []
+    rows = []
     for number, abstract in enumerate(abstracts, 1):
-        found.append(example(abstract, encoder, temperature))
+        rows.append(example(abstract, encoder, temperature))
         if number % 200 == 0:
             report(f"read {number} of {len(abstracts)} abstracts")
-    return found
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,8 +139,8 @@ def training_examples(
     path = folder / STATES
     if not path.is_file():
         abstracts = read_abstracts(data, f"{recipe.corpus}.train")
-        found = examples(abstracts, minilm(silent), recipe.temperature, report)
-        write_whole([{field: getattr(row, field) for field in AbstractExample.__dataclass_fields__} for row in found], path)
+        rows = examples(abstracts, minilm(silent), recipe.temperature, report)
+        write_whole([{field: getattr(row, field) for field in AbstractExample.__dataclass_fields__} for row in rows], path)
     return [AbstractExample(**row) for row in torch.load(path, weights_only=True)]
 
 
@@ -150,9 +150,9 @@ def train_selector(recipe: SelectorRecipe, data: Path, folder: Path, report: Cal
     Raises:
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
     """
-    found = training_examples(recipe, data, folder, report)
+    rows = training_examples(recipe, data, folder, report)
     torch.manual_seed(recipe.schedule.seed)
     model = Summarizer(recipe.model).to("cuda" if torch.cuda.is_available() else "cpu")
-    run = Run(recipe, model, Selecting(recipe, found[recipe.held_out :], found[: recipe.held_out]), folder)
+    run = Run(recipe, model, Selecting(recipe, rows[recipe.held_out :], rows[: recipe.held_out]), folder)
     run.train(report)
     return run

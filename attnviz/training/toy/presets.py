@@ -84,9 +84,9 @@ def preset(name: str) -> Preset:
     >>> preset("toy-reverse").recipe.model.task
     'reverse'
     """
-    found = next((each for each in PRESETS if each.name == name), None)
-    if found is None:
+    known = next((each for each in PRESETS if each.name == name), None)
+    if known is None:
         names = [each.name for each in PRESETS]
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
         raise ModelNotFoundError(f"there is no toy {name!r}; {f'did you mean {near[0]}?' if near else ', '.join(names)}")
-    return found
+    return known

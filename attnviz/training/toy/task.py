@@ -129,16 +129,16 @@ class HeldOut:
     def of(recipe: ToyRecipe) -> "HeldOut":
         """The same for every recipe of a task and seed; the drawn ones come first, the longest ahead."""
         generator = random.Random(recipe.seed)
-        found = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
-        found[:DRAWN] = sorted(found[:DRAWN], key=lambda solved: -len(solved.source))
-        batch = batch_of(recipe, found)
-        shape = (len(found), batch.inputs.shape[1], batch.source.shape[1])
+        rows = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
+        rows[:DRAWN] = sorted(rows[:DRAWN], key=lambda solved: -len(solved.source))
+        batch = batch_of(recipe, rows)
+        shape = (len(rows), batch.inputs.shape[1], batch.source.shape[1])
         sure, possible = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-        for index, solved in enumerate(found):
+        for index, solved in enumerate(rows):
             for links, into in ((solved.sure, sure), (solved.possible, possible)):
                 for row, keys in enumerate(links):
                     into[index, row, list(keys)] = True
-        return HeldOut(tuple(found), batch, sure, possible)
+        return HeldOut(tuple(rows), batch, sure, possible)
 
     def error_rate(self, weights: Float[np.ndarray, "batch query key"]) -> float:
         """AER of every row's strongest link, over the rows that have a true one: Och & Ney 2003, section 4.2."""

@@ -71,8 +71,8 @@ def _aligned(aligner: str, cut: Sequence[Sequence[Sequence[str]]]) -> tuple[list
             path.write_text("".join(" ".join(both[side]).lower() + "\n" for both in cut), encoding="utf-8")
         command = [aligner, "--model", "3", "-s", source, "-t", target, "-f", forward, "-r", backward]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        found = [path.read_text(encoding="utf-8").splitlines() for path in (forward, backward)]
-    return found[0], found[1]
+        lines = [path.read_text(encoding="utf-8").splitlines() for path in (forward, backward)]
+    return lines[0], lines[1]
 
 
 def _links(forward: str, backward: str) -> str:

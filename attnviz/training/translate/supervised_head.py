@@ -66,8 +66,8 @@ def piece_links(pair: LinkedPair, source: Encoding, target: Encoding) -> tuple[t
         words[index, other] = True
     columns = by_word(source.offsets, spans(pair.words[0], pair.texts[0])) > 0
     rows = by_word(target.offsets, spans(pair.words[1], pair.texts[1])) > 0
-    found = np.argwhere(rows @ words @ columns.T)
-    return tuple((int(row), int(column)) for row, column in found)
+    linked = np.argwhere(rows @ words @ columns.T)
+    return tuple((int(row), int(column)) for row, column in linked)
 
 
 def linked_rows(batch: TranslationBatch, links: PieceLinks) -> Float[Tensor, "batch query key"]:

@@ -120,7 +120,7 @@ def test_it_learns_what_there_is_to_learn():
     recipe = dataclasses.replace(RECIPE, schedule=dataclasses.replace(RECIPE.schedule, epochs=6))
     run = run_of(recipe, made(29, 2))
     before = [float(loss) for loss in losses(run.model, collate(made(5, 3)))]
-    run.train_translator(lambda line: None)
+    run.train(lambda line: None)
     run.model.load_state_dict(run.best)
     after = [float(loss) for loss in losses(run.model.eval(), collate(made(5, 3)))]
     assert all(late < early for late, early in zip(after, before, strict=True))

@@ -44,7 +44,7 @@ def test_a_run_reads_long_rows_from_their_epoch_on(recipe):
     seen = []
     run.model.register_forward_pre_hook(lambda _, inputs: seen.append((run.progress.epoch, inputs[0].shape[1])))
     torch.manual_seed(1)
-    run.train_translator(lambda report: None)
+    run.train(lambda report: None)
     assert {width for epoch, width in seen if epoch == 0} == {2}
     assert {width for epoch, width in seen if epoch == 1 and width > 2} == {4, 6, 8}
 

@@ -98,7 +98,7 @@ def test_a_told_head_learns_what_it_is_told(transformer):
         torch.manual_seed(2)
         plan = dataclasses.replace(longer, supervised_head=told)
         run = Run(plan, longer.model.untrained_model(11, 11), Translating(plan, pairs, pairs[:17], links))
-        run.train_translator(lambda report: None)
+        run.train(lambda report: None)
         batch = collate([(row, row) for row in rows[:50]])
         run.model.eval()
         weights = run.model(batch.source, batch.inputs)[1].cross[1][:, 1]
