@@ -182,7 +182,9 @@ def test_a_report_says_how_long_it_will_take():
     assert "dev loss 2.1000" in str(dataclasses.replace(report, development=2.1))
 
 
-def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path):
+def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path, monkeypatch):
+    # A file name without a folder would be one in the folder of the process.
+    monkeypatch.chdir(tmp_path)
     Run(recipe, recipe.model.untrained_model(17, 19), Translating(recipe, [])).save()
     assert list(tmp_path.iterdir()) == []
 
