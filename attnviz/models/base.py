@@ -54,7 +54,7 @@ class AttentionModel(Protocol):
     def card(self) -> ModelCard: ...
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """One forward pass over the prompt, with the attention of every head.
+        """Run one forward pass over the prompt, and keep the attention of every head.
 
         Raises:
             AttnvizError: the prompt is not one this model can read; the message says why and what to do.

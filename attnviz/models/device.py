@@ -26,7 +26,7 @@ def choose() -> torch.device:
 
 
 def max_parameters() -> int:
-    """The largest model that may be loaded, as its device has room for it; ATTNVIZ_MAX_PARAMETERS overrides."""
+    """Return how many parameters a model may have, as its device has room for it; ATTNVIZ_MAX_PARAMETERS overrides."""
     if limit := settings.number("ATTNVIZ_MAX_PARAMETERS"):
         return limit
     device = choose()

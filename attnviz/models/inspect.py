@@ -30,7 +30,7 @@ class InspectableModel(Protocol):
     """A model that tells what its attentions read."""
 
     def attended(self, prompt: Prompt) -> Mapping[str, Sequence[Attended]]:
-        """By kind, lowest layer first; a kind that is missing is not told."""
+        """Return what each attention reads, by kind, lowest layer first; a kind may be missing."""
         ...
 
 
@@ -43,7 +43,7 @@ class InspectedTrace:
     pieces: tuple[int, ...] = ()
 
     def head(self, kind: str, layer: int, head: int) -> Ingredients | None:
-        """What the weights of a head were computed from; None: the model gives its weights, but not what is behind them.
+        """Return what a head's weights were computed from; None: the model gives its weights, but not what is behind them.
 
         Raises:
             TraceError: there is no such map, layer or head.
@@ -62,7 +62,7 @@ class InspectedTrace:
 
     @cached_property
     def _attended(self) -> Mapping[str, Sequence[Attended]]:
-        """What the attentions of a model read, by kind and layer, where it tells."""
+        """Return what the attentions of a model read, by kind and layer, where it shows it."""
         return self.model.attended(self.trace.prompt) if isinstance(self.model, InspectableModel) else {}
 
     def _written(self, translator: TranslationModel, kind: str, layer: int, head: int) -> Ingredients:
@@ -78,7 +78,7 @@ class InspectedTrace:
 
 
 def inspect_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> InspectedTrace:
-    """One forward pass; `begins` are names of the pieces that a translation begins with, or consists of.
+    """Trace a prompt, to inspect its heads; `begins` names the pieces that a translation begins with, or consists of.
 
     Raises:
         AttnvizError: the prompt is not one this model can read; the message says why and what to do.
@@ -113,7 +113,7 @@ def _queries_and_keys(attention: AttentionMap, layer: int, head: int) -> DotProd
 
 
 def _recurrent(model: Seq2Seq, read: Int[Tensor, "one key"], inputs: Int[Tensor, "one query"]) -> Ingredients:
-    """The decoder, step by step over what it read: the state that each of its tokens was asked for with."""
+    """Run an LSTM decoder step by step, and keep the state that asks at each step."""
     source, states = model.read(read), []
     state = source.state
     for embedded in model.tokens(inputs).unbind(dim=1):
@@ -133,7 +133,7 @@ def _dot_product(states: Attended, head: int, n_heads: int, visible: Bool[np.nda
 
 
 def _projections(read: Attended, head: int, n_heads: int) -> Projections:
-    """What one head makes its vectors of: its rows of the matrices that all heads share."""
+    """Cut one head's rows out of the matrices that all heads share, with the states they multiply."""
     attention: Any = read.attention
     width = attention.query.out_features // n_heads
     own = slice(head * width, (head + 1) * width)

@@ -7,7 +7,7 @@ from attnviz.nn.attention import Attended
 
 
 def query_key_layer(states: Attended) -> QueryKeyLayer:
-    """The queries, keys and values of a `MultiHeadAttention`, of the first text of its batch, without a mask."""
+    """Compute the queries, keys and values of a `MultiHeadAttention`, of the first text of its batch, without a mask."""
     attention: Any = states.attention
     known = attention.project(states.offering)
     query, key, value = (each[0].cpu().numpy() for each in (attention.queries(states.asking), known.key, known.value))

@@ -46,7 +46,7 @@ class SavedModel:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What config.json says for the card, under the names of the card's fields."""
+        """Return what the folder says for the card, under the names of the card's fields."""
         about = self.config["card"]
         return {
             "name": about["name"],

@@ -17,7 +17,7 @@ FACTS = ("parameters", SENTENCES, "epochs trained", "training hours", "hardware"
 
 
 def counted(run: Run, examples: str) -> dict[str, Any]:
-    """How these weights came about: counted or read off, none of it estimated; `examples` names what is learned from."""
+    """Record how these weights came about: counted or read off, none of it estimated; `examples` names what is learned from."""
     return {
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
         examples: run.task.n_examples,
@@ -31,7 +31,7 @@ def counted(run: Run, examples: str) -> dict[str, Any]:
 
 
 def hardware() -> str:
-    """The processor, or the graphics card, that a run computes on."""
+    """Name the processor, or the graphics card, that a run computes on."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     described = Path("/proc/cpuinfo")
@@ -41,7 +41,7 @@ def hardware() -> str:
 
 
 def commit() -> str:
-    """The commit of the checkout that trained; empty where there is none."""
+    """Read the commit of the checkout that trained; empty where there is none."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -50,7 +50,7 @@ def commit() -> str:
 
 
 def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """The card of a model as Markdown, from its config.json and metrics.json alone."""
+    """Write the card of a translator as Markdown, from its config.json and metrics.json alone."""
     about, corpus = config["card"], config["recipe"]["corpus"]
     measured = {name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256")}
     parts = [
@@ -99,12 +99,12 @@ def _joined(joined: dict[str, Any] | None) -> list[str]:
 
 
 def figures(values: dict[str, Any]) -> str:
-    """A table of two columns without a heading: names and figures."""
+    """Write a table of two columns without a heading: names and figures."""
     return table([("", ""), *((name, shown(value)) for name, value in values.items())])
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a table in Markdown, the first as its heading.
+    """Write rows as a table in Markdown, the first as its heading.
 
     >>> print(table([("way", "ROUGE"), ("first|last", "20.1")]).replace(chr(92), "/"))
     | way | ROUGE |
@@ -117,7 +117,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A figure with two digits; anything else as it is.
+    """Write a figure with two digits; anything else as it is.
 
     >>> shown(20.126), shown(3)
     ('20.13', '3')

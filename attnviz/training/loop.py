@@ -87,7 +87,7 @@ class Run:
                 break
 
     def _epoch(self, report: Callable[[TrainingReport], None]) -> int:
-        """What is left of an epoch; returns how many batches the whole of it has."""
+        """Train what is left of an epoch, and return how many batches the whole of it has."""
         schedule, place = self.recipe.schedule, self.progress
         if place.epoch in schedule.restarts and place.step_in_epoch == 0:
             self._restart()
@@ -148,7 +148,7 @@ class Run:
         self.save()
 
     def averaged(self) -> AbstractContextManager[None]:
-        """The model with its averaged weights, and then again with its own."""
+        """Lend the model its averaged weights."""
         return swapped(self.model, self.average)
 
     def _clock(self, begun: float) -> float:
@@ -194,7 +194,7 @@ class Run:
 
 
 def _mean(several: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several models' weights; what is no fraction, such as a count, is the last one's."""
+    """Average several models' weights; what is no fraction, such as a count, is the last one's."""
     return {
         name: torch.stack([each[name] for each in several]).mean(dim=0) if value.is_floating_point() else value
         for name, value in several[-1].items()
@@ -214,7 +214,7 @@ def write_whole(state: Any, path: Path) -> None:
 
 @contextmanager
 def swapped(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
-    """The model with other weights, evaluated without gradients; afterwards its own are back."""
+    """Lend the model other weights, to be evaluated without gradients; afterwards its own are back."""
     own = {name: value.clone() for name, value in model.state_dict().items()}
     training = model.training
     model.load_state_dict(weights)
@@ -228,7 +228,7 @@ def swapped(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
 
 
 def _same_so_far(state: dict[str, Any], recipe: TaskRecipe) -> bool:
-    """Whether a checkpoint's recipe decides the same, save what has not begun under either: the decay, which the
+    """Check that a checkpoint's recipe decides the same, save what has not begun under either: the decay, which the
     number of epochs decides, and parts that have an epoch of their own."""
     before, now = json.loads(state["recipe"]), json.loads(recipe.as_json())
     if any(before.get(part) != now[part] for part in now if part not in (*_WORDS, *_LATER, "schedule")):
@@ -246,6 +246,6 @@ def _same_so_far(state: dict[str, Any], recipe: TaskRecipe) -> bool:
 
 
 def _begun(part: Any, epoch: int) -> list[Any]:
-    """Of a part of a recipe, or of several, those that have begun in an epoch."""
+    """Keep, of a part of a recipe or of several, those that have begun in an epoch."""
     several = part if isinstance(part, list) else [part]
     return [each for each in several if each and each["since"] <= epoch]

@@ -111,7 +111,7 @@ class EncodedPair:
 
 
 def encode_pairs(sentences: Sequence[Sentence], tokenizers: Tokenizers, longest: int) -> list[EncodedPair]:
-    """Everything as ids; translations of more than `longest` pieces are left out, and sentences that have no other."""
+    """Tokenize sentence pairs; translations of more than `longest` pieces are left out, and sentences that have no other."""
     sources = tokenizers.source.encode_batch([sentence.text for sentence in sentences])
     targets = iter(tokenizers.target.encode_batch([text for sentence in sentences for text in sentence.translations]))
     encoded = []
@@ -127,7 +127,7 @@ Row = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> TranslationBatch:
-    """Pairs of ids as tensors, with start and end marks, padded with 0.
+    """Pad pairs of ids into a batch, with start and end marks.
 
     >>> collate([((7,), (5, 6)), ((8,), (5,))]).labels
     tensor([[5, 6, 2],
@@ -142,7 +142,7 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> TranslationB
 
 
 def draw(pairs: Sequence[EncodedPair], generator: random.Random) -> list[Row]:
-    """Every sentence once, in any order, each with one of its translations.
+    """Draw every sentence once, in any order, each with one of its translations.
 
     One translation each: a sentence with thirty of them would otherwise be thirty times as important as another.
     """
@@ -160,7 +160,7 @@ def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[Trans
 
 
 def all_batches(pairs: Sequence[EncodedPair], size: int) -> list[TranslationBatch]:
-    """Every sentence with every translation, in order of length: to measure, not to train."""
+    """Batch every sentence with every translation, in order of length: to measure, not to train."""
     rows = sorted(((pair.source, target) for pair in pairs for target in pair.targets), key=lambda row: (len(row[0]), row))
     return [collate(batch) for batch in _same_length(rows, size)]
 

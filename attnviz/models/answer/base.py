@@ -94,7 +94,7 @@ class Answers:
         return self.result.margin < self.decoding.threshold
 
     def text(self, span: Span) -> str:
-        """A span as it stands in the passage."""
+        """Cut a span out of the passage, as it stands there."""
         return text_of(span, self.trace.prompt.text, self.tokens)
 
 
@@ -103,7 +103,7 @@ class AnsweringModel(AttentionModel, Protocol):
     """A model that finds the answer to `prompt.question` in `prompt.text`."""
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """The best spans, and the trace of the window that holds the best one.
+        """Find the best spans, and trace the window that holds the best one.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
@@ -112,7 +112,7 @@ class AnsweringModel(AttentionModel, Protocol):
 
 
 def answers(model: AttentionModel, prompt: Prompt) -> Answers:
-    """What any model makes of a question.
+    """Answer a question with any model.
 
     Raises:
         ModelError: it was not trained to answer.
@@ -127,7 +127,7 @@ def answers(model: AttentionModel, prompt: Prompt) -> Answers:
 
 
 def question_of(prompt: Prompt) -> str:
-    """The question of a prompt.
+    """Return the question of a prompt, checked.
 
     Raises:
         PromptError: there is none, or nothing in it but signs that cannot be seen; or the passage is too long.
@@ -153,7 +153,7 @@ class PassageSearch:
     def find(
         self, passage: Sequence[Token], score: Callable[[Sequence[Window]], Sequence[Logits]], n_best: int
     ) -> SpanSearchResult:
-        """The best spans of a passage, by the logits that `score` gives for each window.
+        """Find the best spans of a passage, by the logits that `score` gives for each window.
 
         Raises:
             PromptError: the passage holds no token, or the question leaves no room for it.
@@ -170,7 +170,7 @@ class PassageSearch:
         return SpanSearchResult(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
 
     def output(self, result: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:
-        """The answer as it stands in the text; empty where the model declines."""
+        """Cut the answer out of the text; empty where the model declines."""
         return "" if result.margin < self.decoding.threshold else text_of(result.spans[0], text, passage)
 
     def _windows(self, passage: Sequence[Token]) -> tuple[Window, ...]:
@@ -221,7 +221,7 @@ class QuestionAndPassage:
         return len(self.whole) - (self.stop - self.first)
 
     def cut(self, window: Window) -> Encoded:
-        """The same pair with only a window's tokens of the passage."""
+        """Cut the pair to a window's tokens of the passage."""
         start, stop = self.first + window.start, self.first + window.stop
 
         def kept(values: Sequence) -> list:
@@ -232,7 +232,7 @@ class QuestionAndPassage:
 
 
 def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
-    """A span as it stands in the text.
+    """Cut a span out of the text, as it stands there.
 
     >>> text_of(Span(0, 1, 1.0), "in 1887, he", (Token("in", 0, 2), Token("1887", 3, 7)))
     'in 1887'
@@ -241,7 +241,7 @@ def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
 
 
 def _together(parts: Sequence[tuple[Window, Logits]]) -> Logits:
-    """The logits of a whole passage. That it says nothing is as likely as in the window where it is least so."""
+    """Merge the windows of a passage. That it says nothing is as likely as in the window where it is least so."""
     start = merged([(window, logits.start) for window, logits in parts])
     end = merged([(window, logits.end) for window, logits in parts])
     return Logits(start, end, min(logits.nothing for _, logits in parts))
@@ -261,7 +261,7 @@ def _marginals(
 
 
 def _widest(span: Span, read: Sequence[Window]) -> int:
-    """The place of the window that shows most on either side of a span; the passage's own ends hide nothing."""
+    """Choose the window that shows most on either side of a span; the passage's own ends hide nothing."""
     stop = read[-1].stop
 
     def shown(window: Window) -> int:

@@ -45,7 +45,7 @@ class AnswerModel:
     decoding: SpanDecoding
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """The attention over the window of the passage that holds the best answer; of a text alone, the encoder's.
+        """Trace the window of the passage that holds the best answer; of a text alone, the encoder.
 
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
@@ -56,7 +56,7 @@ class AnswerModel:
         return replace(self.encoder.trace(prompt), model=self.card.name)
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """The best spans, and the trace of the window that holds the best one.
+        """Find the best spans, and trace the window that holds the best one.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
@@ -68,7 +68,7 @@ class AnswerModel:
         return Answers(trace, pair.passage, result, self.decoding)
 
     def best(self, prompt: Prompt) -> tuple[str, float]:
-        """The best span's text, and its margin over no answer: as `answers` has them, without a trace.
+        """Find the best span's text and its margin over no answer, as `answers` does, without a trace.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
@@ -91,11 +91,11 @@ class AnswerModel:
         return QuestionAndPassage.of(Encoded(inputs, tokens, (None, None)), self.card.name)
 
     def _asking(self, pair: QuestionAndPassage) -> int:
-        """How many tokens are the question's side; a passage that is read on its own begins with a mark."""
+        """Count the tokens of the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
-        """The model's logits for each window; all windows of a passage are of one size."""
+        """Compute the logits of each window; all windows of a passage are of one size."""
         logits, n_asking = [], self._asking(pair)
         for index in range(0, len(windows), BATCH):
             some = windows[index : index + BATCH]
@@ -117,7 +117,7 @@ class AnswerModel:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """What the attention of each layer reads, over the window of `trace`, by kind.
+        """Return what the attention of each layer reads, over the window of `trace`, by kind.
 
         Raises:
             PromptError: as of `trace`.
@@ -133,7 +133,7 @@ class AnswerModel:
         return {"encoder": tuple(map(_beside, layers)), "cross": across}
 
     def _maps(self, pair: QuestionAndPassage, window: Window) -> tuple[AttentionMap, ...]:
-        """The encoder's attention over a window, and the attention across."""
+        """Build the maps of the encoder's attention over a window, and of the cross-attention."""
         read, n_asking = pair.cut(window), self._asking(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
@@ -144,7 +144,7 @@ class AnswerModel:
         )
 
     def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
-        """What the encoder reads at a time: both texts, or each on its own."""
+        """Split into what the encoder reads at a time: both texts, or each on its own."""
         read, n_asking = pair.cut(window), self._asking(pair)
         if self.answerer.config.joint:
             return (read,)
@@ -156,20 +156,20 @@ class AnswerModel:
     def _read(
         self, pair: QuestionAndPassage, window: Window
     ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
-        """The states of the question and of a window of the passage, and the encoder's layers over both."""
+        """Compute the states of the question and of a window of the passage, and the encoder's layers over both."""
         states, layers = zip(*map(self.encoder.states, self._sides(pair, window)), strict=True)
         whole, n_asking = torch.cat(states, dim=1), self._asking(pair)
         return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
 
 
 def _beside(sides: Sequence[Attended]) -> Attended:
-    """One layer over texts that were read each on its own."""
+    """Join one layer's states over texts that were read each on its own."""
     asking, offering = (torch.cat([getattr(side, name) for side in sides], dim=1) for name in ("asking", "offering"))
     return Attended(sides[0].attention, asking, offering)
 
 
 def _apart(first: QueryKeyLayer, second: QueryKeyLayer) -> QueryKeyLayer:
-    """One layer over two texts that were read each on its own: what one has to say to the other is masked."""
+    """Join one layer over two texts that were read each on its own, with what lies between them masked."""
 
     def joined(name: str) -> Any:
         return np.concatenate([getattr(first, name), getattr(second, name)], axis=1)

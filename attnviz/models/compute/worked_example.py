@@ -13,7 +13,7 @@ from attnviz.nn.attention import attend
 
 
 def compute(tables: Tables) -> Computed:
-    """Every matrix from X to the output, in float64, compared with the reference.
+    """Compute every matrix from X to the output, in float64, and compare it with the reference.
 
     >>> eye, row = np.eye(2), np.ones((1, 2))
     >>> found = compute(Tables(("a",), row, eye, eye, eye, eye, np.ones((1, 1), dtype=bool)))

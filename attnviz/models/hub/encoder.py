@@ -36,7 +36,7 @@ class TracedModel:
     _lock: Any = field(default_factory=threading.Lock)
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """One forward pass over the prompt, with the attention of every head.
+        """Run one forward pass over the prompt, and keep the attention of every head.
 
         Raises:
             PromptError: the tokenizer finds nothing in the text that the model could read.
@@ -48,7 +48,7 @@ class TracedModel:
         return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """What the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
+        """Return what the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
 
         Raises:
             PromptError: as of `trace`.
@@ -56,7 +56,7 @@ class TracedModel:
         return {self._kind: layers} if (layers := self.attended_in(self._source(prompt))) else {}
 
     def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
-        """What the attention of each layer reads; nothing of a model whose layers keep W_Q, W_K and W_V where nobody knows."""
+        """Return what the attention of each layer reads; nothing where it is unknown which layers are W_Q, W_K and W_V."""
         layers = qkv_layers(self.model)
         if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
             return ()

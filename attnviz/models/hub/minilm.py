@@ -35,7 +35,7 @@ def minilm(progress: Progress) -> TracedModel:
 
 
 def packaged() -> Path | None:
-    """The folder of the model inside its package, found without importing that package's code."""
+    """Locate the model inside its package, without importing that package's code."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None

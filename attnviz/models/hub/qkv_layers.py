@@ -28,7 +28,7 @@ class QKVProjection(nn.Module):
 
 
 def qkv_layers(model: nn.Module) -> tuple[QKVLayer, ...]:
-    """The layers of a model of one stack, lowest first; nothing of a family that is not known here."""
+    """List the layers of a model of one stack, lowest first; none of a family that is not known here."""
     return tuple(reads for module in model.modules() if (reads := _layer(module)) is not None)
 
 
@@ -50,7 +50,7 @@ def _divided(joined: Conv1D) -> QKVProjection:
 
 
 def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:
-    """A linear layer with these very numbers, not a copy."""
+    """Make a linear layer of these very numbers, without a copy."""
     layer = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
     layer.weight, layer.bias = nn.Parameter(weight, requires_grad=False), nn.Parameter(bias, requires_grad=False)
     return layer

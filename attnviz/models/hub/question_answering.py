@@ -33,7 +33,7 @@ class HubAnswerer(TracedModel):
     """An encoder with a start and an end logit for every token."""
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """One forward pass over the prompt; with a question, over the window of the passage that holds the best answer.
+        """Trace the prompt; with a question, the window of the passage that holds the best answer.
 
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
@@ -42,7 +42,7 @@ class HubAnswerer(TracedModel):
         return self.answers(prompt).trace if prompt.question else super().trace(prompt)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """As of any encoder; of a question and a passage, over the window of `trace`.
+        """Return what the attention reads, as of any encoder; of a question and a passage, over the window of `trace`.
 
         Raises:
             PromptError: as of `trace`.
@@ -53,7 +53,7 @@ class HubAnswerer(TracedModel):
         return {"encoder": self.attended_in(pair.cut(result.windows[result.best]))}
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """The best spans, and the trace of the window that holds the best one.
+        """Find the best spans, and trace the window that holds the best one.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
@@ -75,7 +75,7 @@ class HubAnswerer(TracedModel):
         return QuestionAndPassage.of(self.encode([question, passage], whole=True), self.card.name)
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
-        """What the model gives for each window; all windows of a passage are of one size."""
+        """Compute the logits of each window; all windows of a passage are of one size."""
         logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]

@@ -37,7 +37,7 @@ class WritingModel(TracedModel):
     writing: dict[str, Any] = field(default_factory=dict)
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """What the model writes, or `prompt.target` where it is given, with the attention of every head.
+        """Trace what the model writes, or `prompt.target` where it is given, with the attention of every head.
 
         Raises:
             PromptError: nothing in the text can be read, or the target is longer than the model writes.
@@ -45,7 +45,7 @@ class WritingModel(TracedModel):
         return self.steps(prompt)[0]
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """The trace, and how likely the model found every token of it.
+        """Trace the prompt, and tell how likely the model found every token that is written.
 
         Raises:
             PromptError: as of `trace`.
@@ -65,7 +65,7 @@ class WritingModel(TracedModel):
     def follow(
         self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -88,7 +88,7 @@ class WritingModel(TracedModel):
         return self._traced(prompt, stacks, axes, source, text), self._likely(scores[0], pieces, tokens[1:], n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -98,7 +98,7 @@ class WritingModel(TracedModel):
         return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in written)
 
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
-        """As `translate`; transformers does not show the tree that its search walks."""
+        """Translate; transformers does not show the tree that its search walks."""
         return self.translate(text, beam, prefix), None
 
     @property
@@ -124,13 +124,13 @@ class WritingModel(TracedModel):
         return pieces
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        """Name pieces as the vocabulary does: the reverse of `pieces`."""
         with self._lock:
             tokens = self.tokenizer.convert_ids_to_tokens(list(pieces))
         return tuple(name or f"<{piece}>" for piece, name in zip(pieces, tokens, strict=True))
 
     def _piece(self, name: str) -> int:
-        """The piece of that name, or where there is none, one that has another."""
+        """Look up the piece of that name; where there is none, return one that has another."""
         nameless = _NAMELESS.fullmatch(name)
         if nameless and int(nameless[1]) < self.model.get_output_embeddings().out_features:
             return int(nameless[1])
@@ -155,7 +155,7 @@ class WritingModel(TracedModel):
         return text.strip()
 
     def _generated(self, inputs: Inputs, beam: Beam, prefix: Sequence[int] = ()) -> list[tuple[int, ...]]:
-        """What the model writes after the prefix, with it, as many as the beam is wide, best first."""
+        """Generate what comes after the prefix, with the prefix, as many as the beam is wide, best first."""
         longest = max(1, min(MAX_WRITTEN, self.card.max_tokens - 1) - len(prefix))
         options: dict[str, Any] = {"do_sample": False, "max_new_tokens": longest, "max_length": None, "num_beams": beam.width}
         if beam.width > 1:
@@ -167,7 +167,7 @@ class WritingModel(TracedModel):
         return [self._until_end(row[1:]) for row in written.tolist()]
 
     def _until_end(self, pieces: list[int]) -> tuple[int, ...]:
-        """The shorter of several is padded after its end mark."""
+        """Cut a row after its end mark: the shorter of several are padded."""
         end = next((place + 1 for place, piece in enumerate(pieces) if piece in self._ends), len(pieces))
         return tuple(pieces[:end])
 

@@ -30,7 +30,7 @@ class SummaryModel:
     summarizer: Summarizer
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """One forward pass: the attention of every layer, pretrained and trained.
+        """Trace a text: the attention of every layer, pretrained and trained.
 
         Raises:
             PromptError: the tokenizer finds nothing in the text.
@@ -39,7 +39,7 @@ class SummaryModel:
         return self.trace_sentences(prompt, Sentences.of(prompt.text))
 
     def trace_sentences(self, prompt: Prompt, sentences: Sentences) -> AttentionTrace:
-        """The same, where it is known which sentences the text has."""
+        """Trace a text of which the sentences are known."""
         encoded, states, pretrained = read(self.encoder, prompt.text)
         numbers = sentence_numbers(encoded.tokens, sentences).to(states.device)
         with torch.inference_mode():
@@ -49,7 +49,7 @@ class SummaryModel:
         return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], revision=self.card.revision)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """What the attention of each layer reads, pretrained and trained.
+        """Return what the attention of each layer reads, pretrained and trained.
 
         Raises:
             PromptError: as of `trace`.

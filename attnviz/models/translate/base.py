@@ -59,7 +59,7 @@ class TranslatingModel(AttentionModel, Protocol):
     def closed(self) -> frozenset[str]: ...
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """The trace of the greedy translation or of `prompt.target`, and how likely the model found every token of it.
+        """Trace the greedy translation or `prompt.target`, and tell how likely the model found every token of it.
 
         Raises:
             PromptError: as of `trace`.
@@ -69,7 +69,7 @@ class TranslatingModel(AttentionModel, Protocol):
     def follow(
         self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -77,7 +77,7 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -85,7 +85,7 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
-        """As `translate`, with the tree that the search walked after the prefix; None where the search does not show it.
+        """Translate, and return the tree that the search walked after the prefix; None where the search does not show it.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -105,5 +105,5 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        """Name pieces as the vocabulary does: the reverse of `pieces`."""
         ...

@@ -54,7 +54,7 @@ class TranslationModel:
     target: Tokenizer
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """The translation, or `prompt.target` where it is given, with the attention of every head.
+        """Trace the translation, or `prompt.target` where it is given, with the attention of every head.
 
         Raises:
             PromptError: nothing in the text can be read, or the target is longer than the model writes.
@@ -62,7 +62,7 @@ class TranslationModel:
         return self.steps(prompt)[0]
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """The trace, and how likely the model found every token of it.
+        """Trace the prompt, and tell how likely the model found every token that is written.
 
         Raises:
             PromptError: as of `trace`.
@@ -77,7 +77,7 @@ class TranslationModel:
     def follow(
         self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -100,7 +100,7 @@ class TranslationModel:
         return trace, self._likely(scores[0], pieces, rows, n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -108,7 +108,7 @@ class TranslationModel:
         return self.search(text, beam or Beam(width=1), prefix)[0]
 
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree]:
-        """As `translate`, with the tree that the search walked after the prefix.
+        """Translate, and return the tree that the search walked after the prefix.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -133,11 +133,11 @@ class TranslationModel:
         return _Speaking(self.model.begin(source))
 
     def longest(self, n_keys: int) -> int:
-        """How many tokens a source of `n_keys` may become; what is longer is a model that repeats itself."""
+        """Limit how many tokens a source of `n_keys` may become; what is longer is a model that repeats itself."""
         return min(self.card.max_tokens - 1, 3 * n_keys + 10)
 
     def read(self, text: str) -> tuple[Int[Tensor, "one key"], tuple[Token, ...], int | None]:
-        """Ids, tokens, and where the text was cut to fit."""
+        """Tokenize a text: its ids, its tokens, and where it was cut to fit."""
         encoding = self.source.encode(text)
         if not encoding.ids:
             raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
@@ -157,7 +157,7 @@ class TranslationModel:
         return greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device)
 
     def _begin(self, read: Int[Tensor, "one key"], prefix: Sequence[int]) -> tuple[Decoder, float]:
-        """A decoder that has written the prefix, waiting for the token before its next, and ln p of what it was given."""
+        """Begin a decoder that has written the prefix and waits for its last token; also ln p of what it was given."""
         decoder: Decoder = self.speaking(read)
         if not prefix:
             return decoder, 0.0
@@ -187,7 +187,7 @@ class TranslationModel:
         return self.target.id_to_token(index) or f"<{index}>"
 
     def _tokens(self, encoding: Encoding, text: str) -> tuple[Token, ...]:
-        """What a tokenizer found in a text; a space before a piece is not part of its token."""
+        """Make tokens of an encoding; a space before a piece is not part of its token."""
         tokens = []
         for piece, (start, end), word in zip(encoding.tokens, encoding.offsets, encoding.word_ids, strict=True):
             typed = text[start:end]
@@ -241,7 +241,7 @@ class TranslationModel:
         return tuple(piece for piece in numbers if piece is not None)
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        """Name pieces as the vocabulary does: the reverse of `pieces`."""
         return tuple(self._piece(piece) for piece in pieces)
 
     def _likely(

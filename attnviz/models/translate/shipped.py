@@ -53,7 +53,7 @@ def untrained_translator(config: dict[str, Any]) -> Seq2Seq | Translator:
 
 
 def _supervised_head(config: dict[str, Any], n_layers: int, n_heads: int) -> tuple[int, int] | None:
-    """The layer and head that the recipe says were trained to align."""
+    """Read the layer and head that the recipe says were trained to align."""
     if not (named := config.get("recipe", {}).get("supervised_head")):
         return None
     layer, head = int(named["layer"]), int(named["head"])

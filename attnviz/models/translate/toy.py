@@ -89,7 +89,7 @@ def untrained_toy(config: ToyConfig) -> Seq2Seq | Translator:
 
 
 def toy_model(config: ToyConfig, weights: Mapping[str, Tensor]) -> TranslationModel:
-    """A toy with these weights, which are copied, as an `AttentionModel`.
+    """Make an `AttentionModel` of a toy with these weights, which are copied.
 
     Raises:
         ModelError: the weights are not those of such a model.
@@ -117,13 +117,13 @@ def toy_model(config: ToyConfig, weights: Mapping[str, Tensor]) -> TranslationMo
 
 
 def to_bytes(config: ToyConfig, weights: Mapping[str, Tensor], facts: Mapping[str, Any] | None = None) -> bytes:
-    """A toy as a safetensors file; `facts` are kept beside its configuration, such as how it was trained."""
+    """Write a toy as a safetensors file; `facts` are kept beside its configuration, such as how it was trained."""
     metadata = {"attnviz": json.dumps({"toy": dataclasses.asdict(config), **(facts or {})})}
     return save({name: value.detach().cpu().contiguous() for name, value in weights.items()}, metadata)
 
 
 def from_bytes(data: bytes, name: str = "this file") -> tuple[ToyConfig, dict[str, Tensor], dict[str, Any]]:
-    """The configuration, the weights and the facts of a file that `to_bytes` made.
+    """Read the configuration, the weights and the facts of a file that `to_bytes` made.
 
     Raises:
         ModelError: it is no such file, or is damaged.
@@ -145,7 +145,7 @@ def from_bytes(data: bytes, name: str = "this file") -> tuple[ToyConfig, dict[st
 
 
 def load_file(path: Path) -> TranslationModel:
-    """A toy model out of its file.
+    """Load a toy model from its file.
 
     Raises:
         ModelNotFoundError: there is no such file.

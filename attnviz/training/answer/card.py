@@ -42,7 +42,7 @@ def configuration(recipe: AnswerRecipe, decoding: SpanDecoding) -> dict[str, Any
 
 
 def answerer_facts(run: Run) -> dict[str, Any]:
-    """How these weights came about."""
+    """Record how these weights came about, for metrics.json."""
     return {
         **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
@@ -60,7 +60,7 @@ def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
 
 
 def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """The card as Markdown, from config.json and metrics.json alone."""
+    """Write the card as Markdown, from config.json and metrics.json alone."""
     about, recipe = config["card"], config["recipe"]
     noted = ("parameters trained", "questions to train on", "epoch kept")
     curve = [(f"{share}%", shown(metrics.get(f"declined where {share}% stay", "not measured"))) for share in KEPT]

@@ -53,7 +53,7 @@ def _overlap(words: Sequence[str], wanted: Sequence[str]) -> float:
 
 
 def mismatched(questions: Sequence[Question]) -> list[Question]:
-    """Some of the questions, each with a passage half the list away: the list goes article by article."""
+    """Pair some of the questions with a passage half the list away: the list goes article by article."""
     n = len(questions)
     return [
         Question(one.text, questions[(place + n // 2) % n].context, 0, one.answers)
@@ -94,7 +94,7 @@ def evaluate_answerer(model: AnswerModel, data: Path, report: Callable[[str], No
 
 
 def _answered(model: AnswerModel, questions: Sequence[Question], report: Callable[[str], None]) -> list[tuple[str, float]]:
-    """The best span of each question's passage, and its margin over no answer."""
+    """Find the best span of each question's passage, and its margin over no answer."""
     answered = []
     for number, one in enumerate(questions, 1):
         answered.append(model.best(Prompt(one.context, question=one.text)))

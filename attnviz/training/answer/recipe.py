@@ -58,7 +58,7 @@ class AnswerRecipe:
     weak: tuple[str, ...] = ()
 
     def as_json(self) -> str:
-        """The recipe as it is saved beside the weights."""
+        """Write the recipe as it is saved beside the weights."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -49,7 +49,7 @@ class Answering:
 
     @property
     def n_examples(self) -> int:
-        """The questions there are."""
+        """Count the questions there are."""
         return len(self.questions)
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
@@ -66,7 +66,7 @@ class Answering:
         return 1.0 if depth is None else self.recipe.encoder * self.recipe.lower ** (LAYERS - 1 - depth)
 
     def batches(self, epoch: int) -> list[QuestionBatch]:
-        """The questions of an epoch's diet, each on a newly cropped passage."""
+        """Draw the questions of an epoch's diet, each on a newly cropped passage."""
         schedule, diet = self.recipe.schedule, self._diet(epoch)
         generator = random.Random(schedule.seed * 1000 + epoch)
         pairs = []
@@ -94,7 +94,7 @@ class Answering:
         return served_questions
 
     def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> QuestionExample:
-        """A question with a part of its passage, or of one that does not answer it."""
+        """Pair a question with a part of its passage, or of one that does not answer it."""
         size, start, end = generator.randint(*diet.window), -1, -1
         if generator.random() >= diet.unanswered:
             context, start, end = crop(question, size, generator)
@@ -109,7 +109,7 @@ class Answering:
         return framed(question.question, context, start, end, self.recipe.model)
 
     def whole(self) -> list[QuestionExample]:
-        """The questions held out, on their whole passages, as far as these can be read."""
+        """Frame the questions held out, on their whole passages, as far as these can be read."""
         generator = random.Random(0)
         return [framed(one.question, *crop(one, LONGEST, generator), self.recipe.model) for one in self.held_out]
 
@@ -147,7 +147,7 @@ def _order(n: int, seed: int) -> list[int]:
 def framed(
     question: tuple[int, ...], context: tuple[int, ...], start: int, end: int, config: AnswererConfig
 ) -> QuestionExample:
-    """The special ids around both texts; the passage has its own first one only where it is read alone."""
+    """Put the special ids around both texts; the passage has its own first one only where it is read alone."""
     first, last = config.special
     shift = 0 if config.joint else 1
     context = (*context, last) if config.joint else (first, *context, last)
@@ -156,7 +156,7 @@ def framed(
 
 
 def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
-    """Mean of the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
+    """Average the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
     start, end = _logits(model, batch)
     losses = []
     for logits, target in ((start, batch.start), (end, batch.end)):
@@ -167,7 +167,7 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
 
 
 def margins(model: nn.Module, rows: Sequence[QuestionExample], length_penalty: float = 0.0) -> list[float]:
-    """By how much the logit of each pair's best span exceeds that of no answer, which is 0."""
+    """Compute by how much the logit of each pair's best span exceeds that of no answer, which is 0."""
     margins = []
     for row in rows:
         start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
@@ -187,7 +187,7 @@ def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batc
 
 
 def threshold(run: Run, kept: float) -> float:
-    """The margin that a share `kept` of the questions held out of training exceeds."""
+    """Find the margin that a share `kept` of the questions held out of training exceeds."""
     if not isinstance(run.task, Answering) or not (rows := run.task.whole()):
         return 0.0
     with swapped(run.model, run.best):
@@ -223,7 +223,7 @@ def drop(model: Any, frozen: int, share: float) -> None:
 def encode_and_hold_out(
     recipe: AnswerRecipe, data: Path, tokenizer: Any
 ) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
-    """What is learned from, and what is held out of it: the last questions of the first source, on passages of their own."""
+    """Tokenize the training file, and hold out the last questions of the first source, on passages of their own."""
     questions = [plain_question(question) for question in read_questions(data, f"{recipe.corpus}.train")]
     encoded = encode_questions(questions, tokenizer)
     held_out = [question for question in encoded if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []

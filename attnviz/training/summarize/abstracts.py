@@ -72,7 +72,7 @@ def read_abstracts(folder: Path, name: str) -> list[Abstract]:
 
 
 def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
-    """The share of the references, each as its stems, that have a word.
+    """Compute the share of the references, each as its stems, that have a word.
 
     >>> in_references("Networks", [frozenset({"network", "deep"}), frozenset({"tree"})])
     0.5
@@ -82,7 +82,7 @@ def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
 
 
 def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> AbstractExample:
-    """What an abstract teaches: its sentences by their mean ROUGE, sharpened by `temperature`; its words by the references."""
+    """Compute an abstract's targets: sentences by their mean ROUGE, sharpened by `temperature`; words by the references."""
     encoded, states, _ = read(encoder, abstract.text)
     numbers = sentence_numbers(encoded.tokens, abstract.spans)
     text = passage(abstract.text, encoded.tokens, sentences=abstract.spans)
@@ -101,7 +101,7 @@ def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Abs
 def examples(
     abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[object], None]
 ) -> list[AbstractExample]:
-    """All of them, each read alone as it will be read on a page."""
+    """Compute the targets of all abstracts, each read alone as it will be read on a page."""
     rows = []
     for number, abstract in enumerate(abstracts, 1):
         rows.append(example(abstract, encoder, temperature))
@@ -123,7 +123,7 @@ class AbstractBatch:
     target: Float[Tensor, "batch sentence"]
 
     def to(self, device: torch.device) -> "AbstractBatch":
-        """The same on a device."""
+        """Move the batch to a device."""
         return AbstractBatch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
 
 

@@ -30,7 +30,7 @@ def configuration(recipe: SelectorRecipe) -> dict[str, Any]:
 
 
 def summarizer_facts(run: Run) -> dict[str, Any]:
-    """How these weights came about."""
+    """Record how these weights came about, for metrics.json."""
     return {**counted(run, "abstracts trained"), "best epoch": run.progress.best_epoch}
 
 
@@ -40,7 +40,7 @@ def export_summarizer(recipe: SelectorRecipe, run: Run, folder: Path) -> None:
 
 
 def summarizer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """The card as Markdown, from config.json and metrics.json alone."""
+    """Write the card as Markdown, from config.json and metrics.json alone."""
     about, recipe = config["card"], config["recipe"]
     noted = {name: value for name, value in metrics.items() if name in (*FACTS, "abstracts trained", "best epoch")}
     parts = [

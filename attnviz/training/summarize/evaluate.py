@@ -61,12 +61,12 @@ class Judged:
         return cls(text, np.array([(each.one, each.two, each.longest) for each in scores]), np.array(words, dtype=float))
 
     def sentence(self, scores: Float[np.ndarray, " sentence"]) -> tuple[float, float, float]:
-        """What the sentence of the highest score is worth."""
+        """Look up what the sentence of the highest score is worth."""
         one, two, longest = self.sentences[top(scores, 1, self.passage.read)][0].tolist()
         return one, two, longest
 
     def precision(self, scores: Float[np.ndarray, " unit"]) -> float:
-        """Of the content words among those kept, the share that a reference has; 0 where none is kept."""
+        """Compute which share of the content words among those kept a reference has; 0 where none is kept."""
         kept = self.words[top(scores, KEPT, self.passage.candidate)]
         content = kept[~np.isnan(kept)]
         return float((content > 0).mean()) if content.size else 0.0
@@ -117,7 +117,7 @@ def _judge(judged: Judged, trace: AttentionTrace, selects: tuple[int, int] | Non
 def _alone(
     judged: Judged, trace: AttentionTrace, selects: tuple[int, int] | None
 ) -> Iterator[tuple[str, Float[np.ndarray, " sentence"], Float[np.ndarray, " unit"]]]:
-    """Every pretrained head, every layer's mean, their mean, and rollout, each summed over a sentence and averaged."""
+    """Score by every pretrained head, every layer's mean, their mean, and rollout, each summed over a sentence and averaged."""
     by_head = received_by_heads(trace.encoder)
     plain = plain_layers(trace.encoder, selects)
     named = {head_name(layer, head): by_head[layer, head] for layer in plain for head in range(by_head.shape[1])}
@@ -149,5 +149,5 @@ def _mean_rouge(figures: dict[str, float]) -> float:
 
 
 def names_of_ways(metrics: dict[str, Any]) -> Sequence[str]:
-    """The ways that a metrics.json has figures of, in its order."""
+    """List the selectors that a metrics.json has figures of, in its order."""
     return list(dict.fromkeys(name.split(": ")[0] for name in metrics if ": " in name))

@@ -53,7 +53,7 @@ class SelectorRecipe:
     )
 
     def as_json(self) -> str:
-        """The recipe as it is saved beside the weights."""
+        """Write the recipe as it is saved beside the weights."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -71,7 +71,7 @@ RECIPES = {
 
 
 def losses(model: nn.Module, batch: AbstractBatch) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
-    """The cross-entropies, in nats, of sentences (last layer), of words (first layer), and of the logits."""
+    """Compute the cross-entropies, in nats, of sentences (last layer), of words (first layer), and of the logits."""
     logits, weights = model(batch.states, batch.numbers, visible=batch.real)
     words, sentences = (received(layer.float(), batch.typed) * batch.typed for layer in (weights[0], weights[-1]))
     shares = torch.zeros_like(batch.target).scatter_add_(1, batch.numbers, sentences)
@@ -97,7 +97,7 @@ class Selecting:
 
     @property
     def n_examples(self) -> int:
-        """The abstracts there are."""
+        """Count the abstracts there are."""
         return len(self.data)
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
@@ -105,7 +105,7 @@ class Selecting:
         return torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
 
     def batches(self, epoch: int) -> list[list[AbstractExample]]:
-        """One pass: shuffled, then sorted by length within runs of eight batches, so that little is padding."""
+        """Deal out one pass: shuffled, then sorted by length within runs of eight batches, so that little is padding."""
         size, generator = self.recipe.schedule.batch, random.Random(self.recipe.schedule.seed * 1000 + epoch)
         drawn = generator.sample(self.data, len(self.data))
         runs = [drawn[start : start + 8 * size] for start in range(0, len(drawn), 8 * size)]
@@ -117,7 +117,7 @@ class Selecting:
     def loss(
         self, model: nn.Module, batch: list[AbstractExample], place: RunProgress
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """The cross-entropies of sentences and words, and the weighted one of the logits, in nats."""
+        """Sum the cross-entropies of sentences and words, and the weighted one of the logits, in nats."""
         device = next(model.parameters()).device
         with precision(self.recipe.schedule, device):
             sentences, words, labels = losses(model, collate(batch).to(device))
@@ -125,7 +125,7 @@ class Selecting:
         return loss, loss
 
     def development(self, model: nn.Module) -> float:
-        """The same loss on the abstracts held out."""
+        """Compute the same loss on the abstracts held out."""
         size, ordered = self.recipe.schedule.batch, sorted(self.held_out, key=lambda row: len(row.numbers))
         batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
         total = sum(float(self.loss(model, batch, RunProgress())[0]) * len(batch) for batch in batches)
@@ -135,7 +135,7 @@ class Selecting:
 def training_examples(
     recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[object], None]
 ) -> list[AbstractExample]:
-    """What the run learns from. The encoder is frozen: it reads every abstract once, and `folder` keeps its states."""
+    """Read what the run learns from. The encoder is frozen: it reads every abstract once, and `folder` keeps its states."""
     path = folder / STATES
     if not path.is_file():
         abstracts = read_abstracts(data, f"{recipe.corpus}.train")

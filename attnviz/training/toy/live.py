@@ -56,7 +56,7 @@ class Line:
             self._changed.notify_all()
 
     def ahead(self, run: object) -> int:
-        """How many stand in line before a run that waits."""
+        """Count those who stand in line before a run that waits."""
         with self._changed:
             return self._waiting.index(run) if run in self._waiting else 0
 

@@ -21,7 +21,7 @@ class Preset:
 
 
 def sensible(task: str, kind: ToyKind, n_layers: int = 1, n_heads: int = 1) -> ToyRecipe:
-    """A recipe that is long enough for its model to align: sizes and rates were found by trying."""
+    """Make a recipe that is long enough for its model to align: sizes and rates were found by trying."""
     if kind == "transformer":
         config = ToyConfig(task, kind, n_layers, n_heads)
         return ToyRecipe(config, steps=1000, learning_rate=5e-3 if n_layers == 1 else 3e-3)
@@ -76,7 +76,7 @@ PRESETS = (
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name.
+    """Look up a preset by its name.
 
     Raises:
         ModelNotFoundError: there is none; the message has the nearest name.

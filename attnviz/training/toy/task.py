@@ -54,7 +54,7 @@ class ToyRecipe:
 
     @staticmethod
     def of(facts: Mapping[str, Any]) -> "ToyRecipe":
-        """The recipe that `dataclasses.asdict` made these values of.
+        """Rebuild the recipe that `dataclasses.asdict` made these values of.
 
         Raises:
             ModelError: they are not such values.
@@ -127,7 +127,7 @@ class HeldOut:
 
     @staticmethod
     def of(recipe: ToyRecipe) -> "HeldOut":
-        """The same for every recipe of a task and seed; the drawn ones come first, the longest ahead."""
+        """Draw the held-out sources of a recipe's task and seed; those that are shown come first, the longest ahead."""
         generator = random.Random(recipe.seed)
         rows = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
         rows[:DRAWN] = sorted(rows[:DRAWN], key=lambda solved: -len(solved.source))
@@ -162,7 +162,7 @@ def _examples(task: Toy, generator: random.Random, *, back: bool) -> Iterator[So
 
 
 def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> TranslationBatch:
-    """Rows as tensors, sources padded to the longest; without a mask, padded with a token that can be seen."""
+    """Pad rows into a batch, sources to the longest; without a mask, padded with a token that can be seen."""
     task = recipe.task
     names = [({name: index for index, name in enumerate((*MARKS, *side))}) for side in (task.inputs, task.outputs)]
     longest = max(len(row.source) for row in rows)
@@ -195,7 +195,7 @@ class Training:
         return self.taken >= self.recipe.steps
 
     def step(self) -> float:
-        """One batch of new examples; the loss on it, in nats a token."""
+        """Train on one batch of new examples, and return the loss on it, in nats a token."""
         recipe = self.recipe
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(recipe.schedule, self.taken, recipe.steps)
@@ -212,7 +212,7 @@ class Training:
         return self._losses[-1]
 
     def look(self) -> Frame:
-        """How far the model is. A look changes nothing of what it learns."""
+        """Measure how far the model is. A look changes nothing of what it learns."""
         batch, losses = self.held_out.batch, self._losses
         self.model.eval()
         with torch.inference_mode():
@@ -237,19 +237,19 @@ class Training:
 
 
 def _heads(attention: Any) -> Float[np.ndarray, "batch layer head query key"]:
-    """The attention across of either kind of model."""
+    """Return the cross-attention of either kind of model, LSTM or Transformer."""
     if isinstance(attention, Tensor):
         return attention.numpy()[:, None, None]
     return torch.stack(attention.cross, dim=1).numpy()
 
 
 def to_file(recipe: ToyRecipe, frame: Frame) -> bytes:
-    """A model as it is at a frame, as a safetensors file that knows its recipe."""
+    """Write a model as it is at a frame, as a safetensors file that knows its recipe."""
     return toys.to_bytes(recipe.model, frame.weights, {"recipe": dataclasses.asdict(recipe), "step": frame.step})
 
 
 def from_file(data: bytes, name: str = "this file") -> Training:
-    """The model of a file that `to_file` made, ready to be looked at.
+    """Read a model from a file that `to_file` made, ready to be looked at.
 
     Raises:
         ModelError: it is no such file, or is damaged.

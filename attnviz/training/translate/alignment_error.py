@@ -30,7 +30,7 @@ class LinkedPair:
 
 
 def read_links(path: Path) -> list[LinkedPair]:
-    """The pairs of a file of links.
+    """Read the pairs of a file of links.
 
     Raises:
         DataError: a line does not have the form that a line has.
@@ -63,7 +63,7 @@ def joined(words: Sequence[str], language: str) -> str:
 
 
 def spans(words: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """Where each word stands in the text, from left to right."""
+    """Find where each word stands in the text, from left to right."""
     places, end = [], 0
     for word in words:
         start = text.find(word, end)
@@ -74,7 +74,7 @@ def spans(words: Sequence[str], text: str) -> list[tuple[int, int]]:
 
 
 def by_word(pieces: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]]) -> Float[np.ndarray, "piece word"]:
-    """The share of every piece's characters that lies in each word.
+    """Compute the share of every piece's characters that lies in each word.
 
     >>> by_word([(0, 2), (2, 3)], [(0, 3)])
     array([[1.],
@@ -89,13 +89,13 @@ def by_word(pieces: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]])
 def by_words(
     weights: Float[np.ndarray, "query key"], target: Float[np.ndarray, "query word"], source: Float[np.ndarray, "key other"]
 ) -> Float[np.ndarray, "word other"]:
-    """The attention of words to words: the rows of a target word's pieces are averaged, a source word's columns added."""
+    """Merge pieces into words: the rows of a target word's pieces are averaged, a source word's columns added."""
     shares = target.sum(axis=0, keepdims=True)
     return (target / np.maximum(shares, 1e-9)).T @ weights @ source
 
 
 def hard_links(merged: Float[np.ndarray, "word other"]) -> frozenset[Link]:
-    """The source word that each target word attends to most."""
+    """Link each target word to the source word that it attends to most."""
     return frozenset((int(row.argmax()), index) for index, row in enumerate(merged) if row.any())
 
 

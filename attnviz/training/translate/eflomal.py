@@ -22,7 +22,7 @@ SPLITS = ("train", "dev")
 
 
 def words(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words that no subword crosses, as `attnviz.training.translate.bpe` cuts them.
+    """Cut a text into the words that no subword crosses, as `attnviz.training.translate.bpe` cuts them.
 
     >>> words(bpe.untrained_tokenizer("fr"), "Il n’est pas là !")
     ['Il', "n'", 'est', 'pas', 'là', '!']
@@ -64,7 +64,7 @@ def link(corpus: Corpus, data: Path, folder: Path, report: Callable[[str], None]
 
 
 def _aligned(aligner: str, cut: Sequence[Sequence[Sequence[str]]]) -> tuple[list[str], list[str]]:
-    """The aligner's links of every pair in both directions, as it writes them: `0-0 1-2`."""
+    """Run the aligner over every pair in both directions, and return its links as it writes them: `0-0 1-2`."""
     with tempfile.TemporaryDirectory() as name:
         source, target, forward, backward = (Path(name) / part for part in ("source", "target", "forward", "backward"))
         for side, path in enumerate((source, target)):

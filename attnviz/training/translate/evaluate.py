@@ -84,7 +84,7 @@ def translate_all(model: TranslationModel, texts: Sequence[str], size: int = 64)
 
 
 def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64) -> dict[str, float]:
-    """The AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
+    """Measure the AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
 
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
     that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced`, with every source word used
@@ -129,7 +129,7 @@ def _readings(model: TranslationModel, attention: Any) -> dict[str, tuple[np.nda
 
 
 def evaluate_translator(model: TranslationModel, data: Path, report: Report, *, beam: Beam | None = None) -> dict[str, Any]:
-    """Every metric that the data folder allows, by name; each is reported as soon as it is known.
+    """Measure every metric that the data folder allows, by name; each is reported as soon as it is known.
 
     Raises:
         DataError: the folder lacks the development pairs, or sacrebleu is not installed.

@@ -28,7 +28,7 @@ class Joined:
 def join(
     rows: Sequence[Row], how: Joined, links: PieceLinks, generator: random.Random
 ) -> tuple[list[Row], dict[Row, tuple[tuple[int, int], ...]]]:
-    """All sentences once, some of them joined to those that follow, and the links of the joined ones.
+    """Join some sentences to those that follow; all stand once, with the links of the joined ones.
 
     >>> rows = [((7,), (5, 6)), ((8,), (5,))]
     >>> join(rows, Joined(share=1.0, most=2), {rows[1]: ((0, 0),)}, random.Random(0))
@@ -49,7 +49,7 @@ def join(
 
 
 def _moved(parts: Sequence[Row], links: PieceLinks) -> tuple[tuple[int, int], ...]:
-    """The links of each part, where it now stands."""
+    """Move the links of each part to where it now stands."""
     moved, query, key = [], 0, 0
     for source, target in parts:
         moved += [(query + row, key + column) for row, column in links.get((source, target), ())]

@@ -81,7 +81,7 @@ class Recipe:
     )
 
     def as_json(self) -> str:
-        """The recipe as it is saved beside the weights."""
+        """Write the recipe as it is saved beside the weights."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -133,7 +133,7 @@ RECIPES = {
 
 
 def recipe(name: str, **changes: Any) -> Recipe:
-    """The recipe of that name, with some values of its schedule replaced.
+    """Look up a recipe by its name, with some values of its schedule replaced.
 
     Raises:
         ModelNotFoundError: there is none; the message has the nearest names.

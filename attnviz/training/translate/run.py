@@ -16,7 +16,7 @@ SOURCE, TARGET = "source.json", "target.json"
 
 
 def tokenizers_of(corpus: Corpus, data: Path, folder: Path) -> Tokenizers:
-    """The tokenizers that a run keeps in its folder; trained when there are none yet, so that all that follow read alike."""
+    """Load the tokenizers that a run keeps in its folder, or train them when there are none yet."""
     paths = folder / SOURCE, folder / TARGET
     if not all(path.is_file() for path in paths):
         folder.mkdir(parents=True, exist_ok=True)

@@ -39,7 +39,7 @@ class SupervisedHead:
 
 
 def read_piece_links(data: Path, corpus: str, tokenizers: Tokenizers) -> PieceLinks:
-    """The links of a corpus' training pairs, from words to pieces.
+    """Read the links of a corpus' training pairs, from words to pieces.
 
     Raises:
         DataError: there are none in the folder.
@@ -59,7 +59,7 @@ def read_piece_links(data: Path, corpus: str, tokenizers: Tokenizers) -> PieceLi
 
 
 def piece_links(pair: LinkedPair, source: Encoding, target: Encoding) -> tuple[tuple[int, int], ...]:
-    """Every piece of a word linked to every piece of its word; a target word that has no sure link has its possible ones."""
+    """Link every piece of a word to every piece of its word; a target word that has no sure link has its possible ones."""
     words = np.zeros((len(pair.words[1]), len(pair.words[0])), dtype=bool)
     sure = {index for _, index in pair.sure}
     for other, index in pair.sure | {link for link in pair.possible if link[1] not in sure}:
@@ -71,7 +71,7 @@ def piece_links(pair: LinkedPair, source: Encoding, target: Encoding) -> tuple[t
 
 
 def linked_rows(batch: TranslationBatch, links: PieceLinks) -> Float[Tensor, "batch query key"]:
-    """What the head should weigh: a piece's links equally, in the row that reads it; a row of zeros where it has none."""
+    """Spread the head's target: a piece's links equally, in the row that reads it; a row of zeros where it has none."""
     rows = torch.zeros(*batch.inputs.shape, batch.source.shape[1])
     pairs = zip(batch.source.tolist(), batch.inputs[:, 1:].tolist(), strict=True)
     for index, (source, target) in enumerate(pairs):
@@ -82,7 +82,7 @@ def linked_rows(batch: TranslationBatch, links: PieceLinks) -> Float[Tensor, "ba
 
 
 def alignment_loss(weights: Float[Tensor, "batch query key"], rows: Float[Tensor, "batch query key"]) -> Float[Tensor, ""]:
-    """Mean cross-entropy, in nats, between the rows that have links and the head's weights (Garg et al. 2019, section 4.2).
+    """Average the cross-entropy in nats between the rows that have links and the head's weights (Garg et al. 2019, section 4.2).
 
     >>> float(alignment_loss(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([[[0.0, 0.0], [0.0, 1.0]]])))
     0.0

@@ -31,7 +31,7 @@ class Translating:
 
     @property
     def n_examples(self) -> int:
-        """The sentences, each with all its translations."""
+        """Count the sentences, each with all its translations."""
         return len(self.pairs)
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
@@ -39,7 +39,7 @@ class Translating:
         return torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def batches(self, epoch: int) -> list[LinkedBatch]:
-        """Every sentence once, with one of its translations, some of them in a row where the recipe says so."""
+        """Deal out every sentence once, with one of its translations, some of them in a row where the recipe says so."""
         schedule, how = self.recipe.schedule, self.recipe.joined
         generator = random.Random(schedule.seed * 1000 + epoch)
         rows, links = draw(self.pairs, generator), self.links
@@ -49,7 +49,7 @@ class Translating:
         return [(batch, links) for batch in deal(rows, schedule.batch, generator)]
 
     def loss(self, model: nn.Module, batch: LinkedBatch, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """The cross-entropy of the translation, with that of the supervised head added, and the former alone."""
+        """Compute the cross-entropy of the translation, with that of the supervised head added, and the former alone."""
         schedule, supervised = self.recipe.schedule, self.recipe.supervised_head
         device = next(model.parameters()).device
         head = supervised if supervised and place.epoch >= supervised.since else None
