@@ -1,10 +1,10 @@
-"""One attention head that is told where to look: Garg et al. 2019, arXiv:1909.02074.
+"""Train one attention head to align: Garg et al. 2019, arXiv:1909.02074.
 
 A head that translation alone has trained looks wherever helps. This one also learns to point at the words that a statistical
 aligner linked: its weights are a distribution over the source, and the cross-entropy to the links is added to the loss.
 
-The row that is told for a target token is the one that reads it, not the one that writes it (the shifted reading of Chen et
-al. 2020, arXiv:2004.14837): there the decoder knows the word whose origin is asked for.
+The row that is supervised for a target token is the one that reads it, not the one that writes it (the shifted reading of Chen
+et al. 2020, arXiv:2004.14837): there the decoder knows the word whose origin is asked for.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ PieceLinks = Mapping[Row, tuple[tuple[int, int], ...]]
 
 @dataclass(frozen=True)
 class SupervisedHead:
-    """Which head of the cross-attention is told, how much that counts beside the translation, and from which epoch on.
+    """Which head of the cross-attention is supervised, how much that counts beside the translation, and from which epoch on.
 
     >>> SupervisedHead(layer=1, head=0).since
     0
@@ -82,7 +82,7 @@ def linked_rows(batch: TranslationBatch, links: PieceLinks) -> Float[Tensor, "ba
 
 
 def alignment_loss(weights: Float[Tensor, "batch query key"], rows: Float[Tensor, "batch query key"]) -> Float[Tensor, ""]:
-    """Average the cross-entropy in nats between the rows that have links and the head's weights (Garg et al. 2019, section 4.2).
+    """Average the cross-entropy between the rows that have links and the head's weights (Garg et al. 2019, section 4.2).
 
     >>> float(alignment_loss(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), torch.tensor([[[0.0, 0.0], [0.0, 1.0]]])))
     0.0
