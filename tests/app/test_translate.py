@@ -74,7 +74,7 @@ def pair(app: AppTest) -> list[str]:
 
 
 def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "translators", lambda: ())
+    monkeypatch.setattr(catalog, "available_for", lambda task: ())
     opened(app)
     assert len(app.info) == 1
     assert "attnviz train bahdanau-en-fr" in app.info[0].value
@@ -84,7 +84,7 @@ def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, mon
 def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
     app: AppTest, monkeypatch: pytest.MonkeyPatch, folders: list[str]
 ) -> None:
-    monkeypatch.setattr(catalog, "translators", lambda: tuple(folders))
+    monkeypatch.setattr(catalog, "available_for", lambda task: tuple(folders))
     opened(app)
     assert app.multiselect(key="models").value == folders
     assert len(answers(app)) == 2
@@ -149,7 +149,7 @@ def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) ->
 
 
 def test_with_all_models_taken_away_one_sentence_says_to_choose(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "translators", lambda: ("bahdanau-en-fr",))
+    monkeypatch.setattr(catalog, "available_for", lambda task: ("bahdanau-en-fr",))
     opened(app)
     app.multiselect(key="models").set_value([]).run()
     assert not app.exception
