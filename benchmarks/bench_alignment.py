@@ -18,17 +18,17 @@ from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
 from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
 from attnviz.training.sentence_pairs import EncodedPair, collate
-from attnviz.training.translate.recipe import Attention, Recipe, Stack
+from attnviz.training.translate.recipe import LSTMSpec, Recipe, TransformerSpec
 from attnviz.training.translate.task import Translating, development_loss
 
 BAR = 0.95
 WORDS, SENTENCES, SEED = 37, 20_000, 2014
 SIZE = RecurrentConfig(dim=64, hidden=64, dropout=0.1)
 KINDS = {
-    "dot": Attention("dot", replace(SIZE, bidirectional=False)),
-    "scaled": Attention("scaled", SIZE),
-    "additive": Attention("additive", SIZE),
-    "transformer": Stack(2, BlockConfig(dim=64, n_heads=4, hidden=128, norm="before", dropout=0.1)),
+    "dot": LSTMSpec("dot", replace(SIZE, bidirectional=False)),
+    "scaled": LSTMSpec("scaled", SIZE),
+    "additive": LSTMSpec("additive", SIZE),
+    "transformer": TransformerSpec(2, BlockConfig(dim=64, n_heads=4, hidden=128, norm="before", dropout=0.1)),
 }
 TASKS = {"copy": lambda words: words, "reverse": lambda words: words[::-1]}
 SCHEDULE = Schedule(epochs=12, batch=128, learning_rate=3e-3, warmup=100, label_smoothing=0.0, precision="float32", seed=SEED)
@@ -68,7 +68,7 @@ def measure(kind: str, task: str) -> float:
     began = time.perf_counter()
     recipe = Recipe(f"{kind}-{task}", "learns an exact task", "", KINDS[kind], schedule=SCHEDULE)
     translating = Translating(recipe, sentences(task, SENTENCES, SEED), sentences(task, 500, SEED + 1))
-    run = Run(recipe, KINDS[kind].build(4 + WORDS, 4 + WORDS), translating)
+    run = Run(recipe, KINDS[kind].untrained_model(4 + WORDS, 4 + WORDS), translating)
     run.train(lambda report: None)
     run.model.load_state_dict(run.best)
     unseen = sentences(task, 500, SEED + 2)

@@ -74,7 +74,7 @@ def check(model: AnswerModel, data: Path) -> int:
     for one in questions:
         sum_, text = searched(model, one)
         found = model.answers(Prompt(one.context, question=one.text), n_best=1)
-        wrong += found.text(found.found.spans[0]) != text or abs(found.found.margin - sum_) > 1e-4
+        wrong += found.text(found.result.spans[0]) != text or abs(found.result.margin - sum_) > 1e-4
     return wrong
 
 

@@ -47,7 +47,7 @@ def walk(app: App) -> list[str]:
         visit.open("translate", text=example.text)
         visit.open("encode", text=example.text)
     for example in examples("answer"):
-        visit.open("answer", question=example.question, passage=example.text, models=catalog.answerers())
+        visit.open("answer", question=example.question, passage=example.text, models=catalog.available_for("answer"))
     print(f"{'every example':<28}{app.megabytes():>8,.0f}", flush=True)
     visit.close()
     return visit.errors

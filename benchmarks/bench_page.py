@@ -74,7 +74,7 @@ class Waiting:
 
 def waits() -> dict[str, Waiting]:
     """What is measured, by the name of its line."""
-    models = min(SLOTS, len(catalog.translators()))
+    models = min(SLOTS, len(catalog.available_for("translate")))
     encode = Waiting("encode", "Because the {} were tired, they did not cross the old street today.", 1, 20, 1.0)
     translate = Waiting("translate", "I saw two {} near the old house this morning.", models, 10, 1.5)
     return {"Encode: Run to picture, 16 tokens": encode, f"Translate: Run to {models} × matrix, 10 words": translate}

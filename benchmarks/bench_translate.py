@@ -32,7 +32,7 @@ def main() -> int:
     """Print the table; 1 if any model misses a bar."""
     missed = False
     print(f"{'model':22}{'greedy':>10}{'limit':>8}{'beam 5':>10}{'× greedy':>10}{'limit':>8}")
-    for name in catalog.translators():
+    for name in catalog.available_for("translate"):
         model = catalog.load(name)
         assert isinstance(model, TranslationModel)
         limit = LSTM if model.card.n_heads == 1 else TRANSFORMER

@@ -46,8 +46,8 @@ def show(slot: int, answered: Answered, look: Looking) -> None:
     )
     show_passage(answered, found, word, slot)
     answers = answered.answers
-    texts = [answers.text(span) for span in answers.found.spans]
-    told = describe_answer(texts, answers.found.spans, margin=answers.found.margin, threshold=answers.decoding.threshold)
+    texts = [answers.text(span) for span in answers.result.spans]
+    told = describe_answer(texts, answers.result.spans, margin=answers.result.margin, threshold=answers.decoding.threshold)
     story(told, describe_meeting(found, name, place) if word is None else describe_word(found, name, word))
 
 
@@ -71,7 +71,7 @@ prompt, example = question_box(forget=forget_question)
 options = st.sidebar.container()
 shown: dict[int, Answered] = {}
 if not names:
-    st.info(CHOOSE if catalog.answerers() else NO_MODEL, icon=":material/school:")
+    st.info(CHOOSE if catalog.available_for("answer") else NO_MODEL, icon=":material/school:")
 elif prompt:
     found = {slot: answer(name, prompt) for slot, name in enumerate(names, start=1)}
     shown = {slot: answered for slot, answered in found.items() if answered}

@@ -7,7 +7,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
 from attnviz.models.compute.worked_example import compute
-from attnviz.models.inspect import Opened
+from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.background.results import opened
 from attnviz.ui.bound import segments, toggle
 from attnviz.ui.compute.steps import predict_picker, show_steps
@@ -65,7 +65,7 @@ def explain_head() -> None:
     explain_cell(found, attention, example or examples("encode")[0])
 
 
-def explain_cell(found: Opened, attention: AttentionMap, first: Example) -> None:
+def explain_cell(found: InspectedTrace, attention: AttentionMap, first: Example) -> None:
     """The steps of the weight that is chosen in the sidebar."""
     left, right = st.sidebar.columns(2)
     with left:

@@ -10,6 +10,7 @@ from attnviz.ui.alignment import (
     Drawing,
     chosen_cell,
     explain_alignment,
+    options_of,
     show_candidates,
     show_heads,
     show_ladder,
@@ -17,7 +18,6 @@ from attnviz.ui.alignment import (
     show_pair,
     show_tree,
     steered,
-    wish_of,
 )
 from attnviz.ui.background.results import Drafted, translate
 from attnviz.ui.explain import keep, notices
@@ -72,12 +72,12 @@ header("Translate", "Type an English sentence. See which words each French word 
 names = models_picker()
 typed, example = prompt_box("translate", pairs=False, forget=forget_text)
 options = st.sidebar.container()
-wish = decoding()
+how = decoding()
 if not names:
-    st.info(CHOOSE if catalog.translators() else NO_MODEL, icon=":material/school:")
+    st.info(CHOOSE if catalog.available_for("translate") else NO_MODEL, icon=":material/school:")
 elif typed:
     prompt = forced_target(typed)
-    found = {slot: translate(name, prompt, wish_of(slot, wish)) for slot, name in enumerate(names, start=1)}
+    found = {slot: translate(name, prompt, options_of(slot, how)) for slot, name in enumerate(names, start=1)}
     shown = {slot: drafted for slot, drafted in found.items() if drafted}
     if shown:
         drawn = drawing(list(shown.values()), options, example.word if example else "")
@@ -88,20 +88,20 @@ elif typed:
             with hero():
                 for place, (slot, drafted) in zip(side_by_side("pictures", len(shown)), shown.items(), strict=True):
                     with place:
-                        show(slot, drafted, drawn, len(shown), wish_of(slot, wish).begins)
+                        show(slot, drafted, drawn, len(shown), options_of(slot, how).begins)
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")
             show_heads(shown, drawn)
             for place, (slot, drafted) in zip(side_by_side("words", len(shown)), shown.items(), strict=True):
                 with place:
-                    tell(slot, drafted, drawn, 0 if prompt.target else len(wish_of(slot, wish).begins))
+                    tell(slot, drafted, drawn, 0 if prompt.target else len(options_of(slot, how).begins))
         except TraceError as error:
             st.info(escaped(error), icon=":material/visibility_off:")
         machines(list(shown.values()))
     for slot in found:
         if not prompt.target:
-            steered(slot, wish_of(slot, wish))
+            steered(slot, options_of(slot, how))
     target_box(prompt, next((each.trace.output for each in shown.values()), ""))
     explained()
-    keep([drawn.kept(names[slot - 1], each, wish_of(slot, wish)) for slot, each in shown.items()])  # pyright: ignore[reportPossiblyUnboundVariable]
+    keep([drawn.kept(names[slot - 1], each, options_of(slot, how)) for slot, each in shown.items()])  # pyright: ignore[reportPossiblyUnboundVariable]
 finish()

@@ -8,17 +8,17 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForQuestionAnswering
 
-from attnviz.models.answer.base import Decoding
+from attnviz.models.answer.base import SpanDecoding
 from attnviz.models.answer.shipped import configuration
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from tests.tiny import FAMILIES, tokenizer
 
 BLOCK = BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0)
-DECODING = Decoding(limit=7, window=61, stride=29, threshold=-1e6, length_penalty=0.25)
+DECODING = SpanDecoding(limit=7, window=61, stride=29, threshold=-1e6, length_penalty=0.25)
 
 
-def tiny_answerer(folder: Path, *, joint: bool = True, decoding: Decoding = DECODING, depth: int | None = None) -> Path:
+def tiny_answerer(folder: Path, *, joint: bool = True, decoding: SpanDecoding = DECODING, depth: int | None = None) -> Path:
     """A folder that holds one; one of the encoder's own weights is changed, too."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(7)

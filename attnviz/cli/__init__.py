@@ -104,7 +104,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 def check_host(host: str) -> None:
-    """Takes an address of this machine and nothing else: the server's own answer to another one is a traceback.
+    """Take an address of this machine and nothing else: the server's own answer to another one is a traceback.
 
     Raises:
         SettingError: there is no such address, or it is another machine's.
@@ -136,7 +136,7 @@ def train_model(arguments: argparse.Namespace) -> int:
 
 
 def link_words(arguments: argparse.Namespace) -> int:
-    """Write the links that a told head learns from, and that alignments are measured against."""
+    """Write the links that a supervised head learns from, and that alignments are measured against."""
     from attnviz.training import commands
 
     commands.link(arguments.name, arguments.data, arguments.out or arguments.data, report=print_now)
@@ -185,7 +185,7 @@ def _failed(why: str) -> int:
 
 
 def _open_streams() -> None:
-    """Python has no stream where the shell has closed it: writing to stdout is then an error, and stderr is not missed."""
+    """Open the streams that the shell has closed: writing to stdout is then an error, and stderr is not missed."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open for reading, and as long as the program runs
     if sys.stderr is None:
@@ -193,5 +193,5 @@ def _open_streams() -> None:
 
 
 def _forget_stdout() -> None:
-    """Python would complain once more when it closes stdout."""
+    """Lead stdout nowhere: Python would complain once more when it closes it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

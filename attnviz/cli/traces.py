@@ -161,7 +161,7 @@ def summary(trace: AttentionTrace) -> dict[str, Any]:
 
 
 def cuts(trace: AttentionTrace) -> list[str]:
-    """Where each text was cut because the model reads no more; nothing where it read all."""
+    """Say where each text was cut because the model reads no more; nothing where it read all."""
     prompt = trace.prompt
     return [
         f"the {name} was cut after character {at:,} of {len(text):,}"

@@ -41,7 +41,7 @@ def _rows(picture: Picture) -> Iterator[tuple[object, ...]]:
 
 
 def _harmless(cell: str) -> str:
-    """A text that no spreadsheet computes.
+    """Write a text as one that no spreadsheet computes.
 
     >>> _harmless("=1+1"), _harmless("-"), _harmless("a=b")
     ("'=1+1", "'-", 'a=b')

@@ -12,7 +12,7 @@ Progress = Callable[[str, float | None], None]
 
 
 def silent(stage: str, fraction: float | None) -> None:
-    """Progress that nobody watches."""
+    """Report progress to nobody."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class ModelCard:
     device      where it computes: "cpu", "cuda:0", "mps"
     weights     in which format its weights were read, and who made them so, such as "safetensors"; empty for a model in hand
     metrics     measured figures by name, such as {"BLEU": 50.1}
-    told        the cross-attention head (layer, head) that was taught to align, by the links that a statistical aligner found
-                in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: every head found its own way
+    supervised_head  the cross-attention head (layer, head) that was trained to align, on the links that a statistical aligner
+                found in the training pairs (Garg et al. 2019, arXiv:1909.02074); None: no head was
     selects     the layers whose received attention is trained to choose words, and sentences; None: none is
     """
 
@@ -44,7 +44,7 @@ class ModelCard:
     sources: tuple[str, ...] = ()
     weights: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
-    told: tuple[int, int] | None = None
+    supervised_head: tuple[int, int] | None = None
     selects: tuple[int, int] | None = None
 
 
@@ -56,7 +56,7 @@ class AttentionModel(Protocol):
     def card(self) -> ModelCard: ...
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """One forward pass over the prompt, with the attention of every head.
+        """Run one forward pass over the prompt, and keep the attention of every head.
 
         Raises:
             AttnvizError: the prompt is not one this model can read; the message says why and what to do.

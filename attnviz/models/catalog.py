@@ -1,40 +1,42 @@
-"""The models that attnviz knows by name, and the way to every other one."""
+"""The catalog of models by name, and `load`, which finds every other model too."""
 
 import difflib
 import importlib
-import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attnviz.core.checks import described
 from attnviz.core.errors import ArgumentError, ModelNotFoundError
 from attnviz.models.base import Architecture, AttentionModel, Progress, silent
 
-# name -> "module:function", called with a Progress; imported when asked for, so that listing the catalog costs nothing.
+Task = Literal["encode", "translate", "answer", "summarize"]
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What a model of the catalog does; `loader` is "module:function", called with a Progress, of one that is not our own."""
+
+    task: Task
+    loader: str = ""
+
+
+# Nothing is imported before it is asked for, so that listing the catalog costs nothing.
 CATALOG = {
-    "minilm": "attnviz.models.hub.minilm:minilm",
-    "dot-lstm-en-fr": "attnviz.models.translate.shipped:dot_lstm",
-    "bilstm-en-fr": "attnviz.models.translate.shipped:bilstm",
-    "bahdanau-en-fr": "attnviz.models.translate.shipped:bahdanau",
-    "transformer-en-fr": "attnviz.models.translate.shipped:transformer",
-    "answer-en": "attnviz.models.answer.shipped:answer_en",
-    "answer-en-dual": "attnviz.models.answer.shipped:answer_en_dual",
-    "summarize-en": "attnviz.models.summarize.own:summarize_en",
+    "minilm": CatalogEntry("encode", "attnviz.models.hub.minilm:minilm"),
+    "dot-lstm-en-fr": CatalogEntry("translate"),
+    "bilstm-en-fr": CatalogEntry("translate"),
+    "bahdanau-en-fr": CatalogEntry("translate"),
+    "transformer-en-fr": CatalogEntry("translate"),
+    "answer-en": CatalogEntry("answer"),
+    "answer-en-dual": CatalogEntry("answer"),
+    "summarize-en": CatalogEntry("summarize"),
 }
 # One file is a toy, such as the page Train saves.
 TOY = ".safetensors"
-_TRANSLATORS = "attnviz.models.translate.shipped:"
-_ANSWERERS = "attnviz.models.answer.shipped:"
-# The kind that a folder's config.json names -> "module:function", called with the folder and a Progress.
-_FOLDERS = {
-    "seq2seq": "attnviz.models.translate.shipped:load_folder",
-    "transformer": "attnviz.models.translate.shipped:load_folder",
-    "answerer": "attnviz.models.answer.shipped:load_folder",
-    "summarizer": "attnviz.models.summarize.own:load_folder",
-}
 # Models of the hub that are worth a look, small ones first; each has safetensors and fits in a laptop's memory.
 HUB: dict[Architecture, tuple[str, ...]] = {
     "encoder": (
@@ -64,7 +66,7 @@ HUB: dict[Architecture, tuple[str, ...]] = {
 
 
 def available() -> tuple[str, ...]:
-    """The names of the catalog.
+    """List the names of the catalog.
 
     >>> "minilm" in available()
     True
@@ -72,22 +74,13 @@ def available() -> tuple[str, ...]:
     return tuple(CATALOG)
 
 
-def translators() -> tuple[str, ...]:
-    """The names of the catalog that translate.
+def available_for(task: Task) -> tuple[str, ...]:
+    """List the names of the catalog that do a task.
 
-    >>> "minilm" in translators()
-    False
+    >>> available_for("encode")
+    ('minilm',)
     """
-    return tuple(name for name, entry in CATALOG.items() if entry.startswith(_TRANSLATORS))
-
-
-def answerers() -> tuple[str, ...]:
-    """The names of the catalog that answer questions.
-
-    >>> "minilm" in answerers()
-    False
-    """
-    return tuple(name for name, entry in CATALOG.items() if entry.startswith(_ANSWERERS))
+    return tuple(name for name, entry in CATALOG.items() if entry.task == task)
 
 
 Build = Callable[[Progress], AttentionModel]
@@ -96,7 +89,7 @@ Build = Callable[[Progress], AttentionModel]
 def fetch(
     name: str | os.PathLike[str], *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None
 ) -> Build:
-    """Brings the files of a model to this machine: what may take long and computes nothing. What is returned loads the model.
+    """Bring the files of a model to this machine: what may take long and computes nothing. What is returned loads the model.
 
     The name is one of the catalog, a Hugging Face id, or a folder; options are as of `load`.
 
@@ -109,9 +102,9 @@ def fetch(
         raise ArgumentError(f"load takes the name of a model or the path of its folder, as a str, not {described(name)}.")
     name = path.strip()
     if name in CATALOG:
-        return _entry(CATALOG[name])
-    if allow_folders and (ours := _ours(name)):
-        return ours
+        return _listed(name)
+    if allow_folders and (saved := _saved(name)):
+        return saved
     from attnviz.models.hub import load as hub
 
     try:
@@ -123,10 +116,10 @@ def fetch(
 def load(
     name: str | os.PathLike[str], *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None
 ) -> AttentionModel:
-    """A model whose attention can be traced: a name of the catalog, a Hugging Face id, or a folder.
+    """Load a model by its name in the catalog, its Hugging Face id, or its folder.
 
     `allow_folders` and `allow_pickles` are for who serves strangers: they must not read the server's disk, nor choose what it
-    unpickles, though no code in a pickle is run. `progress` is told what is being done.
+    unpickles, though no code in a pickle is run. `progress` is called as work goes on.
 
     Raises:
         ArgumentError: the name is neither a str nor a path.
@@ -141,7 +134,7 @@ def load(
 
 
 def wrap(model: Any, tokenizer: Any) -> AttentionModel:
-    """An `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
+    """Make an `AttentionModel` of a Hugging Face model in hand, which stays as it is, settings and all.
 
     Raises:
         ArgumentError: it is no Hugging Face model, or its tokenizer is none.
@@ -152,40 +145,29 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
     return wrapped(model, tokenizer)
 
 
-def _ours(name: str) -> Build | None:
-    """What loads a file or a folder that attnviz has saved, if the name is that of one."""
-    path = Path(name)
+def _saved(name: str) -> Build | None:
+    """Find what loads a file or a folder that attnviz has saved, if the name is that of one."""
+    from attnviz.models import shipped
+
     with suppress(OSError, RuntimeError, ValueError):  # too long for a path, or of a user who does not exist: nothing of ours
-        path = path.expanduser()
+        path = Path(name).expanduser()
         if name.endswith(TOY) and path.is_file():
             return lambda progress: importlib.import_module("attnviz.models.translate.toy").load_file(path)
-    if not (entry := _FOLDERS.get(kind_of(name))):
-        return None
-    load_folder = _entry(entry)
-    return lambda progress: load_folder(path, progress)
+        if shipped.kind_of(path):
+            return lambda progress: shipped.load_trained(path, progress)
+    return None
 
 
-def _entry(name: str) -> Callable[..., AttentionModel]:
-    """The function "module:function", imported when it is called."""
-    module, function = name.split(":")
-    return lambda *arguments: getattr(importlib.import_module(module), function)(*arguments)
-
-
-def kind_of(name: str | Path) -> str:
-    """The kind of a model that `attnviz train` saved in a folder of that name; "" for any other folder, and for none."""
-    try:
-        folder = Path(name).expanduser()
-        # Only a translator of ours has the subwords of a source language, however damaged the rest of it is.
-        if (folder / "source.json").is_file():
-            return "seq2seq"
-        kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("kind")
-        return kind if isinstance(kind, str) else ""
-    except (OSError, RuntimeError, ValueError, AttributeError):
-        return ""  # too long for a path, or of a user who does not exist: no folder
+def _listed(name: str) -> Build:
+    """Find what loads a model of the catalog; nothing is imported before it is called."""
+    if not (loader := CATALOG[name].loader):
+        return lambda progress: importlib.import_module("attnviz.models.shipped").load_shipped(name, progress)
+    module, function = loader.split(":")
+    return lambda progress: getattr(importlib.import_module(module), function)(progress)
 
 
 def _nearest(name: str) -> str:
-    """The catalog's names that someone who wrote `name` may have meant.
+    """Suggest the names that someone who wrote `name` may have meant.
 
     >>> _nearest("minilmm")
     ' Did you mean minilm?'

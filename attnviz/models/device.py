@@ -26,7 +26,7 @@ def choose() -> torch.device:
 
 
 def max_parameters() -> int:
-    """The largest model that may be loaded, as its device has room for it; ATTNVIZ_MAX_PARAMETERS overrides."""
+    """Return how many parameters a model may have, as its device has room for it; ATTNVIZ_MAX_PARAMETERS overrides."""
     if limit := settings.number("ATTNVIZ_MAX_PARAMETERS"):
         return limit
     device = choose()
@@ -48,9 +48,14 @@ def _checked(name: str) -> torch.device:
 
 
 def share_cores(n_workers: int) -> None:
-    """Leaves every one of `n_workers` threads that run models at once its share of the cores.
+    """Leave every one of `n_workers` threads that run models at once its share of the cores.
 
     Threads of one operation wait for each other: on two busy cores a trace of 16 tokens took 580 ms on two threads, 90 ms on
     one.
     """
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // n_workers))
+
+
+def use_one_core() -> None:
+    """Let operations of this thread run on one core: products as small as a toy's gain nothing from two."""
+    torch.set_num_threads(1)

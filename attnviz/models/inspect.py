@@ -18,7 +18,7 @@ from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projecte
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.core.weights import QueryKeyWeights, causal_triangle
 from attnviz.models.base import AttentionModel
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.attention import AdditiveAttention, Attended
 from attnviz.nn.decoding import START
@@ -26,16 +26,16 @@ from attnviz.nn.seq2seq import Seq2Seq
 
 
 @runtime_checkable
-class Telling(Protocol):
+class InspectableModel(Protocol):
     """A model that tells what its attentions read."""
 
     def attended(self, prompt: Prompt) -> Mapping[str, Sequence[Attended]]:
-        """By kind, lowest layer first; a kind that is missing is not told."""
+        """Return what each attention reads, by kind, lowest layer first; a kind may be missing."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class InspectedTrace:
     """A trace, and the function that looks into one of its heads."""
 
     trace: AttentionTrace
@@ -43,7 +43,7 @@ class Opened:
     pieces: tuple[int, ...] = ()
 
     def head(self, kind: str, layer: int, head: int) -> Ingredients | None:
-        """What the weights of a head were computed from; None: the model gives its weights, but not what is behind them.
+        """Return what a head's weights were computed from; None: the model gives its weights, but not what is behind them.
 
         Raises:
             TraceError: there is no such map, layer or head.
@@ -52,18 +52,18 @@ class Opened:
         attention.weights(layer, head)  # says so where there is none
         if isinstance(self.model, TranslationModel):
             return self._written(self.model, kind, layer, head)
-        found = _queries_and_keys(attention, layer, head)
-        if found is None or not (read := self._attended.get(kind)):
-            return found
+        inputs = _queries_and_keys(attention, layer, head)
+        if inputs is None or not (read := self._attended.get(kind)):
+            return inputs
         made = _projections(read[layer], head, attention.n_heads)
         # What a model does with its projections before it compares them, as by rotary embedding, would make this untrue.
-        true = _agree(made.query.vectors, found.query) and _agree(made.key.vectors, found.key)
-        return replace(found, made=made) if true else found
+        true = _agree(made.query.vectors, inputs.query) and _agree(made.key.vectors, inputs.key)
+        return replace(inputs, made=made) if true else inputs
 
     @cached_property
     def _attended(self) -> Mapping[str, Sequence[Attended]]:
-        """What the attentions of a model read, by kind and layer, where it tells."""
-        return self.model.attended(self.trace.prompt) if isinstance(self.model, Telling) else {}
+        """Return what the attentions of a model read, by kind and layer, where it shows it."""
+        return self.model.attended(self.trace.prompt) if isinstance(self.model, InspectableModel) else {}
 
     def _written(self, translator: TranslationModel, kind: str, layer: int, head: int) -> Ingredients:
         read, _, _ = translator.read(self.trace.prompt.text)
@@ -71,47 +71,49 @@ class Opened:
         with torch.inference_mode():
             if isinstance(translator.model, Seq2Seq):
                 return _recurrent(translator.model, read, inputs)
-            found = translator.model.attended(read, inputs)[kind][layer]
+            attended = translator.model.attended(read, inputs)[kind][layer]
         n_queries, n_heads = inputs.shape[1], translator.card.n_heads
         visible = causal_triangle(n_queries, n_queries) if kind == "decoder" else None
-        return _dot_product(found, head, n_heads, visible)
+        return _dot_product(attended, head, n_heads, visible)
 
 
-def open_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Opened:
-    """One forward pass; `begins` are names of the pieces that a translation begins with, or consists of.
+def inspect_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> InspectedTrace:
+    """Trace a prompt, to inspect its heads; `begins` names the pieces that a translation begins with, or consists of.
 
     Raises:
         AttnvizError: the prompt is not one this model can read; the message says why and what to do.
     """
     if not isinstance(model, TranslationModel):
         # A model of the hub writes by itself, unless Translate has found something else.
-        return Opened(draft(model, prompt, Wish(begins=tuple(begins))).trace if begins else model.trace(prompt), model)
+        return InspectedTrace(
+            draft(model, prompt, DecodingOptions(begins=tuple(begins))).trace if begins else model.trace(prompt), model
+        )
     if prompt.target:
-        return Opened(model.trace(prompt), model, model.forced(prompt.target))
-    found = draft(model, prompt, Wish(begins=tuple(begins)))
-    return Opened(found.trace, model, model.pieces(found.pieces))
+        return InspectedTrace(model.trace(prompt), model, model.forced(prompt.target))
+    drafted = draft(model, prompt, DecodingOptions(begins=tuple(begins)))
+    return InspectedTrace(drafted.trace, model, model.pieces(drafted.pieces))
 
 
 def _queries_and_keys(attention: AttentionMap, layer: int, head: int) -> DotProduct | None:
     if not isinstance(attention.store, QueryKeyWeights):
         return None
-    found = attention.store.layers[layer]
-    groups = found.query.shape[0] // found.key.shape[0]
-    bias = found.bias if found.bias is None or found.bias.shape[0] > 1 else np.repeat(found.bias, head + 1, axis=0)
+    stored = attention.store.layers[layer]
+    groups = stored.query.shape[0] // stored.key.shape[0]
+    bias = stored.bias if stored.bias is None or stored.bias.shape[0] > 1 else np.repeat(stored.bias, head + 1, axis=0)
     return DotProduct(
-        query=found.query[head],
-        key=found.key[head // groups],
-        value=None if found.value is None else found.value[head // groups],
-        scaling=found.scaling,
-        visible=found.visible_keys(),
+        query=stored.query[head],
+        key=stored.key[head // groups],
+        value=None if stored.value is None else stored.value[head // groups],
+        scaling=stored.scaling,
+        visible=stored.visible_keys(),
         bias=None if bias is None else bias[head],
-        softcap=found.softcap,
-        sink=None if found.sink is None else float(found.sink[head]),
+        softcap=stored.softcap,
+        sink=None if stored.sink is None else float(stored.sink[head]),
     )
 
 
 def _recurrent(model: Seq2Seq, read: Int[Tensor, "one key"], inputs: Int[Tensor, "one query"]) -> Ingredients:
-    """The decoder, step by step over what it read: the state that each of its tokens was asked for with."""
+    """Run an LSTM decoder step by step, and keep the state that asks at each step."""
     source, states = model.read(read), []
     state = source.state
     for embedded in model.tokens(inputs).unbind(dim=1):
@@ -124,15 +126,15 @@ def _recurrent(model: Seq2Seq, read: Int[Tensor, "one key"], inputs: Int[Tensor,
     return _dot_product(Attended(attention, queries, model.encoder(read)[0]), 0, 1)
 
 
-def _dot_product(found: Attended, head: int, n_heads: int, visible: Bool[np.ndarray, "query key"] | None = None) -> DotProduct:
-    attention: Any = found.attention
-    made = _projections(found, head, n_heads)
+def _dot_product(states: Attended, head: int, n_heads: int, visible: Bool[np.ndarray, "query key"] | None = None) -> DotProduct:
+    attention: Any = states.attention
+    made = _projections(states, head, n_heads)
     return DotProduct(made.query.vectors, made.key.vectors, made.value.vectors, attention.scaling, visible, made=made)
 
 
-def _projections(found: Attended, head: int, n_heads: int) -> Projections:
-    """What one head makes its vectors of: its rows of the matrices that all heads share."""
-    attention: Any = found.attention
+def _projections(read: Attended, head: int, n_heads: int) -> Projections:
+    """Cut one head's rows out of the matrices that all heads share, with the states they multiply."""
+    attention: Any = read.attention
     width = attention.query.out_features // n_heads
     own = slice(head * width, (head + 1) * width)
 
@@ -140,14 +142,14 @@ def _projections(found: Attended, head: int, n_heads: int) -> Projections:
         return Projected(_array(states[0]), _array(layer.weight[own]), _array(layer.bias[own]))
 
     return Projections(
-        projected(found.asking, attention.query),
-        projected(found.offering, attention.key),
-        projected(found.offering, attention.value),
+        projected(read.asking, attention.query),
+        projected(read.offering, attention.key),
+        projected(read.offering, attention.value),
     )
 
 
-def _agree(made: np.ndarray, found: np.ndarray) -> bool:
-    return made.shape == found.shape and np.allclose(made, found, atol=1e-4)
+def _agree(made: np.ndarray, kept: np.ndarray) -> bool:
+    return made.shape == kept.shape and np.allclose(made, kept, atol=1e-4)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

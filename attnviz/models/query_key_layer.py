@@ -6,9 +6,9 @@ from attnviz.core.weights import QueryKeyLayer
 from attnviz.nn.attention import Attended
 
 
-def query_key_layer(found: Attended) -> QueryKeyLayer:
-    """The queries, keys and values of a `MultiHeadAttention`, of the first text of its batch, without a mask."""
-    attention: Any = found.attention
-    known = attention.project(found.offering)
-    query, key, value = (each[0].cpu().numpy() for each in (attention.queries(found.asking), known.key, known.value))
+def query_key_layer(states: Attended) -> QueryKeyLayer:
+    """Compute the queries, keys and values of a `MultiHeadAttention`, of the first text of its batch, without a mask."""
+    attention: Any = states.attention
+    known = attention.project(states.offering)
+    query, key, value = (each[0].cpu().numpy() for each in (attention.queries(states.asking), known.key, known.value))
     return QueryKeyLayer(query, key, scaling=attention.scaling, value=value)

@@ -62,7 +62,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Search:
+class BeamSearchResult:
     """What a beam search found, best first, and the tree it walked, step by step; `leaves` are the hypotheses' last nodes."""
 
     hypotheses: tuple[Hypothesis, ...]
@@ -100,14 +100,9 @@ def greedy(decoder: Decoder, n_rows: int, longest: int, device: torch.device | N
     return [_until_end(row) for row in torch.stack(written, dim=1).tolist()]
 
 
-def beam_search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> list[Hypothesis]:
-    """The best hypotheses for one sentence, best first, as many as the beam is wide."""
-    return list(search(decoder, beam, device).hypotheses)
-
-
 @torch.no_grad()
-def search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> Search:
-    """A beam search with the tree that it walked.
+def beam_search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> BeamSearchResult:
+    """Find the best hypotheses for one sentence, best first, as many as the beam is wide, and keep the tree of the search.
 
     At every step each open hypothesis is extended by every token and the likeliest `width` are kept; those that end are set
     aside (Graves 2012, arXiv:1211.3711; length penalty as in Wu et al. 2016, arXiv:1609.08144, section 7, with lp = length^α).
@@ -137,9 +132,9 @@ def search(decoder: Decoder, beam: Beam, device: torch.device | None = None) -> 
         decoder = after.select(torch.tensor(rows, device=device))
     # What the limit cut short comes after all that ended by itself.
     order = lambda tip: tip.hypothesis.score(beam.length_penalty)
-    found = [*sorted(finished, key=order, reverse=True), *sorted(open_rows, key=order, reverse=True)]
-    leaves = tuple(tip.node for tip in found if tip.node is not None)
-    return Search(tuple(tip.hypothesis for tip in found), tuple(nodes), leaves)
+    tips = [*sorted(finished, key=order, reverse=True), *sorted(open_rows, key=order, reverse=True)]
+    leaves = tuple(tip.node for tip in tips if tip.node is not None)
+    return BeamSearchResult(tuple(tip.hypothesis for tip in tips), tuple(nodes), leaves)
 
 
 @dataclass(frozen=True)
@@ -154,8 +149,8 @@ def _best(log_probabilities: Float[Tensor, "row vocabulary"], before: list[float
     """The likeliest extensions of all rows together: row, token, and ln p of the whole."""
     total = (log_probabilities + torch.tensor(before)[:, None]).flatten()
     values, places = total.topk(min(width, total.shape[0]))
-    vocabulary, found = log_probabilities.shape[1], zip(values.tolist(), places.tolist(), strict=True)
-    return [(place // vocabulary, place % vocabulary, value) for value, place in found]
+    vocabulary, best = log_probabilities.shape[1], zip(values.tolist(), places.tolist(), strict=True)
+    return [(place // vocabulary, place % vocabulary, value) for value, place in best]
 
 
 def _dropped(

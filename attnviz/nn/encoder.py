@@ -172,8 +172,8 @@ class Encoder(nn.Module):
 
     def attended(self, tokens: Int[Tensor, "batch token"]) -> tuple[Float[Tensor, "batch token dim"], tuple[Attended, ...]]:
         """The states of the last layer, and what the attention of every layer reads, of texts without padding."""
-        states, found = self.embed(tokens), []
+        states, layers = self.embed(tokens), []
         for block in cast("list[EncoderBlock]", list(self.blocks)):
-            found.append(block.attended(states))
+            layers.append(block.attended(states))
             states, _ = block(states)
-        return self.norm(states), tuple(found)
+        return self.norm(states), tuple(layers)

@@ -180,11 +180,11 @@ class Answerer(nn.Module):
         self, question: Float[Tensor, "batch question dim"], context: Float[Tensor, "batch context dim"]
     ) -> tuple[Attended, ...]:
         """What the attention of every layer reads, of texts without padding: a trace keeps this in place of the weights."""
-        found = []
+        layers = []
         for block in cast("list[CrossBlock]", list(self.blocks)):
-            found.append(Attended(block.attention, block.attention_norm(context), question))
+            layers.append(Attended(block.attention, block.attention_norm(context), question))
             context, _ = block(context, question)
-        return tuple(found)
+        return tuple(layers)
 
     def _jointly(
         self,

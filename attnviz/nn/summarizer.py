@@ -90,11 +90,11 @@ class Summarizer(nn.Module):
         self, source: Int[Tensor, "batch token"] | Float[Tensor, "batch token state"], sentences: Int[Tensor, "batch token"]
     ) -> tuple[Attended, ...]:
         """What the attention of every layer reads, of texts without padding: a trace keeps this in place of the weights."""
-        states, found = self.embed(source, sentences), []
+        states, layers = self.embed(source, sentences), []
         for block in cast("list[EncoderBlock]", list(self.blocks)):
-            found.append(block.attended(states))
+            layers.append(block.attended(states))
             states, _ = block(states)
-        return tuple(found)
+        return tuple(layers)
 
     def embed(
         self, source: Int[Tensor, "batch token"] | Float[Tensor, "batch token state"], sentences: Int[Tensor, "batch token"]

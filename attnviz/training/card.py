@@ -17,7 +17,7 @@ FACTS = ("parameters", SENTENCES, "epochs trained", "training hours", "hardware"
 
 
 def counted(run: Run, examples: str) -> dict[str, Any]:
-    """How these weights came about: counted or read off, none of it estimated; `examples` names what is learned from."""
+    """Record how these weights came about: counted or read off, none of it estimated; `examples` names what is learned from."""
     return {
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
         examples: run.task.n_examples,
@@ -31,7 +31,7 @@ def counted(run: Run, examples: str) -> dict[str, Any]:
 
 
 def hardware() -> str:
-    """The processor, or the graphics card, that a run computes on."""
+    """Name the processor, or the graphics card, that a run computes on."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     described = Path("/proc/cpuinfo")
@@ -41,7 +41,7 @@ def hardware() -> str:
 
 
 def commit() -> str:
-    """The commit of the checkout that trained; empty where there is none."""
+    """Read the commit of the checkout that trained; empty where there is none."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -49,8 +49,8 @@ def commit() -> str:
         return ""
 
 
-def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """The card of a model as Markdown, from its config.json and metrics.json alone."""
+def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
+    """Write the card of a translator as Markdown, from its config.json and metrics.json alone."""
     about, corpus = config["card"], config["recipe"]["corpus"]
     measured = {name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256")}
     parts = [
@@ -62,7 +62,7 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "Development sentences share no English sentence with the training sentences.",
         "## Training",
         figures({name: metrics[name] for name in FACTS if name in metrics}),
-        *_told(config["recipe"].get("told")),
+        *_supervised_head(config["recipe"].get("supervised_head")),
         *_joined(config["recipe"].get("joined")),
         "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
         "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
@@ -79,12 +79,12 @@ def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _told(told: dict[str, Any] | None) -> list[str]:
-    if not told:
+def _supervised_head(head: dict[str, Any] | None) -> list[str]:
+    if not head:
         return []
     return [
-        f"One head of the cross-attention, L{told['layer']}·H{told['head']}, was told where to look from epoch "
-        f"{told['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to "
+        f"One head of the cross-attention, L{head['layer']}·H{head['head']}, was told where to look from epoch "
+        f"{head['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to "
         "on the training pairs (Garg et al. 2019). Its picture is taught; those of all other heads come from translation alone."
     ]
 
@@ -99,12 +99,12 @@ def _joined(joined: dict[str, Any] | None) -> list[str]:
 
 
 def figures(values: dict[str, Any]) -> str:
-    """A table of two columns without a heading: names and figures."""
+    """Write a table of two columns without a heading: names and figures."""
     return table([("", ""), *((name, shown(value)) for name, value in values.items())])
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a table in Markdown, the first as its heading.
+    """Write rows as a table in Markdown, the first as its heading.
 
     >>> print(table([("way", "ROUGE"), ("first|last", "20.1")]).replace(chr(92), "/"))
     | way | ROUGE |
@@ -117,7 +117,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A figure with two digits; anything else as it is.
+    """Write a figure with two digits; anything else as it is.
 
     >>> shown(20.126), shown(3)
     ('20.13', '3')

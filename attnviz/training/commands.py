@@ -3,50 +3,59 @@
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from attnviz.core import disk
-from attnviz.models.answer import shipped as answerers
-from attnviz.models.base import silent
-from attnviz.models.catalog import kind_of
-from attnviz.models.summarize import own as summary
-from attnviz.models.translate.shipped import load_folder
+from attnviz.models import device
+from attnviz.models.answer.own import AnswerModel
+from attnviz.models.shipped import CONFIG, METRICS, kind_of, load_trained_as
+from attnviz.models.summarize.own import SummaryModel
+from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
-from attnviz.training.answer import card as answer_card
-from attnviz.training.answer import evaluate as answer_evaluate
-from attnviz.training.answer import recipe as answer_recipes
-from attnviz.training.answer import task as answering
-from attnviz.training.card import SENTENCES, card, counted
-from attnviz.training.export import export
+from attnviz.training.answer.card import answerer_card, answerer_facts, export_answerer
+from attnviz.training.answer.evaluate import evaluate_answerer
+from attnviz.training.answer.recipe import RECIPES as ANSWERERS
+from attnviz.training.answer.task import train_answerer
+from attnviz.training.card import SENTENCES, counted, translator_card
+from attnviz.training.export import export_translator
 from attnviz.training.sentence_pairs import DataError
-from attnviz.training.summarize import card as selector_card
-from attnviz.training.summarize import evaluate as selector_evaluate
-from attnviz.training.summarize import task as selector
+from attnviz.training.summarize.card import export_summarizer, summarizer_card, summarizer_facts
+from attnviz.training.summarize.evaluate import evaluate_summarizer
+from attnviz.training.summarize.task import RECIPES as SUMMARIZERS
+from attnviz.training.summarize.task import train_selector
 from attnviz.training.toy import presets
 from attnviz.training.toy import task as toy
-from attnviz.training.translate import eflomal as links
-from attnviz.training.translate import evaluate as evaluation
-from attnviz.training.translate import run
+from attnviz.training.translate import eflomal
+from attnviz.training.translate.evaluate import evaluate_translator, rounded, save_metrics
 from attnviz.training.translate.recipe import recipe
+from attnviz.training.translate.run import train_translator
 
 Report = Callable[[object], None]
-# What stands on the embedded encoder: its recipes, how it is trained, and what writes it down.
-_ON_THE_ENCODER: tuple[tuple[Mapping[str, Any], Callable[..., Any], Any], ...] = (
-    (selector.RECIPES, selector.train, selector_card),
-    (answer_recipes.RECIPES, answering.train, answer_card),
+
+
+@dataclass(frozen=True)
+class _OnTheEncoder:
+    """A kind of model that stands on the embedded encoder: its recipes, how it is trained, saved and described."""
+
+    recipes: Mapping[str, Any]
+    train: Callable[..., Any]
+    export: Callable[..., None]
+    facts: Callable[[Any], dict[str, Any]]
+
+
+_ON_THE_ENCODER = (
+    _OnTheEncoder(SUMMARIZERS, train_selector, export_summarizer, summarizer_facts),
+    _OnTheEncoder(ANSWERERS, train_answerer, export_answerer, answerer_facts),
 )
-# How the card of a kind of model is written; a translator's is `card`.
-_CARDS = {"summarizer": selector_card.card, "answerer": answer_card.card}
 
 
 def folder_of(name: str) -> Path:
-    """A folder where a trained model lies: the one of that path, else of the model of that name that travels with attnviz."""
+    """Locate a trained model: the folder of that path, else of the model of that name that travels with attnviz."""
     folder = Path(name)
-    return folder if (folder / "config.json").is_file() else assets_folder() / "models" / name
+    return folder if (folder / CONFIG).is_file() else assets_folder() / "models" / name
 
 
 def train(name: str, data: Path, runs: Path, *, out: Path | None, epochs: int | None, report: Report) -> None:
@@ -58,19 +67,19 @@ def train(name: str, data: Path, runs: Path, *, out: Path | None, epochs: int | 
     """
     changes = {} if epochs is None else {"epochs": epochs}
     folder = out or runs / name
-    for recipes, learned, writing in _ON_THE_ENCODER:
-        if name in recipes:
-            known = recipes[name]
+    for kind in _ON_THE_ENCODER:
+        if name in kind.recipes:
+            known = kind.recipes[name]
             chosen = dataclasses.replace(known, schedule=dataclasses.replace(known.schedule, **changes))
-            done = learned(chosen, data, runs / name, report)
-            writing.export(chosen, done, folder)
-            evaluation.save(writing.facts(done), folder)
+            done = kind.train(chosen, data, runs / name, report)
+            kind.export(chosen, done, folder)
+            save_metrics(kind.facts(done), folder)
             break
     else:
         chosen = recipe(name, **changes)
-        done = run.train(chosen, data, runs / name, report)
-        export(chosen, done.best, runs / name, folder)
-        evaluation.save(counted(done, SENTENCES), folder)
+        done = train_translator(chosen, data, runs / name, report)
+        export_translator(chosen, done.best, runs / name, folder)
+        save_metrics(counted(done, SENTENCES), folder)
     report(f"saved in {folder}; measure it with: attnviz evaluate {folder} --data {data}")
 
 
@@ -87,8 +96,7 @@ def train_toy(name: str, runs: Path, *, out: Path | None, steps: int | None, see
         if not 1 <= value <= toy.MOST:
             raise DataError(f"--{option} is a whole number from 1 to {toy.MOST:,}, not {value}")
     chosen = dataclasses.replace(known, **wished)
-    # Its products are too small to be shared: two threads would wait for each other.
-    torch.set_num_threads(1)
+    device.use_one_core()
     training, every = toy.Training(chosen), max(1, chosen.steps // 20)
     report(training.look())
     while not training.ended:
@@ -108,7 +116,7 @@ def link(name: str, data: Path, folder: Path, *, report: Report) -> None:
         ModelNotFoundError: there is no such recipe.
         DataError: the data are not there, or eflomal is not installed.
     """
-    links.link(recipe(name).corpus, data, folder, report)
+    eflomal.link(recipe(name).corpus, data, folder, report)
 
 
 def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, Any]:
@@ -119,20 +127,21 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
         DataError: the data are not there.
     """
     folder = folder_of(name)
-    kind = kind_of(folder)
-    if kind == "summarizer":
-        found = selector_evaluate.evaluate(summary.load_folder(folder, silent), data, report)
-    elif kind == "answerer":
-        found = answer_evaluate.evaluate(answerers.load_folder(folder, silent), data, report)
-    else:
-        found = evaluation.evaluate(load_folder(folder), data, report, beam=Beam(width=5))
+    match kind_of(folder):
+        case "summarizer":
+            write, metrics = summarizer_card, evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
+        case "answerer":
+            write, metrics = answerer_card, evaluate_answerer(load_trained_as(AnswerModel, folder), data, report)
+        case _:
+            model = load_trained_as(TranslationModel, folder)
+            write, metrics = translator_card, evaluate_translator(model, data, report, beam=Beam(width=5))
     if save:
-        _save_figures(folder, found, _CARDS.get(kind, card))
-    return found
+        _save_figures(folder, metrics, write)
+    return metrics
 
 
-def _save_figures(folder: Path, found: dict[str, Any], write: Callable[[dict[str, Any], dict[str, Any]], str]) -> None:
+def _save_figures(folder: Path, measured: dict[str, Any], write: Callable[[dict[str, Any], dict[str, Any]], str]) -> None:
     """Add what was measured to metrics.json, and write the card."""
-    metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in ("metrics.json", "config.json"))
-    evaluation.save({**metrics, **found}, folder)
-    disk.write(folder / "card.md", write(config, evaluation.rounded({**metrics, **found})))
+    metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (METRICS, CONFIG))
+    save_metrics({**metrics, **measured}, folder)
+    disk.write(folder / "card.md", write(config, rounded({**metrics, **measured})))

@@ -10,7 +10,8 @@ from safetensors.torch import save as serialized
 from torch import Tensor
 
 from attnviz.core import disk
-from attnviz.models.translate import shipped as translators
+from attnviz.models.shipped import CONFIG, WEIGHTS
+from attnviz.models.translate.shipped import SOURCE, TARGET
 from attnviz.nn.translator import TranslatorConfig
 from attnviz.training.translate.recipe import Recipe
 
@@ -20,8 +21,8 @@ SOURCES = ("http://www.manythings.org/anki", "https://tatoeba.org")
 
 
 def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, Any]:
-    """config.json: what `attnviz.models.translate.own` builds the model from, and the recipe beside it."""
-    config = recipe.model.build(*vocabularies).config
+    """Make config.json: what `attnviz.models.translate.shipped` builds the model from, and the recipe beside it."""
+    config = recipe.model.untrained_model(*vocabularies).config
     source, target = (LANGUAGES[language] for language in recipe.corpus.languages)
     return {
         "kind": "transformer" if isinstance(config, TranslatorConfig) else "seq2seq",
@@ -37,23 +38,23 @@ def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, An
     }
 
 
-def export(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) -> None:
-    """Write a model that `attnviz.models.translate.own` loads, with the tokenizers of the run that trained it."""
+def export_translator(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) -> None:
+    """Write a folder that `attnviz.models.shipped` loads, with the tokenizers of the run that trained it."""
     folder.mkdir(parents=True, exist_ok=True)
     sizes = []
-    for name in (translators.SOURCE, translators.TARGET):
+    for name in (SOURCE, TARGET):
         disk.write(folder / name, (run / name).read_bytes())
         sizes.append(len(json.loads((folder / name).read_text(encoding="utf-8"))["model"]["vocab"]))
-    save(weights, configuration(recipe, (sizes[0], sizes[1])), folder)
+    save_weights(weights, configuration(recipe, (sizes[0], sizes[1])), folder)
 
 
-def save(weights: dict[str, Tensor], config: dict[str, Any], folder: Path) -> None:
+def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Path) -> None:
     """Write model.safetensors, in half precision, and config.json.
 
     Half precision halves the file; trained weights are far from its limits, and what is measured is what was saved.
     """
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config, indent=2, ensure_ascii=False)
-    disk.write(folder / translators.CONFIG, text + "\n")
+    disk.write(folder / CONFIG, text + "\n")
     halves = {name: value.detach().cpu().to(torch.float16).contiguous() for name, value in weights.items()}
-    disk.write(folder / translators.WEIGHTS, serialized(halves))
+    disk.write(folder / WEIGHTS, serialized(halves))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from attnviz.core import disk
 from attnviz.training.schedule import learning_rate
 from attnviz.training.sentence_pairs import DataError
-from attnviz.training.task import Progress, Task, TaskRecipe
+from attnviz.training.task import RunProgress, Task, TaskRecipe
 
 CHECKPOINT = "checkpoint.pt"
 # Steps between two reports, and between two checkpoints.
@@ -25,11 +25,11 @@ EVERY = 200
 # What a card says of a recipe, and what decides no weight.
 _WORDS = ("name", "about", "paper", "weak", "noted")
 # Parts of a recipe that begin with an epoch of their own, `since`.
-_LATER = ("told", "joined", "diets")
+_LATER = ("supervised_head", "joined", "diets")
 
 
 @dataclass(frozen=True)
-class Report:
+class TrainingReport:
     """Where a run stands: the mean training loss since the last report, or the development loss at the end of an epoch."""
 
     epoch: int
@@ -67,7 +67,7 @@ class Run:
         self.moving = [name for name, value in self.average.items() if name not in frozen and value.is_floating_point()]
         # All of it follows from the seed: what is resumed must be what was interrupted.
         self.optimizer = task.optimizer(model)
-        self.progress = Progress()
+        self.progress = RunProgress()
         self.best = dict(self.average)
         self.ends: dict[int, dict[str, Tensor]] = {}
         if folder is not None and (folder / CHECKPOINT).is_file():
@@ -77,7 +77,7 @@ class Run:
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def train(self, report: Callable[[Report], None]) -> None:
+    def train(self, report: Callable[[TrainingReport], None]) -> None:
         """Train to the end of the schedule, or until nothing gets better; `best` is then the average after the best epoch."""
         schedule = self.recipe.schedule
         while self.progress.epoch < schedule.epochs:
@@ -86,8 +86,8 @@ class Run:
             if self.progress.epoch - self.progress.best_epoch >= schedule.patience:
                 break
 
-    def _epoch(self, report: Callable[[Report], None]) -> int:
-        """What is left of an epoch; returns how many batches the whole of it has."""
+    def _epoch(self, report: Callable[[TrainingReport], None]) -> int:
+        """Train what is left of an epoch, and return how many batches the whole of it has."""
         schedule, place = self.recipe.schedule, self.progress
         if place.epoch in schedule.restarts and place.step_in_epoch == 0:
             self._restart()
@@ -132,7 +132,7 @@ class Run:
                 self.average[name].lerp_(own[name], weight)
         return loss.detach()
 
-    def _end_epoch(self, n_batches: int, report: Callable[[Report], None]) -> None:
+    def _end_epoch(self, n_batches: int, report: Callable[[TrainingReport], None]) -> None:
         place = self.progress
         with self.averaged():
             loss = self.task.development(self.model)
@@ -148,7 +148,7 @@ class Run:
         self.save()
 
     def averaged(self) -> AbstractContextManager[None]:
-        """The model with its averaged weights, and then again with its own."""
+        """Lend the model its averaged weights."""
         return swapped(self.model, self.average)
 
     def _clock(self, begun: float) -> float:
@@ -156,10 +156,12 @@ class Run:
         self.progress.seconds += now - begun
         return now
 
-    def _report(self, n_batches: int, loss: float) -> Report:
+    def _report(self, n_batches: int, loss: float) -> TrainingReport:
         place = self.progress
         left = n_batches * (self.recipe.schedule.epochs - place.epoch) - place.step_in_epoch
-        return Report(place.epoch, place.step, place.step + left, loss, place.seconds, place.seconds / place.step * left)
+        return TrainingReport(
+            place.epoch, place.step, place.step + left, loss, place.seconds, place.seconds / place.step * left
+        )
 
     def save(self) -> None:
         """Write the checkpoint."""
@@ -185,14 +187,14 @@ class Run:
         self.model.load_state_dict(state["model"])
         self.average, self.best, self.ends = state["average"], state["best"], state.get("ends", {})
         self.optimizer.load_state_dict(state["optimizer"])
-        self.progress = Progress(**state["progress"])
+        self.progress = RunProgress(**state["progress"])
         torch.set_rng_state(state["random"].cpu())
         if state["cuda"] and torch.cuda.is_available():
             torch.cuda.set_rng_state_all([seed.cpu() for seed in state["cuda"]])
 
 
 def _mean(several: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several models' weights; what is no fraction, such as a count, is the last one's."""
+    """Average several models' weights; what is no fraction, such as a count, is the last one's."""
     return {
         name: torch.stack([each[name] for each in several]).mean(dim=0) if value.is_floating_point() else value
         for name, value in several[-1].items()
@@ -208,7 +210,7 @@ def write_whole(state: Any, path: Path) -> None:
 
 @contextmanager
 def swapped(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
-    """The model with other weights, evaluated without gradients; afterwards its own are back."""
+    """Lend the model other weights, to be evaluated without gradients; afterwards its own are back."""
     own = {name: value.clone() for name, value in model.state_dict().items()}
     training = model.training
     model.load_state_dict(weights)
@@ -222,7 +224,7 @@ def swapped(model: nn.Module, weights: dict[str, Tensor]) -> Iterator[None]:
 
 
 def _same_so_far(state: dict[str, Any], recipe: TaskRecipe) -> bool:
-    """Whether a checkpoint's recipe decides the same, save what has not begun under either: the decay, which the
+    """Check that a checkpoint's recipe decides the same, save what has not begun under either: the decay, which the
     number of epochs decides, and parts that have an epoch of their own."""
     before, now = json.loads(state["recipe"]), json.loads(recipe.as_json())
     if any(before.get(part) != now[part] for part in now if part not in (*_WORDS, *_LATER, "schedule")):
@@ -240,6 +242,6 @@ def _same_so_far(state: dict[str, Any], recipe: TaskRecipe) -> bool:
 
 
 def _begun(part: Any, epoch: int) -> list[Any]:
-    """Of a part of a recipe, or of several, those that have begun in an epoch."""
+    """Keep, of a part of a recipe or of several, those that have begun in an epoch."""
     several = part if isinstance(part, list) else [part]
     return [each for each in several if each and each["since"] <= epoch]

@@ -40,7 +40,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
 def cross_entropy(
     scores: Float[Tensor, "*batch vocabulary"], labels: Int[Tensor, "*batch"], smoothing: float = 0.0
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy a token, in nats, label 0 (padding) left out; `smoothing` is the probability given to all tokens.
+    """Average the cross-entropy over tokens, in nats; label 0 is padding; `smoothing` is the probability given to all tokens.
 
     Szegedy et al. 2016, arXiv:1512.00567, section 7.
 

@@ -16,7 +16,7 @@ class Milestones:
     answered: int | None = None
 
     def asks(self, step: int) -> bool:
-        """Whether a measurement at that step could tell something new."""
+        """Check whether a measurement at that step could tell something new."""
         return step % EVERY == 0 and None in (self.aligned, self.answered)
 
     def note(self, step: int, *, error: float, accuracy: float) -> None:
@@ -28,7 +28,7 @@ class Milestones:
 
     @property
     def told(self) -> str:
-        """The order in one sentence; empty while one of the two has not come.
+        """Say the order in one sentence; empty while one of the two has not come.
 
         Both are known to within `EVERY` steps, and measured on a sample: what lies no further apart than twice that is too
         close to tell.

@@ -37,7 +37,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class TranslationBatch:
     """Rows of one source length; targets padded with 0. The decoder reads `inputs` and should write `labels`."""
 
     source: Int[Tensor, "batch key"]
@@ -54,14 +54,14 @@ def read_pairs(folder: Path, name: str) -> list[Sentence]:
     path = folder / f"{name}.tsv.gz"
     if not path.is_file():
         raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
-    found: dict[str, list[str]] = {}
+    translations_of: dict[str, list[str]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             text, tab, translation = line.rstrip("\n").partition("\t")
             if not (tab and text and translation):
                 raise DataError(f"line {number} of {path.name} is not two texts with a tab between them")
-            found.setdefault(text, []).append(translation)
-    return [Sentence(text, tuple(translations)) for text, translations in found.items()]
+            translations_of.setdefault(text, []).append(translation)
+    return [Sentence(text, tuple(translations)) for text, translations in translations_of.items()]
 
 
 def read_records(folder: Path, name: str, made: Callable[[dict[str, Any]], Record], what: str) -> list[Record]:
@@ -73,14 +73,14 @@ def read_records(folder: Path, name: str, made: Callable[[dict[str, Any]], Recor
     path = folder / f"{name}.jsonl.gz"
     if not path.is_file():
         raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
-    found = []
+    records = []
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                found.append(made(json.loads(line)))
+                records.append(made(json.loads(line)))
             except (ValueError, KeyError, TypeError):
                 raise DataError(f"line {number} of {path.name} is no {what}") from None
-    return found
+    return records
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Tokenizers:
         """Learned from a corpus, each language by itself; every text counts once."""
         targets = dict.fromkeys(translation for sentence in sentences for translation in sentence.translations)
         return cls(
-            bpe.train((sentence.text for sentence in sentences), languages[0], n_pieces[0]),
-            bpe.train(targets, languages[1], n_pieces[1]),
+            bpe.train_tokenizer((sentence.text for sentence in sentences), languages[0], n_pieces[0]),
+            bpe.train_tokenizer(targets, languages[1], n_pieces[1]),
         )
 
 
@@ -111,7 +111,7 @@ class EncodedPair:
 
 
 def encode_pairs(sentences: Sequence[Sentence], tokenizers: Tokenizers, longest: int) -> list[EncodedPair]:
-    """Everything as ids; translations of more than `longest` pieces are left out, and sentences that have no other."""
+    """Tokenize sentence pairs; translations of more than `longest` pieces are left out, and sentences that have no other."""
     sources = tokenizers.source.encode_batch([sentence.text for sentence in sentences])
     targets = iter(tokenizers.target.encode_batch([text for sentence in sentences for text in sentence.translations]))
     encoded = []
@@ -126,15 +126,15 @@ def encode_pairs(sentences: Sequence[Sentence], tokenizers: Tokenizers, longest:
 Row = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batch:
-    """Pairs of ids as tensors, with start and end marks, padded with 0.
+def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> TranslationBatch:
+    """Pad pairs of ids into a batch, with start and end marks.
 
     >>> collate([((7,), (5, 6)), ((8,), (5,))]).labels
     tensor([[5, 6, 2],
             [5, 2, 0]])
     """
     sources, targets = zip(*rows, strict=True)
-    return Batch(
+    return TranslationBatch(
         _padded(sources),
         _padded([(START, *target) for target in targets]),
         _padded([(*target, END) for target in targets]),
@@ -142,7 +142,7 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Batch:
 
 
 def draw(pairs: Sequence[EncodedPair], generator: random.Random) -> list[Row]:
-    """Every sentence once, in any order, each with one of its translations.
+    """Draw every sentence once, in any order, each with one of its translations.
 
     One translation each: a sentence with thirty of them would otherwise be thirty times as important as another.
     """
@@ -151,7 +151,7 @@ def draw(pairs: Sequence[EncodedPair], generator: random.Random) -> list[Row]:
     return drawn
 
 
-def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[Batch]:
+def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[TranslationBatch]:
     """Batches of like lengths, in any order."""
     # Sorting is stable: among pairs of the same lengths the shuffled order stays.
     batches = list(_same_length(sorted(rows, key=lambda row: (len(row[0]), len(row[1]))), size))
@@ -159,8 +159,8 @@ def deal(rows: Sequence[Row], size: int, generator: random.Random) -> list[Batch
     return [collate(rows) for rows in batches]
 
 
-def all_batches(pairs: Sequence[EncodedPair], size: int) -> list[Batch]:
-    """Every sentence with every translation, in order of length: to measure, not to train."""
+def all_batches(pairs: Sequence[EncodedPair], size: int) -> list[TranslationBatch]:
+    """Batch every sentence with every translation, in order of length: to measure, not to train."""
     rows = sorted(((pair.source, target) for pair in pairs for target in pair.targets), key=lambda row: (len(row[0]), row))
     return [collate(batch) for batch in _same_length(rows, size)]
 

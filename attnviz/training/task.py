@@ -13,7 +13,7 @@ from attnviz.training.schedule import Schedule
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """How far a run has come: all of it goes into a checkpoint, beside weights and optimizer."""
 
     epoch: int = 0
@@ -30,23 +30,23 @@ class Task(Protocol):
 
     @property
     def n_examples(self) -> int:
-        """How many there are to learn from."""
+        """Count the examples there are to learn from."""
         ...
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        """A new optimizer; a parameter group may have a `scale`, its share of the schedule's learning rate."""
+        """Make a new optimizer; a parameter group may have a `scale`, its share of the schedule's learning rate."""
         ...
 
     def batches(self, epoch: int) -> Sequence[Any]:
-        """One pass, in order."""
+        """Deal out one pass, in order."""
         ...
 
-    def loss(self, model: nn.Module, batch: Any, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """What is minimized, and what of it is reported."""
+    def loss(self, model: nn.Module, batch: Any, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Compute what is minimized, and what of it is reported."""
         ...
 
     def development(self, model: nn.Module) -> float:
-        """The loss on data that is not trained on: it decides which epoch is best."""
+        """Compute the loss on data that is not trained on: it decides which epoch is best."""
         ...
 
 
@@ -60,5 +60,5 @@ class TaskRecipe(Protocol):
         ...
 
     def as_json(self) -> str:
-        """The whole of it, as it is saved."""
+        """Write the whole of it, as it is saved."""
         ...

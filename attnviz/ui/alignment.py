@@ -22,7 +22,7 @@ from attnviz.figures.html import STYLE
 from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree
 from attnviz.figures.translate.sentence_pair import Columns, mark_links, sentence_pair
 from attnviz.figures.translate.token_alternatives import Rung, candidates, ladder
-from attnviz.models.translate.decode import Draft, Wish
+from attnviz.models.translate.decode import DecodingOptions, Draft
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.download import Kept, kept_draft
 from attnviz.ui.explain import explain_button
@@ -82,7 +82,7 @@ class Drawing:
         layer, head = self.head_of(drafted)
         return head_matrix(self.attention(drafted), layer=layer, head=head, view=self.view)
 
-    def kept(self, name: str, drafted: Drafted, wish: Wish) -> Kept:
+    def kept(self, name: str, drafted: Drafted, options: DecodingOptions) -> Kept:
         """The alignment of the model of that name as it is drawn, for who wants to keep it."""
         trace = drafted.trace
         layer, head = self.head_of(drafted)
@@ -91,8 +91,8 @@ class Drawing:
             return Picture(trace, "cross", layer, head, self.matrix(drafted), self.view, self.full_scale)
 
         naive = drafted.draft.reads_its_rows and self.reading == "naive"
-        usual = not drafted.draft.told and (trace.prompt.target or wish == Wish())
-        return kept_draft(name, picture, trace.prompt, None if usual else wish, naive=naive)
+        usual = not drafted.draft.task_prefix and (trace.prompt.target or options == DecodingOptions())
+        return kept_draft(name, picture, trace.prompt, None if usual else options, naive=naive)
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
         """The hard links of a matrix, None where they are off."""
@@ -103,12 +103,12 @@ class Drawing:
         return links_from(matrix, self.threshold) if self.hard == "Threshold" else None
 
 
-def wish_of(slot: int, wish: Wish) -> Wish:
-    """The wish with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
+def options_of(slot: int, options: DecodingOptions) -> DecodingOptions:
+    """The options with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
     begins, candidate = value(f"begins{slot}", ""), value(f"candidate{slot}", 0)
     publish(f"begins{slot}", begins, "")
     publish(f"candidate{slot}", candidate, 0)
-    return replace(wish, begins=tuple(begins.split(" ")) if begins else (), candidate=candidate)
+    return replace(options, begins=tuple(begins.split(" ")) if begins else (), candidate=candidate)
 
 
 def chosen_cell(matrix: HeadMatrix, slot: int, word: str) -> tuple[int, int]:
@@ -217,14 +217,14 @@ def explain_alignment(drafted: Drafted, drawing: Drawing, slot: int) -> None:
     explain_button(attention, place, slot=str(slot), begins=draft.pieces)
 
 
-def steered(slot: int, wish: Wish) -> None:
+def steered(slot: int, options: DecodingOptions) -> None:
     """Where a person has chosen how a translation begins: the way back."""
 
     def unsteer() -> None:
         st.session_state.update({f"begins{slot}": "", f"candidate{slot}": 0})
         forget_cell()
 
-    if wish.begins:
+    if options.begins:
         st.button("Back to the model's own", key=f"unsteer{slot}", icon=":material/undo:", on_click=unsteer)
 
 

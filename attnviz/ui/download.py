@@ -14,7 +14,7 @@ from attnviz.export import FORMATS, Picture, export
 from attnviz.export.python import lines, prompt_expression
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import to_bytes
-from attnviz.models.translate.decode import Wish
+from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.background.results import Traced
 from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import Choice
@@ -50,16 +50,18 @@ def kept_answer(name: str, picture: Callable[[], Picture], prompt: Prompt) -> Ke
     return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})")
 
 
-def kept_draft(name: str, picture: Callable[[], Picture], prompt: Prompt, wish: Wish | None, *, naive: bool = False) -> Kept:
-    """A translation that Translate shows; `wish` None: the one that the model gives when it is only asked for its trace.
+def kept_draft(
+    name: str, picture: Callable[[], Picture], prompt: Prompt, options: DecodingOptions | None, *, naive: bool = False
+) -> Kept:
+    """A translation that Translate shows; `options` None: the one that the model gives when it is only asked for its trace.
 
     `naive` rows are named after the token that is written there (`attnviz.analysis.translate.alignment.read_as`).
     """
-    if wish is None and not naive:
+    if options is None and not naive:
         return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})")
     target = f", target={prompt.target!r}" if prompt.target else ""
-    made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {wish or Wish()!r})"
-    imports = ("from attnviz.models.translate.decode import Wish, draft",)
+    made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {options or DecodingOptions()!r})"
+    imports = ("from attnviz.models.translate.decode import DecodingOptions, draft",)
     if not naive:
         return Kept(name, picture, f"{made}.trace", imports)
     imports = ("from attnviz.analysis.translate.alignment import read_as", *imports)

@@ -26,17 +26,17 @@ _READING_HELP = (
 def head_picker(
     maps: Sequence[AttentionMap],
     sidebar: DeltaGenerator,
-    told: tuple[int, int] | None = None,
+    supervised_head: tuple[int, int] | None = None,
     telling: tuple[int, int] | None = None,
 ) -> tuple[int, int | None]:
     """Layer, and head or None for their mean, where a map has several.
 
-    Unasked, it is the head that was told, if one was, else the `telling` one, else the mean of the last layer.
+    Unasked, it is the supervised head, if there is one, else the `telling` one, else the mean of the last layer.
     """
     n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
     if n_layers == n_heads == 1:
         return 0, None
-    chosen = told or telling
+    chosen = supervised_head or telling
     first = (*chosen, False) if chosen else (n_layers - 1, 0, True)
     _follow(first)
     restore(_MEAN, first[2])
@@ -46,8 +46,8 @@ def head_picker(
         layer = stepper("Layer", "layer", first[0], n_layers)
     with right:
         head = stepper("Head", "head", first[1], n_heads, disabled=mean)
-    if told:
-        _told_button(told, chosen=(layer, None if mean else head) == told, sidebar=sidebar)
+    if supervised_head:
+        _supervised_head_button(supervised_head, chosen=(layer, None if mean else head) == supervised_head, sidebar=sidebar)
     sidebar.toggle("Mean over heads", key=_MEAN)
     publish(_MEAN, mean, first[2])
     return layer, None if mean else head
@@ -74,10 +74,10 @@ def truer(card: ModelCard, layer: int, head: int | None) -> Reading:
 
 
 def named(card: ModelCard, layer: int, head: int | None) -> str:
-    """The head that is drawn of a model, marked if it was told; nothing for a model of one.
+    """The head that is drawn of a model, marked if it is supervised; nothing for a model of one.
 
     >>> from attnviz.models.base import ModelCard
-    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", told=(1, 0))
+    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
     >>> named(card, 1, 0), named(card, 1, 2), named(card, 0, None)
     ('L1·H0 — told', 'L1·H2', 'L0, mean of 4 heads')
     """
@@ -85,7 +85,7 @@ def named(card: ModelCard, layer: int, head: int | None) -> str:
         return ""
     if head is None:
         return f"{head_name(layer, None)}, mean of {card.n_heads} heads"
-    return f"{head_name(layer, head)}{' — told' if (layer, head) == card.told else ''}"
+    return f"{head_name(layer, head)}{' — told' if (layer, head) == card.supervised_head else ''}"
 
 
 def choose_head(layer: int, head: int | None) -> None:
@@ -94,15 +94,15 @@ def choose_head(layer: int, head: int | None) -> None:
     forget_cell()
 
 
-def _told_button(told: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:
-    """The told head by its name: marked where it is the one that is drawn, the way to it where it is not."""
+def _supervised_head_button(supervised_head: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:
+    """The supervised head by its name: marked where it is the one that is drawn, the way to it where it is not."""
     sidebar.button(
-        f"{head_name(*told)} — told",
-        key="told",
+        f"{head_name(*supervised_head)} — told",
+        key="supervised_head",
         icon=":material/school:",
         type="primary" if chosen else "secondary",
         on_click=choose_head,
-        args=told,
+        args=supervised_head,
         width="stretch",
         help="The one head that was taught where to look, by a statistical aligner's links (Garg et al. 2019).",
     )

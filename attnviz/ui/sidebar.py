@@ -10,7 +10,7 @@ from attnviz.analysis.view import Between, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models import catalog
-from attnviz.models.inspect import Opened
+from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.background.results import Traced
 from attnviz.ui.bound import dropdown, segments, toggle
 from attnviz.ui.layout import escaped
@@ -94,7 +94,7 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
     return tuple(names)
 
 
-def map_picker(traced: Traced | Opened) -> AttentionMap:
+def map_picker(traced: Traced | InspectedTrace) -> AttentionMap:
     """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
     kinds = traced.trace.kinds
     if len(kinds) == 1:

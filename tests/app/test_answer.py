@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel, Decoding
+from attnviz.models.answer.base import AnsweringModel, SpanDecoding
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 
 PAGE = Path(__file__).parents[2] / "pages" / "answer.py"
@@ -24,10 +24,10 @@ QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal r
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
-    always = Decoding(limit=7, threshold=-1e6, length_penalty=0.25)
+    always = SpanDecoding(limit=7, threshold=-1e6, length_penalty=0.25)
     tiny_answerer(folder / "joint", decoding=always)
     tiny_answerer(folder / "dual", joint=False, decoding=always)
-    tiny_answerer(folder / "shy", decoding=Decoding(limit=7, threshold=1e6))
+    tiny_answerer(folder / "shy", decoding=SpanDecoding(limit=7, threshold=1e6))
     tiny_hub_answerer(folder / "hub")
     return {path.name: str(path) for path in folder.iterdir()}
 
@@ -80,7 +80,7 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
         model = attnviz.load(models[name])
         assert isinstance(model, AnsweringModel)
         answered = model.answers(Prompt(PASSAGE, question=QUESTION))
-        best, tokens = answered.found.spans[0], answered.tokens
+        best, tokens = answered.result.spans[0], answered.tokens
         found.append(strongest_heads(answered.trace, tokens[best.start].start, tokens[best.end].end))
     shares = {side: min(heads[side].share for heads in found) for side in ("cross", "passage") if side in found[0]}
     side = max(shares, key=lambda side: shares[side])
@@ -99,7 +99,7 @@ def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models
     table = next(figure for figure in figures if any(each.get("name") == "ranks" for each in figure["data"]))
     drawn = next(each["z"] for each in table["data"] if each["type"] == "heatmap" and each.get("zmin") == 0)
     cells = np.frombuffer(base64.b64decode(drawn["bdata"]), dtype=drawn["dtype"])
-    spans = model.answers(Prompt(PASSAGE, question=QUESTION)).found.spans
+    spans = model.answers(Prompt(PASSAGE, question=QUESTION)).result.spans
     assert len({span.end - span.start for span in spans}) > 1
     for span in spans:
         assert np.isclose(cells, span.probability, rtol=1e-4, atol=0).any()

@@ -20,7 +20,7 @@ from attnviz.export import Picture
 from attnviz.export.python import lines
 from attnviz.figures.tokens import label
 from attnviz.files import to_bytes
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened
 from attnviz.ui.state import Going
@@ -106,22 +106,22 @@ def test_a_file_that_is_too_large_to_look_at_is_refused(monkeypatch: pytest.Monk
 def test_the_python_of_a_translation_asks_for_what_was_wished() -> None:
     plain = taking.kept_draft("m", lambda: None, Prompt("It's.", target="C'est."), None)  # pyright: ignore[reportArgumentType]
     assert plain.made == """av.load('m').trace(av.Prompt("It's.", target="C'est."))"""
-    wished = taking.kept_draft("m", lambda: None, Prompt("a"), Wish(5, 0.5, ("▁le",), 2))  # pyright: ignore[reportArgumentType]
+    wished = taking.kept_draft("m", lambda: None, Prompt("a"), DecodingOptions(5, 0.5, ("▁le",), 2))  # pyright: ignore[reportArgumentType]
     assert wished.made.startswith(
-        "draft(av.load('m'), av.Prompt('a'), Wish(width=5, length_penalty=0.5, begins=('▁le',), candidate=2))"
+        "draft(av.load('m'), av.Prompt('a'), DecodingOptions(width=5, length_penalty=0.5, begins=('▁le',), candidate=2))"
     )
 
 
-@pytest.mark.parametrize("wish", [None, Wish(2, candidate=1)], ids=["greedy", "beam"])
+@pytest.mark.parametrize("options", [None, DecodingOptions(2, candidate=1)], ids=["greedy", "beam"])
 def test_the_python_of_a_naive_reading_names_rows_as_the_page_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: Wish | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: DecodingOptions | None
 ) -> None:
     folder = str(tiny_translator(tmp_path / "tiny", "transformer"))
-    found = draft(attnviz.load(folder), Prompt("The red car."), wish or Wish())
+    found = draft(attnviz.load(folder), Prompt("The red car."), options or DecodingOptions())
     attention = read_as(found.trace.cross, found.written, "naive")
     matrix = head_matrix(attention, layer=1, head=None, view=View(words=True))
     shown = Picture(found.trace, "cross", 1, None, matrix, View(words=True))
-    kept = taking.kept_draft(folder, lambda: shown, Prompt("The red car."), wish, naive=True)
+    kept = taking.kept_draft(folder, lambda: shown, Prompt("The red car."), options, naive=True)
     figures: list[go.Figure] = []
     monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(figure))
     exec(lines(shown, made=kept.made, imports=kept.imports, attention=kept.attention), {})

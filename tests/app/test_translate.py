@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui.examples import examples
 from tests import tiny
 from tests.translators import tiny_translator
@@ -74,7 +74,7 @@ def pair(app: AppTest) -> list[str]:
 
 
 def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "translators", lambda: ())
+    monkeypatch.setattr(catalog, "available_for", lambda task: ())
     opened(app)
     assert len(app.info) == 1
     assert "attnviz train bahdanau-en-fr" in app.info[0].value
@@ -84,7 +84,7 @@ def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, mon
 def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
     app: AppTest, monkeypatch: pytest.MonkeyPatch, folders: list[str]
 ) -> None:
-    monkeypatch.setattr(catalog, "translators", lambda: tuple(folders))
+    monkeypatch.setattr(catalog, "available_for", lambda task: tuple(folders))
     opened(app)
     assert app.multiselect(key="models").value == folders
     assert len(answers(app)) == 2
@@ -116,7 +116,7 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
 
 
 def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    told = str(tiny_translator(tmp_path, "transformer", told=(0, 1)))
+    told = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
     opened(app, models=[folders[0], told], text=TEXT)
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
@@ -125,13 +125,13 @@ def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[s
     app.number_input(key="layer").set_value(1).run()
     assert sum("L1·H1" in body for body in bodies(app)) == 1
     assert not [info.value for info in app.info if "was told where to look" in info.value]
-    app.button(key="told").click().run()
+    app.button(key="supervised_head").click().run()
     assert not app.exception
     assert [info.value for info in app.info if "was told where to look" in info.value]
 
 
 def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    told = str(tiny_translator(tmp_path, "transformer", told=(0, 1)))
+    told = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
     opened(app, models=folders[1:], text=TEXT)
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (1, True)
     app.multiselect(key="models").set_value([folders[1], told]).run()
@@ -149,7 +149,7 @@ def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) ->
 
 
 def test_with_all_models_taken_away_one_sentence_says_to_choose(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "translators", lambda: ("bahdanau-en-fr",))
+    monkeypatch.setattr(catalog, "available_for", lambda task: ("bahdanau-en-fr",))
     opened(app)
     app.multiselect(key="models").set_value([]).run()
     assert not app.exception
@@ -164,10 +164,10 @@ def test_a_target_that_is_no_text_is_told_and_left_out(app: AppTest, folders: li
 
 def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: list[str]) -> None:
     model = attnviz.load(folders[0])
-    own = draft(model, Prompt(TEXT), Wish())
+    own = draft(model, Prompt(TEXT), DecodingOptions())
     name = next(name for name, _ in own.steps[0].alternatives if name not in (own.pieces[0], "<unk>"))
     opened(app, models=folders[:1], text=TEXT, begins1=name)
-    assert answers(app) == [draft(model, Prompt(TEXT), Wish(begins=(name,))).trace.output]
+    assert answers(app) == [draft(model, Prompt(TEXT), DecodingOptions(begins=(name,))).trace.output]
     app.button(key="unsteer1").click().run()
     assert answers(app) == [own.trace.output]
     assert "begins1" not in app.query_params
@@ -175,7 +175,7 @@ def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: li
 
 def test_a_candidate_of_the_beam(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="2")
-    assert answers(app) == [draft(attnviz.load(folders[0]), Prompt(TEXT), Wish(3, 1.0, candidate=2)).trace.output]
+    assert answers(app) == [draft(attnviz.load(folders[0]), Prompt(TEXT), DecodingOptions(3, 1.0, candidate=2)).trace.output]
 
 
 def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest, folders: list[str]) -> None:
@@ -191,7 +191,7 @@ def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest,
 def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: str) -> None:
     opened(app, models=[hub_folder], text="the cat sat", decoding="Beam", width="3")
     model = attnviz.load(hub_folder)
-    own = draft(model, Prompt("the cat sat"), Wish(3))
+    own = draft(model, Prompt("the cat sat"), DecodingOptions(3))
     assert answers(app) == [own.trace.output]
     assert f"log p = {own.log_probability:.2f}".replace("-", "−") in "".join(bodies(app))
     assert len(re.findall("data-pick", markup(app, "candidates")[0])) == 3
@@ -203,7 +203,7 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
 
 def test_a_model_of_the_hub_is_steered_and_forced(app: AppTest, hub_folder: str) -> None:
     opened(app, models=[hub_folder], text="the cat sat", begins1="dog")
-    wanted = draft(attnviz.load(hub_folder), Prompt("the cat sat"), Wish(begins=("dog",)))
+    wanted = draft(attnviz.load(hub_folder), Prompt("the cat sat"), DecodingOptions(begins=("dog",)))
     assert answers(app) == [wanted.trace.output]
     assert wanted.trace.output.startswith("dog")
     app.text_input(key="target").set_value("a dog ran").run()

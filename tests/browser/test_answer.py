@@ -9,7 +9,7 @@ import attnviz
 from attnviz.analysis.answer.meeting import meeting
 from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel, Decoding
+from attnviz.models.answer.base import AnsweringModel, SpanDecoding
 from tests.answerers import tiny_answerer
 from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters
 
@@ -29,7 +29,7 @@ def bars(page: Page, name: str) -> list[float]:
 def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     context: BrowserContext, app_url: str, tmp_path: Path
 ) -> None:
-    folder = str(tiny_answerer(tmp_path / "tiny", decoding=Decoding(limit=7, threshold=-1e6)))
+    folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, threshold=-1e6)))
     model = attnviz.load(folder)
     assert isinstance(model, AnsweringModel)
     found = model.answers(Prompt(PASSAGE, question=QUESTION))
@@ -38,10 +38,10 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     settled(page)
     expect(page.locator(".answer bdi")).to_have_text(found.trace.output)
     marked = page.locator(".answered .span.best .unit bdi").all_inner_texts()
-    best = found.found.spans[0]
+    best = found.result.spans[0]
     assert marked == [token.text for token in found.tokens[best.start : best.end + 1]]
-    assert bars(page, "bar0") == pytest.approx(found.found.start.tolist(), abs=1e-5)
-    assert bars(page, "bar1") == pytest.approx(found.found.end.tolist(), abs=1e-5)
+    assert bars(page, "bar0") == pytest.approx(found.result.start.tolist(), abs=1e-5)
+    assert bars(page, "bar1") == pytest.approx(found.result.end.tolist(), abs=1e-5)
     page.locator(".asked .word", has_text="tired").click()
     expect(page.locator(".asked .chosen bdi")).to_have_text("tired", timeout=PICTURE)
     settled(page)
@@ -64,7 +64,7 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
 def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goes_on(
     context: BrowserContext, app_url: str, tmp_path: Path
 ) -> None:
-    folder = str(tiny_answerer(tmp_path / "tiny", decoding=Decoding(limit=7, threshold=-1e6)))
+    folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, threshold=-1e6)))
     page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
     passage = " ".join([PASSAGE] * 4)

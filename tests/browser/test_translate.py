@@ -11,7 +11,7 @@ import attnviz
 from attnviz.analysis.translate.alignment import clearest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.trace import Prompt
-from attnviz.models.translate.decode import Draft, Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, Draft, draft
 from tests.browser.test_encode import HOSTILE, PICTURE, choose, drawn_weights, open_page, parameters, run, settle
 from tests.translators import tiny_translator
 
@@ -24,8 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_translator(tmp_path_factory.mktemp("translator"))
 
 
-def drafted(folder: Path, wish: Wish, target: str | None = None) -> Draft:
-    return draft(attnviz.load(str(folder)), Prompt(TEXT, target=target), wish)
+def drafted(folder: Path, options: DecodingOptions, target: str | None = None) -> Draft:
+    return draft(attnviz.load(str(folder)), Prompt(TEXT, target=target), options)
 
 
 def links(page: Page) -> dict[tuple[int, int], float]:
@@ -37,7 +37,7 @@ def links(page: Page) -> dict[tuple[int, int], float]:
 
 def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folder: Path) -> None:
     open_page(page, app_url, "translate", models=str(folder), text=TEXT, target=TARGET)
-    attention = drafted(folder, Wish(), TARGET).trace.cross
+    attention = drafted(folder, DecodingOptions(), TARGET).trace.cross
     wanted = head_matrix(attention, layer=0, head=0, view=View(words=True))
     for row, expected in zip(drawn_weights(page), wanted.weights, strict=True):
         assert row == pytest.approx(expected.tolist(), abs=1e-6)
@@ -56,11 +56,11 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
 ) -> None:
     page = context.new_page()
     open_page(page, app_url, "translate", models=str(folder), text=TEXT, whole_words="false")
-    own = drafted(folder, Wish())
+    own = drafted(folder, DecodingOptions())
     place = next(place for place, (name, _) in enumerate(own.steps[1].alternatives) if name not in (own.pieces[1], "<unk>"))
     begins = (own.pieces[0], own.steps[1].alternatives[place][0])
     page.locator(f'.ladder [data-pick="1:{place}"]').click()
-    steered = drafted(folder, Wish(begins=begins))
+    steered = drafted(folder, DecodingOptions(begins=begins))
     expect(page.locator(".answer")).to_contain_text(steered.trace.output[:60], timeout=PICTURE)
     settle(page)
     assert parameters(page)["begins1"] == " ".join(begins)
@@ -84,7 +84,7 @@ def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, 
     page.locator('.candidate[data-pick="2"]').click()
     expect(page.locator('.candidate[data-pick="2"]')).to_have_class("candidate chosen", timeout=PICTURE)
     settle(page)
-    wanted = drafted(folder, Wish(3, 1.0, candidate=2)).trace.cross.weights(0, 0)
+    wanted = drafted(folder, DecodingOptions(3, 1.0, candidate=2)).trace.cross.weights(0, 0)
     assert drawn_weights(page)[4] == pytest.approx(wanted[4].tolist(), abs=1e-6)
     assert parameters(page)["candidate1"] == "2"
     page.get_by_text("Force the target", exact=True).click()
@@ -93,7 +93,7 @@ def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, 
     expect(page.locator(".answer")).to_contain_text(TARGET, timeout=PICTURE)
     settle(page)
     assert parameters(page)["target"] == TARGET
-    forced = drafted(folder, Wish(), TARGET).trace.cross.weights(0, 0)
+    forced = drafted(folder, DecodingOptions(), TARGET).trace.cross.weights(0, 0)
     assert hard_links(page) == forced[:-1].argmax(axis=1).tolist()
 
 
@@ -108,15 +108,15 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
     assert min(sizes) >= 14
     page.locator('.tree .twig[data-pick="2"] .rank').click()
     expect(page.locator('.tree .twig[data-pick="2"]')).to_have_class("twig chosen", timeout=PICTURE)
-    expect(page.locator(".answer bdi")).to_have_text(drafted(folder, Wish(3, 1.0, candidate=2)).trace.output)
+    expect(page.locator(".answer bdi")).to_have_text(drafted(folder, DecodingOptions(3, 1.0, candidate=2)).trace.output)
     settle(page)
     assert parameters(page)["candidate1"] == "2"
 
 
 def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page: Page, app_url: str, tmp_path: Path) -> None:
-    told = tiny_translator(tmp_path, "transformer", told=(0, 1))
+    told = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
     open_page(page, app_url, "translate", models=str(told), text=TEXT, target=TARGET, whole_words="false")
-    draft = drafted(told, Wish(), TARGET)
+    draft = drafted(told, DecodingOptions(), TARGET)
     wanted = draft.trace.cross.weights(0, 1)
     expect(page.locator(".answer small")).to_contain_text("L0·H1 — told")
     expect(page.get_by_text("was told where to look")).to_be_visible()

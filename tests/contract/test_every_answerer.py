@@ -15,9 +15,9 @@ from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.own import AnswerModel
-from attnviz.models.answer.shipped import load_folder
 from attnviz.models.base import silent
 from attnviz.models.hub.question_answering import HubAnswerer
+from attnviz.models.shipped import load_trained
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.tiny import tokenizer
 
@@ -43,7 +43,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, AnsweringModel
     for name, make in MAKERS.items():
         folder = tmp_path_factory.mktemp("models") / name
         make(folder)
-        found[name] = load_folder(folder, silent) if name in OURS else attnviz.load(str(folder))
+        found[name] = load_trained(folder, silent) if name in OURS else attnviz.load(str(folder))
     return found
 
 
@@ -56,8 +56,8 @@ def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, mod
     model = models[name]
     assert isinstance(model, AnsweringModel)
     found = model.answers(Prompt(passage, question=QUESTION))
-    places = [(found.tokens[span.start].start, found.tokens[span.end].end) for span in found.found.spans]
-    assert [found.text(span) for span in found.found.spans] == [passage[start:end] for start, end in places]
+    places = [(found.tokens[span.start].start, found.tokens[span.end].end) for span in found.result.spans]
+    assert [found.text(span) for span in found.result.spans] == [passage[start:end] for start, end in places]
     # Repeated words are told apart by where they stand.
     assert all(one[1] <= two[0] or two[1] <= one[0] for one, two in itertools.combinations(places, 2))
     assert found.trace.output == ("" if found.declined else passage[slice(*places[0])])
@@ -71,7 +71,7 @@ def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, mod
 @by_name
 def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, models: dict[str, AnsweringModel]) -> None:
     found = models[name].answers(Prompt(PASSAGES[0], question=QUESTION))
-    logits, n_tokens = found.found.logits, len(found.tokens)
+    logits, n_tokens = found.result.logits, len(found.tokens)
     limit, penalty = found.decoding.limit, found.decoding.length_penalty
     pairs = {
         (start, end): float(logits.start[start]) + float(logits.end[end]) - penalty * (end - start)
@@ -79,16 +79,16 @@ def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, 
         for end in range(start, min(start + limit + 1, n_tokens))
     }
     total = sum(np.exp(value) for value in pairs.values()) + np.exp(logits.nothing)
-    best = found.found.spans[0]
+    best = found.result.spans[0]
     assert (best.start, best.end) == max(pairs, key=lambda pair: pairs[pair])
     assert best.probability == pytest.approx(np.exp(pairs[best.start, best.end]) / total)
     for index in range(n_tokens):
         starts = sum(np.exp(value) for (start, _), value in pairs.items() if start == index)
         ends = sum(np.exp(value) for (_, end), value in pairs.items() if end == index)
-        assert found.found.start[index] == pytest.approx(starts / total)
-        assert found.found.end[index] == pytest.approx(ends / total)
-    assert found.found.start.sum() + found.found.nothing == pytest.approx(1)
-    assert found.found.margin == pytest.approx(max(pairs.values()) - logits.nothing)
+        assert found.result.start[index] == pytest.approx(starts / total)
+        assert found.result.end[index] == pytest.approx(ends / total)
+    assert found.result.start.sum() + found.result.nothing == pytest.approx(1)
+    assert found.result.margin == pytest.approx(max(pairs.values()) - logits.nothing)
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in OURS])
@@ -102,9 +102,9 @@ def test_a_model_of_the_hub_says_what_transformers_says(name: str, tmp_path: Pat
     with torch.no_grad():
         outputs = model(**accepted, output_attentions=True)
     mine = [index for index, owner in enumerate(encoded.encodings[0].sequence_ids) if owner == 1]
-    np.testing.assert_allclose(found.found.logits.start, outputs.start_logits[0, mine], atol=1e-5)
-    np.testing.assert_allclose(found.found.logits.end, outputs.end_logits[0, mine], atol=1e-5)
-    assert found.found.logits.nothing == pytest.approx(float(outputs.start_logits[0, 0] + outputs.end_logits[0, 0]), abs=1e-5)
+    np.testing.assert_allclose(found.result.logits.start, outputs.start_logits[0, mine], atol=1e-5)
+    np.testing.assert_allclose(found.result.logits.end, outputs.end_logits[0, mine], atol=1e-5)
+    assert found.result.logits.nothing == pytest.approx(float(outputs.start_logits[0, 0] + outputs.end_logits[0, 0]), abs=1e-5)
     encoder = found.trace.encoder
     for layer, wanted in enumerate(outputs.attentions or ()):
         np.testing.assert_allclose(encoder.layer_weights(layer), wanted[0], atol=1e-5)
@@ -125,7 +125,7 @@ def test_a_model_of_ours_shows_the_weights_of_its_forward_pass(name: str, models
     context = context[:, skip:]
     with torch.no_grad():
         start, _, weights = model.answerer(question, context, question_visible=question > 0, context_visible=context > 0)
-    np.testing.assert_allclose(found.found.logits.start, start[0, 1 - skip : -1], atol=1e-5)
+    np.testing.assert_allclose(found.result.logits.start, start[0, 1 - skip : -1], atol=1e-5)
     cross = found.trace.cross
     for layer, wanted in enumerate(weights):
         np.testing.assert_allclose(cross.layer_weights(layer), wanted[0], atol=1e-5)
@@ -155,16 +155,16 @@ def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, Ans
         # XLNet reads a text of any length.
         model = replace(model, card=replace(model.card, max_tokens=min(61, model.card.max_tokens)))
     found = model.answers(prompt)
-    windows = found.found.windows
+    windows = found.result.windows
     assert len(windows) > 3
     assert windows[-1].stop == len(found.tokens)
     place = windows[1].start + windows[1].size // 2
     window = max(windows, key=lambda each: min(place - each.start, each.stop - 1 - place))
     part = LONG[found.tokens[window.start].start : found.tokens[window.stop - 1].end]
     alone = model.answers(Prompt(part, question=QUESTION))
-    assert len(alone.found.windows) == 1
-    assert found.found.logits.start[place] == pytest.approx(float(alone.found.logits.start[place - window.start]), abs=1e-4)
-    best, shown = found.found.spans[0], found.trace.maps[-1].queries
+    assert len(alone.result.windows) == 1
+    assert found.result.logits.start[place] == pytest.approx(float(alone.result.logits.start[place - window.start]), abs=1e-4)
+    best, shown = found.result.spans[0], found.trace.maps[-1].queries
     offsets = [token.start for token in shown if not token.special and token.segment == 1]
     assert found.tokens[best.start].start in offsets
     assert found.trace.prompt.text == LONG
@@ -195,36 +195,36 @@ def test_what_cannot_be_answered_is_one_sentence(
 @by_name
 def test_a_question_may_be_longer_than_the_passage_and_a_text_needs_none(name: str, models: dict[str, AnsweringModel]) -> None:
     found = models[name].answers(Prompt("tired", question=f"{QUESTION} {QUESTION}"))
-    assert found.text(found.found.spans[0]) in "tired"
+    assert found.text(found.result.spans[0]) in "tired"
     assert models[name].trace("the cat sat").kinds == ("encoder",)
 
 
 def test_a_threshold_decides_whether_the_passage_says(models: dict[str, AnsweringModel]) -> None:
     model, prompt = models["joint"], Prompt(PASSAGES[0], question=QUESTION)
     assert isinstance(model, AnswerModel)
-    margin = model.answers(prompt).found.margin
+    margin = model.answers(prompt).result.margin
     for threshold, declined in ((margin - 1e-3, False), (margin + 1e-3, True)):
         found = replace(model, decoding=replace(model.decoding, threshold=threshold)).answers(prompt)
         assert found.declined is declined
         assert bool(found.trace.output) is not declined
-        assert found.found.spans
+        assert found.result.spans
 
 
 def test_a_shallow_encoder_has_only_its_own_layers(tmp_path: Path) -> None:
-    model = load_folder(tiny_answerer(tmp_path / "it", joint=False, depth=3), silent)
+    model = load_trained(tiny_answerer(tmp_path / "it", joint=False, depth=3), silent)
     trace = model.trace(Prompt(PASSAGES[0], question=QUESTION))
     assert (model.card.n_layers, trace.encoder.n_layers, trace.cross.n_layers) == (3, 3, 2)
 
 
 def test_only_what_training_changed_is_in_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError, match="attnviz train"):
-        load_folder(tmp_path, silent)
+        load_trained(tmp_path, silent)
     folder = tiny_answerer(tmp_path / "it")
-    model = load_folder(folder, silent)
+    model = load_trained(folder, silent)
     changed = model.encoder.model.encoder.layer[2].output.LayerNorm.bias
     assert float(changed.abs().max()) > 0.1
     assert model.card.parameters == sum(parameter.numel() for parameter in model.answerer.parameters())
     assert model.card.metrics == {"EM": 12.5, "F1": 25.0}
     (folder / "model.safetensors").write_bytes(b"{")
     with pytest.raises(ModelError, match="damaged"):
-        load_folder(folder, silent)
+        load_trained(folder, silent)

@@ -10,23 +10,24 @@ import torch
 from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.shipped import load_trained
 from attnviz.models.translate.own import TranslationModel
-from attnviz.models.translate.shipped import MAX_TOKENS, load_folder
+from attnviz.models.translate.shipped import MAX_TOKENS
 from attnviz.nn.decoding import END, Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig
-from attnviz.training.export import export
+from attnviz.training.export import export_translator
 from attnviz.training.sentence_pairs import Sentence, Tokenizers
 from attnviz.training.translate.evaluate import translate_all
-from attnviz.training.translate.recipe import Attention, Corpus, Recipe, Stack
+from attnviz.training.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
 from tests.translators import tiny_translator
 
 BLOCK = BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")
 KINDS = {
-    "dot": Attention("dot", RecurrentConfig(dim=11, hidden=13, n_layers=2, bidirectional=False)),
-    "scaled": Attention("scaled", RecurrentConfig(dim=11, hidden=13)),
-    "additive": Attention("additive", RecurrentConfig(dim=11, hidden=13, n_layers=3)),
-    "transformer": Stack(3, BLOCK),
+    "dot": LSTMSpec("dot", RecurrentConfig(dim=11, hidden=13, n_layers=2, bidirectional=False)),
+    "scaled": LSTMSpec("scaled", RecurrentConfig(dim=11, hidden=13)),
+    "additive": LSTMSpec("additive", RecurrentConfig(dim=11, hidden=13, n_layers=3)),
+    "transformer": TransformerSpec(3, BLOCK),
 }
 TEXT = "The dog, which isn't Tom's, didn't eat."
 TARGET = "Le chien qui n'est pas à Tom n'a pas mangé !"
@@ -43,9 +44,9 @@ def model(request, tmp_path_factory) -> TranslationModel:
     recipe = Recipe("tiny", "made for a test", "https://arxiv.org/abs/1409.0473", KINDS[request.param], Corpus())
     sizes = tokenizers.source.get_vocab_size(), tokenizers.target.get_vocab_size()
     # Weights of this size make random models say something else for every text.
-    weights = {name: 3 * value for name, value in recipe.model.build(*sizes).state_dict().items()}
-    export(recipe, weights, folder, folder / "out")
-    return load_folder(folder / "out")
+    weights = {name: 3 * value for name, value in recipe.model.untrained_model(*sizes).state_dict().items()}
+    export_translator(recipe, weights, folder, folder / "out")
+    return load_trained(folder / "out")
 
 
 def test_it_is_a_model_like_any_other(model):
@@ -181,15 +182,15 @@ def test_two_threads_get_what_each_gets_alone(model):
 
 
 def test_a_head_that_was_told_stands_on_the_card(tmp_path):
-    assert load_folder(tiny_translator(tmp_path / "none", "transformer")).card.told is None
-    assert load_folder(tiny_translator(tmp_path / "one", "transformer", told=(1, 0))).card.told == (1, 0)
+    assert load_trained(tiny_translator(tmp_path / "none", "transformer")).card.supervised_head is None
+    assert load_trained(tiny_translator(tmp_path / "one", "transformer", supervised_head=(1, 0))).card.supervised_head == (1, 0)
     with pytest.raises(ModelError, match="damaged"):
-        load_folder(tiny_translator(tmp_path / "wrong", "transformer", told=(2, 0)))
+        load_trained(tiny_translator(tmp_path / "wrong", "transformer", supervised_head=(2, 0)))
 
 
 def test_a_folder_without_a_translator_says_what_to_do(tmp_path):
     with pytest.raises(ModelNotFoundError, match="attnviz train"):
-        load_folder(tmp_path)
+        load_trained(tmp_path)
 
 
 @pytest.mark.parametrize("damaged", ["model.safetensors", "config.json", "source.json"])
@@ -197,13 +198,13 @@ def test_a_damaged_folder_is_said_to_be(model, tmp_path, damaged):
     _export_again(model, tmp_path)
     (tmp_path / damaged).write_bytes(b"{")
     with pytest.raises(ModelError, match="damaged"):
-        load_folder(tmp_path)
+        load_trained(tmp_path)
 
 
 def _export_again(model, folder: Path) -> None:
     model.source.save(str(folder / "source.json"))
     model.target.save(str(folder / "target.json"))
     recipe = Recipe("tiny", "made for a test", "https://arxiv.org/abs/1409.0473", KINDS["additive"], Corpus())
-    export(recipe, recipe.model.build(79, 61).state_dict(), folder, folder / "out")
+    export_translator(recipe, recipe.model.untrained_model(79, 61).state_dict(), folder, folder / "out")
     for path in (folder / "out").iterdir():
         path.replace(folder / path.name)

@@ -15,7 +15,7 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
 from attnviz.models.hub.encoder import TracedModel
-from attnviz.models.inspect import Opened, open_trace
+from attnviz.models.inspect import InspectedTrace, inspect_trace
 from attnviz.ui.compute.unfolded import Unfolded, unfolded
 from tests.tiny import FAMILIES, tokenizer
 from tests.translators import tiny_translator
@@ -37,7 +37,9 @@ loaded = cache(attnviz.load)
 SHORT = "the cat sat on the mat because it was tired"
 
 
-def explained(opened: Opened, kind: str, layer: int, head: int, query: int, key: int, *, words: bool = False) -> Unfolded:
+def explained(
+    opened: InspectedTrace, kind: str, layer: int, head: int, query: int, key: int, *, words: bool = False
+) -> Unfolded:
     attention = opened.trace.map(kind)
     queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
     found = unfolded(opened, kind, layer=layer, head=head, link=QueryKey(queries, keys, query, key), words=words)
@@ -45,7 +47,7 @@ def explained(opened: Opened, kind: str, layer: int, head: int, query: int, key:
     return found
 
 
-def check_ends_at_the_heatmap(opened: Opened, kind: str, cells: int) -> None:
+def check_ends_at_the_heatmap(opened: InspectedTrace, kind: str, cells: int) -> None:
     attention = opened.trace.map(kind)
     generator = np.random.default_rng(17)
     for _ in range(cells):
@@ -65,7 +67,7 @@ def check_ends_at_the_heatmap(opened: Opened, kind: str, cells: int) -> None:
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_ten_cells_of_every_map_of_the_models_that_travel_with_attnviz(name: str) -> None:
-    opened = open_trace(loaded(name), PROMPTS[name])
+    opened = inspect_trace(loaded(name), PROMPTS[name])
     for kind in opened.trace.kinds:
         check_ends_at_the_heatmap(opened, kind, 10)
 
@@ -73,19 +75,19 @@ def test_ten_cells_of_every_map_of_the_models_that_travel_with_attnviz(name: str
 @pytest.mark.parametrize("family", [family for family in FAMILIES if family.seam], ids=str)
 def test_every_family_that_shows_its_queries_and_keys(tmp_path: Path, family) -> None:
     family.save(tmp_path)
-    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     for kind in opened.trace.kinds:
         check_ends_at_the_heatmap(opened, kind, 3)
 
 
 def test_a_model_that_shows_its_weights_alone_has_no_steps(tmp_path: Path) -> None:
     next(family for family in FAMILIES if not family.seam).save(tmp_path)
-    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     assert opened.head(opened.trace.kinds[-1], 0, 0) is None
 
 
 def test_the_context_is_what_the_model_passes_on() -> None:
-    opened = open_trace(loaded("bahdanau-en-fr"), FRANCE)
+    opened = inspect_trace(loaded("bahdanau-en-fr"), FRANCE)
     inside = opened.head("cross", 0, 0)
     assert isinstance(inside, Additive)
     found = explained(opened, "cross", 0, 0, 3, 2)
@@ -96,7 +98,7 @@ def test_the_context_is_what_the_model_passes_on() -> None:
 
 
 def test_values_are_those_the_encoder_mixes() -> None:
-    opened = open_trace(loaded("minilm"), ANIMAL)
+    opened = inspect_trace(loaded("minilm"), ANIMAL)
     inside = opened.head("encoder", 3, 1)
     assert isinstance(inside, DotProduct)
     assert inside.value is not None
@@ -105,7 +107,7 @@ def test_values_are_those_the_encoder_mixes() -> None:
     assert [step.symbol for step in found.steps] == ["q", "k", "q·k", "q·K", "÷√d", "softmax", "v", "·V"]
 
 
-def check_made(opened: Opened, kind: str) -> None:
+def check_made(opened: InspectedTrace, kind: str) -> None:
     """X W + b, by NumPy and over all dimensions, is what the head compares and mixes; the steps show the same numbers."""
     attention = opened.trace.map(kind)
     inside = opened.head(kind, attention.n_layers - 1, attention.n_heads - 1)
@@ -128,19 +130,19 @@ def check_made(opened: Opened, kind: str) -> None:
     ("transformer-en-fr", "encoder"), ("transformer-en-fr", "decoder"), ("transformer-en-fr", "cross"),
 ])  # fmt: skip
 def test_the_path_begins_at_what_the_head_reads(name: str, kind: str) -> None:
-    check_made(open_trace(loaded(name), PROMPTS[name]), kind)
+    check_made(inspect_trace(loaded(name), PROMPTS[name]), kind)
 
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
 def test_the_path_begins_at_what_the_head_reads_in_models_of_the_hub(tmp_path: Path, name: str) -> None:
     next(family for family in FAMILIES if family.name == name).save(tmp_path)
-    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     check_made(opened, opened.trace.kinds[0])
 
 
 def test_a_decoders_one_matrix_is_read_as_it_stands_in_its_file(tmp_path: Path) -> None:
     next(family for family in FAMILIES if family.name == "gpt2").save(tmp_path)
-    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     inside = opened.head("decoder", 0, 1)
     assert isinstance(inside, DotProduct)
     assert inside.made
@@ -159,30 +161,30 @@ def test_a_decoders_one_matrix_is_read_as_it_stands_in_its_file(tmp_path: Path) 
 
 def test_a_path_that_begins_later_says_so(tmp_path: Path) -> None:
     next(family for family in FAMILIES if family.name == "llama").save(tmp_path)
-    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     first = explained(opened, "decoder", 1, 1, 4, 2).steps[0]
     assert first.symbol == "q·k"
     assert "The path begins here" in first.sentence
     met = next(
-        step for step in explained(open_trace(loaded("minilm"), ANIMAL), "encoder", 0, 0, 1, 2).steps if step.symbol == "q·k"
+        step for step in explained(inspect_trace(loaded("minilm"), ANIMAL), "encoder", 0, 0, 1, 2).steps if step.symbol == "q·k"
     )
     assert "The path begins here" not in met.sentence
 
 
 def test_a_path_that_does_not_lead_to_what_was_compared_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     next(family for family in FAMILIES if family.name == "bert").save(tmp_path)
-    opened = open_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
+    opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     check_made(opened, "encoder")
     read = opened.model.attended(opened.trace.prompt)["encoder"]
     turned = tuple(replace(layer, asking=layer.asking.flip(1)) for layer in read)
     monkeypatch.setattr(TracedModel, "attended", lambda *_: {"encoder": turned})
-    inside = Opened(opened.trace, opened.model).head("encoder", 0, 0)
+    inside = InspectedTrace(opened.trace, opened.model).head("encoder", 0, 0)
     assert isinstance(inside, DotProduct)
     assert inside.made is None
 
 
 def test_a_written_token_explains_nothing_with_those_after_it() -> None:
-    opened = open_trace(loaded("transformer-en-fr"), FRANCE)
+    opened = inspect_trace(loaded("transformer-en-fr"), FRANCE)
     inside = opened.head("decoder", 0, 0)
     assert isinstance(inside, DotProduct)
     assert inside.visible is not None
@@ -197,19 +199,19 @@ def test_a_translation_that_a_search_has_found_is_the_one_that_is_explained(tmp_
     model = attnviz.load(str(tiny_translator(tmp_path, kind)))
     pieces = ("▁La", "▁voiture", "</s>") if kind == "additive" else ()
     known = [name for name in pieces if model.target.token_to_id(name) is not None]
-    opened = open_trace(model, Prompt("The red car is not new."), known)
+    opened = inspect_trace(model, Prompt("The red car is not new."), known)
     check_ends_at_the_heatmap(opened, "cross", 5)
     assert isinstance(opened.head("cross", 0, 0), Additive if kind == "additive" else DotProduct)
 
 
 def test_a_forced_target_is_explained_as_it_is_drawn(tmp_path: Path) -> None:
     model = attnviz.load(str(tiny_translator(tmp_path)))
-    opened = open_trace(model, Prompt("The red car is not new.", target="La voiture rouge n'est pas neuve."))
+    opened = inspect_trace(model, Prompt("The red car is not new.", target="La voiture rouge n'est pas neuve."))
     check_ends_at_the_heatmap(opened, "cross", 5)
 
 
 def test_between_whole_words_the_last_number_is_that_of_the_merged_heatmap() -> None:
-    opened = open_trace(loaded("minilm"), Prompt("Unbelievably, tokenization disentangles subwords."))
+    opened = inspect_trace(loaded("minilm"), Prompt("Unbelievably, tokenization disentangles subwords."))
     attention = opened.trace.encoder
     whole = head_matrix(attention, layer=1, head=3, view=View(words=True))
     cells = np.random.default_rng(17).integers((len(whole.queries), len(whole.keys)), size=(20, 2)).tolist()

@@ -11,11 +11,11 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.paths import assets_folder
-from attnviz.training.answer.card import card
+from attnviz.training.answer.card import answerer_card
 from attnviz.ui.examples import examples
 
 MEGABYTES = 60
-by_name = pytest.mark.parametrize("name", catalog.answerers())
+by_name = pytest.mark.parametrize("name", catalog.available_for("answer"))
 by_example = pytest.mark.parametrize("example", examples("answer"), ids=lambda example: example.label)
 
 
@@ -27,7 +27,7 @@ def answer_en() -> AnsweringModel:
 
 
 def test_answer_en_travels_and_was_measured(answer_en):
-    assert "answer-en" in catalog.answerers()
+    assert "answer-en" in catalog.available_for("answer")
     metrics = answer_en.card.metrics
     assert metrics["F1"] > metrics["EM"] > 50
     assert metrics["declined where 90% stay"] >= 80
@@ -47,7 +47,7 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(name)
     metrics, config = (json.loads((folder / file).read_text(encoding="utf-8")) for file in ("metrics.json", "config.json"))
     assert metrics["sha256"] == hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     assert {"hardware", "training hours", "seed", "commit"} <= set(metrics)
-    assert (folder / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+    assert (folder / "card.md").read_text(encoding="utf-8") == answerer_card(config, metrics)
     assert config["card"]["name"] == name
 
 
@@ -64,5 +64,5 @@ def test_an_answer_in_the_last_window_of_a_long_passage_is_found(answer_en):
     fox, bridge = examples("answer")[3], examples("answer")[0]
     passage = " ".join([bridge.text] * 12 + [fox.text])
     found = answer_en.answers(Prompt(passage, question=fox.question))
-    assert found.found.best == len(found.found.windows) - 1 > 1
+    assert found.result.best == len(found.result.windows) - 1 > 1
     assert found.trace.output == fox.answer

@@ -10,7 +10,7 @@ import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from attnviz.paths import assets_folder
-from attnviz.training.summarize.card import card
+from attnviz.training.summarize.card import summarizer_card
 from attnviz.ui.examples import examples
 
 FOLDER = assets_folder() / "models" / "summarize-en"
@@ -38,7 +38,7 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(metri
     assert metrics["sha256"] == hashlib.sha256(weights).hexdigest()
     assert metrics["bytes"] == len(weights)
     config = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
-    assert (FOLDER / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+    assert (FOLDER / "card.md").read_text(encoding="utf-8") == summarizer_card(config, metrics)
     assert {"hardware", "training hours", "seed", "commit"} <= set(metrics)
 
 

@@ -13,7 +13,7 @@ from attnviz.models.base import AttentionModel
 from attnviz.ui.examples import Example, examples
 
 EXAMPLES = {example.label: example for example in examples("translate")}
-TOLD_OF = [name for name in catalog.translators() if name == "bahdanau-en-fr"]
+TOLD_OF = [name for name in catalog.available_for("translate") if name == "bahdanau-en-fr"]
 measured = pytest.mark.parametrize("name", TOLD_OF)
 
 

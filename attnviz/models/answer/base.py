@@ -26,7 +26,7 @@ LEAST_ROOM = 48
 
 
 @dataclass(frozen=True)
-class Decoding:
+class SpanDecoding:
     """How a model's logits become an answer.
 
     limit           tokens of an answer after its first, at most
@@ -34,7 +34,7 @@ class Decoding:
     threshold       by how much the best span's logit must exceed that of no answer: below, the passage is taken not to say
     length_penalty  what each token of an answer after its first takes from its span's logit
 
-    >>> Decoding().limit
+    >>> SpanDecoding().limit
     29
     """
 
@@ -55,7 +55,7 @@ class Logits:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SpanSearchResult:
     """The spans of a passage, their probabilities among all legal spans and no answer at all.
 
     spans    the best without overlap, best first; their positions are those of the passage's tokens
@@ -85,16 +85,16 @@ class Answers:
 
     trace: AttentionTrace
     tokens: tuple[Token, ...]
-    found: Found
-    decoding: Decoding
+    result: SpanSearchResult
+    decoding: SpanDecoding
 
     @property
     def declined(self) -> bool:
         """Whether the model says that the passage does not answer."""
-        return self.found.margin < self.decoding.threshold
+        return self.result.margin < self.decoding.threshold
 
     def text(self, span: Span) -> str:
-        """A span as it stands in the passage."""
+        """Cut a span out of the passage, as it stands there."""
         return text_of(span, self.trace.prompt.text, self.tokens)
 
 
@@ -103,7 +103,7 @@ class AnsweringModel(AttentionModel, Protocol):
     """A model that finds the answer to `prompt.question` in `prompt.text`."""
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """The best spans, and the trace of the window that holds the best one.
+        """Find the best spans, and trace the window that holds the best one.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
@@ -112,7 +112,7 @@ class AnsweringModel(AttentionModel, Protocol):
 
 
 def answers(model: AttentionModel, prompt: Prompt) -> Answers:
-    """What any model makes of a question.
+    """Answer a question with any model.
 
     Raises:
         ModelError: it was not trained to answer.
@@ -126,8 +126,8 @@ def answers(model: AttentionModel, prompt: Prompt) -> Answers:
     return model.answers(prompt)
 
 
-def asked(prompt: Prompt) -> str:
-    """The question of a prompt.
+def question_of(prompt: Prompt) -> str:
+    """Return the question of a prompt, checked.
 
     Raises:
         PromptError: there is none, or nothing in it but signs that cannot be seen; or the passage is too long.
@@ -143,15 +143,17 @@ def asked(prompt: Prompt) -> str:
 
 
 @dataclass(frozen=True)
-class Search:
+class PassageSearch:
     """How a model of that name looks through a passage: `around` tokens of each window are the question and special ones."""
 
     name: str
-    decoding: Decoding
+    decoding: SpanDecoding
     around: int
 
-    def find(self, passage: Sequence[Token], score: Callable[[Sequence[Window]], Sequence[Logits]], n_best: int) -> Found:
-        """The best spans of a passage, by the logits that `score` gives for each window.
+    def find(
+        self, passage: Sequence[Token], score: Callable[[Sequence[Window]], Sequence[Logits]], n_best: int
+    ) -> SpanSearchResult:
+        """Find the best spans of a passage, by the logits that `score` gives for each window.
 
         Raises:
             PromptError: the passage holds no token, or the question leaves no room for it.
@@ -165,11 +167,11 @@ class Search:
             raise PromptError(f"{self.name} finds no word in this passage that could be an answer: paste a text.")
         start, end, nothing = _marginals(pairs, logits.nothing)
         spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
-        return Found(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
+        return SpanSearchResult(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
 
-    def output(self, found: Found, text: str, passage: Sequence[Token]) -> str:
-        """The answer as it stands in the text; empty where the model declines."""
-        return "" if found.margin < self.decoding.threshold else text_of(found.spans[0], text, passage)
+    def output(self, result: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:
+        """Cut the answer out of the text; empty where the model declines."""
+        return "" if result.margin < self.decoding.threshold else text_of(result.spans[0], text, passage)
 
     def _windows(self, passage: Sequence[Token]) -> tuple[Window, ...]:
         n_tokens, room = len(passage), self.decoding.window - self.around
@@ -185,7 +187,7 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class QuestionAndPassage:
     """A question and a passage as a model would read both: the passage's tokens stand at `first` up to `stop`."""
 
     whole: Encoded
@@ -193,7 +195,7 @@ class Pair:
     stop: int
 
     @staticmethod
-    def of(whole: Encoded, name: str) -> "Pair":
+    def of(whole: Encoded, name: str) -> "QuestionAndPassage":
         """Finds the passage, segment 1, behind the question, segment 0.
 
         Raises:
@@ -203,7 +205,11 @@ class Pair:
         if not any(segment == 0 for _, segment in typed):
             raise PromptError(f"{name} finds nothing to read in this question: type it in words.")
         places = [index for index, segment in typed if segment == 1]
-        return Pair(whole, places[0], places[-1] + 1) if places else Pair(whole, len(whole), len(whole))
+        return (
+            QuestionAndPassage(whole, places[0], places[-1] + 1)
+            if places
+            else QuestionAndPassage(whole, len(whole), len(whole))
+        )
 
     @property
     def passage(self) -> tuple[Token, ...]:
@@ -215,7 +221,7 @@ class Pair:
         return len(self.whole) - (self.stop - self.first)
 
     def cut(self, window: Window) -> Encoded:
-        """The same pair with only a window's tokens of the passage."""
+        """Cut the pair to a window's tokens of the passage."""
         start, stop = self.first + window.start, self.first + window.stop
 
         def kept(values: Sequence) -> list:
@@ -226,7 +232,7 @@ class Pair:
 
 
 def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
-    """A span as it stands in the text.
+    """Cut a span out of the text, as it stands there.
 
     >>> text_of(Span(0, 1, 1.0), "in 1887, he", (Token("in", 0, 2), Token("1887", 3, 7)))
     'in 1887'
@@ -235,7 +241,7 @@ def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
 
 
 def _together(parts: Sequence[tuple[Window, Logits]]) -> Logits:
-    """The logits of a whole passage. That it says nothing is as likely as in the window where it is least so."""
+    """Merge the windows of a passage. That it says nothing is as likely as in the window where it is least so."""
     start = merged([(window, logits.start) for window, logits in parts])
     end = merged([(window, logits.end) for window, logits in parts])
     return Logits(start, end, min(logits.nothing for _, logits in parts))
@@ -255,7 +261,7 @@ def _marginals(
 
 
 def _widest(span: Span, read: Sequence[Window]) -> int:
-    """The place of the window that shows most on either side of a span; the passage's own ends hide nothing."""
+    """Choose the window that shows most on either side of a span; the passage's own ends hide nothing."""
     stop = read[-1].stop
 
     def shown(window: Window) -> int:

@@ -14,19 +14,26 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.models.answer.base import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked, text_of
+from attnviz.models.answer.base import (
+    BATCH,
+    Answers,
+    Logits,
+    PassageSearch,
+    QuestionAndPassage,
+    SpanDecoding,
+    SpanSearchResult,
+    question_of,
+    text_of,
+)
 from attnviz.models.base import ModelCard
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
 from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
 from attnviz.text.spans import Window
-from attnviz.text.tokens import Encoded, encode
-
-States = Float[Tensor, "one token state"]
+from attnviz.text.tokens import Encoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +43,10 @@ class AnswerModel:
     card: ModelCard
     encoder: TracedModel
     answerer: Answerer
-    decoding: Decoding
+    decoding: SpanDecoding
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """The attention over the window of the passage that holds the best answer; of a text alone, the encoder's.
+        """Trace the window of the passage that holds the best answer; of a text alone, the encoder.
 
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
@@ -50,49 +57,47 @@ class AnswerModel:
         return replace(self.encoder.trace(prompt), model=self.card.name)
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """The best spans, and the trace of the window that holds the best one.
+        """Find the best spans, and trace the window that holds the best one.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair, search, found = self._find(prompt, n_best)
-        maps = self._maps(pair, found.windows[found.best])
-        output = search.output(found, prompt.text, pair.passage)
+        pair, search, result = self._find(prompt, n_best)
+        maps = self._maps(pair, result.windows[result.best])
+        output = search.output(result, prompt.text, pair.passage)
         trace = AttentionTrace(self.card.name, prompt, maps, output, revision=self.card.revision)
-        return Answers(trace, pair.passage, found, self.decoding)
+        return Answers(trace, pair.passage, result, self.decoding)
 
     def best(self, prompt: Prompt) -> tuple[str, float]:
-        """The best span's text, and its margin over no answer: as `answers` has them, without a trace.
+        """Find the best span's text and its margin over no answer, as `answers` does, without a trace.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair, _, found = self._find(prompt, 1)
-        return text_of(found.spans[0], prompt.text, pair.passage), found.margin
+        pair, _, result = self._find(prompt, 1)
+        return text_of(result.spans[0], prompt.text, pair.passage), result.margin
 
-    def _find(self, prompt: Prompt, n_best: int) -> tuple[Pair, Search, Found]:
-        pair = self._pair(asked(prompt), prompt.text)
-        search = Search(self.card.name, self.decoding, pair.around)
+    def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
+        pair = self._pair(question_of(prompt), prompt.text)
+        search = PassageSearch(self.card.name, self.decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
-    def _pair(self, question: str, passage: str) -> Pair:
+    def _pair(self, question: str, passage: str) -> QuestionAndPassage:
         """Both texts as one, [CLS] question [SEP] passage [SEP]; or one behind the other, each with marks of its own."""
-        tokenizer = self.encoder.tokenizer
-        with self.encoder.lock:
-            if self.answerer.config.joint:
-                return Pair.of(encode(tokenizer, [question, passage]), self.card.name)
-            first, second = encode(tokenizer, [question]), encode(tokenizer, [passage])
+        if self.answerer.config.joint:
+            return QuestionAndPassage.of(self.encoder.encode([question, passage], whole=True), self.card.name)
+        first, second = (self.encoder.encode([text], whole=True) for text in (question, passage))
         inputs = {name: [*values, *second.inputs[name]] for name, values in first.inputs.items()}
         tokens = (*first.tokens, *(replace(token, segment=1) for token in second.tokens))
-        return Pair.of(Encoded(inputs, tokens, (None, None)), self.card.name)
+        return QuestionAndPassage.of(Encoded(inputs, tokens, (None, None)), self.card.name)
 
-    def _asking(self, pair: Pair) -> int:
-        """How many tokens are the question's side; a passage that is read on its own begins with a mark."""
+    def _asking(self, pair: QuestionAndPassage) -> int:
+        """Count the tokens of the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
-    def _logits(self, pair: Pair, windows: Sequence[Window]) -> list[Logits]:
-        """The model's logits for each window; all windows of a passage are of one size."""
-        found, n_asking = [], self._asking(pair)
+    def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
+        """Compute the logits of each window; all windows of a passage are of one size."""
+        logits, n_asking = [], self._asking(pair)
         for index in range(0, len(windows), BATCH):
             cancellation_point()
             some = windows[index : index + BATCH]
@@ -107,30 +112,30 @@ class AnswerModel:
                 )
             part = slice(pair.first - n_asking, pair.first - n_asking + some[0].size)
             rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
-            found += [Logits(begins, ends) for begins, ends in rows]
-        return found
+            logits += [Logits(begins, ends) for begins, ends in rows]
+        return logits
 
     def _ids(self, read: Sequence[Encoded]) -> Int[Tensor, "window token"]:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """What the attention of each layer reads, over the window of `trace`, by kind.
+        """Return what the attention of each layer reads, over the window of `trace`, by kind.
 
         Raises:
             PromptError: as of `trace`.
         """
         if not prompt.question:
             return self.encoder.attended(prompt)
-        pair, _, found = self._find(prompt, 1)
-        window = found.windows[found.best]
+        pair, _, result = self._find(prompt, 1)
+        window = result.windows[result.best]
         question, context, _ = self._read(pair, window)
         with torch.inference_mode():
             across = self.answerer.attended(question, context)
         layers = zip(*(self.encoder.attended_in(side) for side in self._sides(pair, window)), strict=True)
         return {"encoder": tuple(map(_beside, layers)), "cross": across}
 
-    def _maps(self, pair: Pair, window: Window) -> tuple[AttentionMap, ...]:
-        """The encoder's attention over a window, and the attention across."""
+    def _maps(self, pair: QuestionAndPassage, window: Window) -> tuple[AttentionMap, ...]:
+        """Build the maps of the encoder's attention over a window, and of the cross-attention."""
         read, n_asking = pair.cut(window), self._asking(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
@@ -140,8 +145,8 @@ class AnswerModel:
             AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(across)),
         )
 
-    def _sides(self, pair: Pair, window: Window) -> tuple[Encoded, ...]:
-        """What the encoder reads at a time: both texts, or each on its own."""
+    def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
+        """Split into what the encoder reads at a time: both texts, or each on its own."""
         read, n_asking = pair.cut(window), self._asking(pair)
         if self.answerer.config.joint:
             return (read,)
@@ -151,31 +156,22 @@ class AnswerModel:
         )
 
     def _read(
-        self, pair: Pair, window: Window
+        self, pair: QuestionAndPassage, window: Window
     ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
-        """The states of the question and of a window of the passage, and the encoder's layers over both."""
-        states, layers = zip(*map(self._encoded, self._sides(pair, window)), strict=True)
+        """Compute the states of the question and of a window of the passage, and the encoder's layers over both."""
+        states, layers = zip(*map(self.encoder.states, self._sides(pair, window)), strict=True)
         whole, n_asking = torch.cat(states, dim=1), self._asking(pair)
         return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
 
-    def _encoded(self, side: Encoded) -> tuple[States, tuple[QueryKeyLayer, ...]]:
-        encoder = self.encoder
-        tensors = {name: torch.tensor([ids], device=encoder.model.device) for name, ids in side.inputs.items()}
-        states, stacks = encoder.reader.read({name: ids for name, ids in tensors.items() if name in encoder.accepts})
-        store = stacks["encoder"].store
-        if not isinstance(store, QueryKeyWeights):
-            raise ModelError(f"{encoder.card.name} does not show its queries and keys: an answerer cannot stand on it.")
-        return states, store.layers
-
 
 def _beside(sides: Sequence[Attended]) -> Attended:
-    """One layer over texts that were read each on its own."""
+    """Join one layer's states over texts that were read each on its own."""
     asking, offering = (torch.cat([getattr(side, name) for side in sides], dim=1) for name in ("asking", "offering"))
     return Attended(sides[0].attention, asking, offering)
 
 
 def _apart(first: QueryKeyLayer, second: QueryKeyLayer) -> QueryKeyLayer:
-    """One layer over two texts that were read each on its own: what one has to say to the other is masked."""
+    """Join one layer over two texts that were read each on its own, with what lies between them masked."""
 
     def joined(name: str) -> Any:
         return np.concatenate([getattr(first, name), getattr(second, name)], axis=1)

@@ -13,7 +13,7 @@ from attnviz.nn.attention import attend
 
 
 def compute(tables: Tables) -> Computed:
-    """Every matrix from X to the output, in float64, compared with the reference.
+    """Compute every matrix from X to the output, in float64, and compare it with the reference.
 
     >>> eye, row = np.eye(2), np.ones((1, 2))
     >>> found = compute(Tables(("a",), row, eye, eye, eye, eye, np.ones((1, 1), dtype=bool)))
@@ -36,8 +36,8 @@ def _library(tables: Tables) -> tuple[np.ndarray, ...]:
     context, weights = attend(query, key, value, visible=visible, scaling=scaling)
     scores = query @ key.transpose(1, 2)
     concatenated = context.transpose(0, 1).flatten(start_dim=1)
-    found = (*flat, scores, scores * scaling, weights, context, concatenated, F.linear(concatenated, w_o))
-    return tuple(each.numpy() for each in found)
+    matrices = (*flat, scores, scores * scaling, weights, context, concatenated, F.linear(concatenated, w_o))
+    return tuple(each.numpy() for each in matrices)
 
 
 def _split(states: Tensor, n_heads: int) -> Tensor:
@@ -52,9 +52,11 @@ def _reference(tables: Tables) -> tuple[np.ndarray, ...]:
     scores, weights, contexts = [], [], []
     for head in range(tables.n_heads):
         columns = slice(head * width, (head + 1) * width)
-        found = reference.attend(query[:, columns], key[:, columns], value[:, columns], visible=tables.visible, scaling=scaling)
-        contexts.append(found[0])
-        weights.append(found[1])
+        attended = reference.attend(
+            query[:, columns], key[:, columns], value[:, columns], visible=tables.visible, scaling=scaling
+        )
+        contexts.append(attended[0])
+        weights.append(attended[1])
         scores.append(np.einsum("qd,kd->qk", query[:, columns], key[:, columns]))
     concatenated = np.concatenate(contexts, axis=-1)
     output = reference.linear(concatenated, parameters, "w_o")

@@ -32,14 +32,14 @@ MODEL_FAILURES = (RuntimeError, ValueError, TypeError, KeyError, AttributeError,
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
+class AttentionStack:
     """The attention of one kind that a forward pass made; `causal` if no token looked ahead."""
 
     store: WeightStore
     causal: bool
 
 
-Stacks = dict[Kind, Stack]
+Stacks = dict[Kind, AttentionStack]
 
 
 @runtime_checkable
@@ -95,7 +95,7 @@ class EagerReader(Reader):
             arrays = [layer[row].float().cpu().numpy() for layer in fit]
             if arrays:
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
-                stacks[kind] = Stack(DenseWeights(tuple(arrays)), causal)
+                stacks[kind] = AttentionStack(DenseWeights(tuple(arrays)), causal)
         return outputs, stacks
 
 
@@ -146,11 +146,11 @@ def _same(got: Stacks, want: Stacks, kind: Kind) -> bool:
     )
 
 
-def _stack(layers: Sequence[Any], kind: Kind) -> Stack:
+def _stack(layers: Sequence[Any], kind: Kind) -> AttentionStack:
     causal = kind != "cross" and all(
         layer.causal or (layer.visible is not None and not np.triu(layer.visible, k=1).any()) for layer in layers
     )
-    return Stack(QueryKeyWeights(tuple(layers)), causal)
+    return AttentionStack(QueryKeyWeights(tuple(layers)), causal)
 
 
 def _quiet_options(model: nn.Module) -> dict[str, Any]:

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.core.errors import ModelError, PromptError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import ModelCard
 from attnviz.models.failures import failing_as
 from attnviz.models.hub.capture import Reader, Stacks
-from attnviz.models.hub.qkv_layers import projecting
+from attnviz.models.hub.qkv_layers import qkv_layers
 from attnviz.nn.attention import Attended
 from attnviz.text.tokens import Encoded, encode
 
@@ -33,10 +35,10 @@ class TracedModel:
     # The inputs that the model's forward pass takes.
     accepts: frozenset[str]
     # Tokenizers are not safe to share: some switch language or truncation within a call.
-    lock: Any = field(default_factory=threading.Lock)
+    _lock: Any = field(default_factory=threading.Lock)
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """One forward pass over the prompt, with the attention of every head.
+        """Run one forward pass over the prompt, and keep the attention of every head.
 
         Raises:
             PromptError: the tokenizer finds nothing in the text that the model could read.
@@ -49,16 +51,16 @@ class TracedModel:
         return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """What the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
+        """Return what the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
 
         Raises:
             PromptError: as of `trace`.
         """
-        return {self._kind: found} if (found := self.attended_in(self._source(prompt))) else {}
+        return {self._kind: layers} if (layers := self.attended_in(self._source(prompt))) else {}
 
     def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
-        """What the attention of each layer reads; nothing of a model whose layers keep W_Q, W_K and W_V where nobody knows."""
-        layers = projecting(self.model)
+        """Return what the attention of each layer reads; nothing where it is unknown which layers are W_Q, W_K and W_V."""
+        layers = qkv_layers(self.model)
         if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
             return ()
         with self.computing(), torch.inference_mode():
@@ -68,17 +70,42 @@ class TracedModel:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While this thread alone uses the tokenizer; whatever its files make it do wrong is one sentence."""
+        """Let this thread alone use the tokenizer; whatever its files make it do wrong is one sentence."""
         sentence = f"The tokenizer of {self.card.name} fails at this text; type another one, or choose another model."
-        with failing_as(ModelError, sentence), self.lock:
+        with failing_as(ModelError, sentence), self._lock:
             yield
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """While the model computes; whatever its files make it do wrong is one sentence."""
+        """Let the model compute; whatever its files make it do wrong is one sentence."""
         sentence = f"{self.card.name} fails at this text, for its files do not fit together; choose another model."
         with failing_as(ModelError, sentence):
             yield
+
+    def encode(self, texts: Sequence[str], *, whole: bool = False, target: bool = False) -> Encoded:
+        """Tokenize one text or a pair, cut to what the model reads at once unless `whole`; `target`: as text that it writes.
+
+        Raises:
+            PromptError: the tokenizer finds nothing in the text that the model could read.
+        """
+        with self.reading():
+            encoded = encode(self.tokenizer, texts, limit=None if whole else self.card.max_tokens, target=target)
+        if not encoded.tokens:
+            raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
+        return encoded
+
+    def states(self, encoded: Encoded) -> tuple[Float[Tensor, "one token state"], tuple[QueryKeyLayer, ...]]:
+        """Compute an encoder's last states, which other layers can stand on, and the queries and keys of its own layers.
+
+        Raises:
+            ModelError: the model does not show its queries and keys.
+        """
+        with self.computing():
+            states, stacks = self.reader.read(self._tensors(encoded))
+        store = stacks["encoder"].store
+        if not isinstance(store, QueryKeyWeights):
+            raise ModelError(f"{self.card.name} does not show its queries and keys: no other layers can stand on it.")
+        return states, store.layers
 
     @property
     def _kind(self) -> Kind:
@@ -86,14 +113,7 @@ class TracedModel:
         return "decoder" if self.card.architecture == "decoder" else "encoder"
 
     def _source(self, prompt: Prompt) -> Encoded:
-        return self._encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
-
-    def _encode(self, texts: Sequence[str], *, target: bool = False) -> Encoded:
-        with self.reading():
-            encoded = encode(self.tokenizer, texts, limit=self.card.max_tokens, target=target)
-        if not encoded.tokens:
-            raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
-        return encoded
+        return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
 
     def _tensors(self, encoded: Encoded) -> dict[str, Tensor]:
         inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}

@@ -23,7 +23,7 @@ Build = Callable[[Progress], TracedModel]
 
 
 def fetch(name: str, progress: Progress, *, allow_folders: bool = True, allow_pickles: bool = True) -> Build:
-    """Brings a model's files to this machine; what is returned builds the model.
+    """Bring a model's files to this machine; what is returned builds the model.
 
     The name is a Hugging Face id, or a folder, which must look like one ("./here", "/there") or exist.
 
@@ -43,7 +43,7 @@ def fetch(name: str, progress: Progress, *, allow_folders: bool = True, allow_pi
 
 
 def load(name: str, *, allow_folders: bool = True, allow_pickles: bool = True, progress: Progress | None = None) -> TracedModel:
-    """A model by its Hugging Face id or its folder: `fetch`, and what it returns.
+    """Load a model by its Hugging Face id or its folder: `fetch`, and what it returns.
 
     Raises:
         ModelError: it cannot be found, loaded or traced; the message says why.
@@ -71,7 +71,7 @@ def found_folder(name: str) -> Path | None:
 
 
 def fetch_from_hub(repository: str, facts: Facts, progress: Progress, allow_pickles: bool = False) -> Build:
-    """Brings the files of a model of the hub here, at the revision that `facts` name."""
+    """Bring the files of a model of the hub here, at the revision that `facts` name."""
     allow_pickles = allow_pickles and settings.yes("ATTNVIZ_ALLOW_PICKLES") is not False
     fetched = download(repository, facts.revision or None, progress, allow_pickles=allow_pickles)
     # The cache keeps a revision's files in a folder named after its commit.

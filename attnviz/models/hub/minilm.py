@@ -44,7 +44,7 @@ def minilm(progress: Progress) -> TracedModel:
 
 
 def packaged() -> Path | None:
-    """The folder of the model inside its package, found without importing that package's code."""
+    """Locate the model inside its package, without importing that package's code."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -53,7 +53,7 @@ def packaged() -> Path | None:
 
 
 def verified(folder: Path) -> bool:
-    """Whether every file that is read of a folder is the published one, and there is no other that would be read."""
+    """Check that every file that is read of a folder is the published one, and that no other would be read."""
     try:
         return all(sha256(folder / name) == digest for name, digest in SHA256.items()) and not any(
             (folder / name).exists() for name in NOT_PUBLISHED

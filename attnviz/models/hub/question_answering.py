@@ -14,11 +14,19 @@ from torch import Tensor
 
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.models.answer.base import BATCH, Answers, Decoding, Found, Logits, Pair, Search, asked
+from attnviz.models.answer.base import (
+    BATCH,
+    Answers,
+    Logits,
+    PassageSearch,
+    QuestionAndPassage,
+    SpanDecoding,
+    SpanSearchResult,
+    question_of,
+)
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window
-from attnviz.text.tokens import encode
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +34,7 @@ class HubAnswerer(TracedModel):
     """An encoder with a start and an end logit for every token."""
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """One forward pass over the prompt; with a question, over the window of the passage that holds the best answer.
+        """Trace the prompt; with a question, the window of the passage that holds the best answer.
 
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
@@ -35,53 +43,51 @@ class HubAnswerer(TracedModel):
         return self.answers(prompt).trace if prompt.question else super().trace(prompt)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """As of any encoder; of a question and a passage, over the window of `trace`.
+        """Return what the attention reads, as of any encoder; of a question and a passage, over the window of `trace`.
 
         Raises:
             PromptError: as of `trace`.
         """
         if not prompt.question:
             return super().attended(prompt)
-        pair, _, found = self._find(prompt, 1)
-        return {"encoder": self.attended_in(pair.cut(found.windows[found.best]))}
+        pair, _, result = self._find(prompt, 1)
+        return {"encoder": self.attended_in(pair.cut(result.windows[result.best]))}
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """The best spans, and the trace of the window that holds the best one.
+        """Find the best spans, and trace the window that holds the best one.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair, search, found = self._find(prompt, n_best)
-        read = pair.cut(found.windows[found.best])
+        pair, search, result = self._find(prompt, n_best)
+        read = pair.cut(result.windows[result.best])
         with self.computing():
             _, stacks = self.reader.read(self._tensors(read))
-        output = search.output(found, prompt.text, pair.passage)
+        output = search.output(result, prompt.text, pair.passage)
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
-        return Answers(trace, pair.passage, found, search.decoding)
+        return Answers(trace, pair.passage, result, search.decoding)
 
-    def _find(self, prompt: Prompt, n_best: int) -> tuple[Pair, Search, Found]:
-        pair = self._pair(asked(prompt), prompt.text)
-        decoding = Decoding(window=min(Decoding().window, self.card.max_tokens))
-        search = Search(self.card.name, decoding, pair.around)
+    def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
+        pair = self._pair(question_of(prompt), prompt.text)
+        decoding = SpanDecoding(window=min(SpanDecoding().window, self.card.max_tokens))
+        search = PassageSearch(self.card.name, decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
-    def _pair(self, question: str, passage: str) -> Pair:
-        with self.reading():
-            whole = encode(self.tokenizer, [question, passage])
-        return Pair.of(whole, self.card.name)
+    def _pair(self, question: str, passage: str) -> QuestionAndPassage:
+        return QuestionAndPassage.of(self.encode([question, passage], whole=True), self.card.name)
 
-    def _logits(self, pair: Pair, windows: Sequence[Window]) -> list[Logits]:
-        """What the model gives for each window; all windows of a passage are of one size."""
-        found: list[Logits] = []
+    def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
+        """Compute the logits of each window; all windows of a passage are of one size."""
+        logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cancellation_point()
             cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
             with self.computing(), torch.inference_mode():
                 outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
-            found += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
-        return found
+            logits += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
+        return logits
 
-    def _window(self, pair: Pair, start: Tensor, end: Tensor) -> Logits:
+    def _window(self, pair: QuestionAndPassage, start: Tensor, end: Tensor) -> Logits:
         begins, ends = (logits.float().cpu().numpy() for logits in (start, end))
         stop = len(begins) - (len(pair.whole) - pair.stop)
         inputs, mark = pair.whole.inputs["input_ids"], self.tokenizer.cls_token_id

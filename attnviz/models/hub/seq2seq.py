@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.hub.encoder import TracedModel
-from attnviz.models.translate.base import Step, Translation, Tree
+from attnviz.models.translate.base import DecodingStep, SearchTree, Translation
 from attnviz.nn.decoding import Beam
 from attnviz.text.tokens import placed_ids
 
@@ -37,15 +37,15 @@ class WritingModel(TracedModel):
     writing: dict[str, Any] = field(default_factory=dict)
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """What the model writes, or `prompt.target` where it is given, with the attention of every head.
+        """Trace what the model writes, or `prompt.target` where it is given, with the attention of every head.
 
         Raises:
             PromptError: nothing in the text can be read, or the target is longer than the model writes.
         """
         return self.steps(prompt)[0]
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
-        """The trace, and how likely the model found every token of it.
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Trace the prompt, and tell how likely the model found every token that is written.
 
         Raises:
             PromptError: as of `trace`.
@@ -54,7 +54,7 @@ class WritingModel(TracedModel):
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
             return self.follow(prompt, pieces, n_alternatives)
-        encoded = self._encode([prompt.target], target=True)
+        encoded = self.encode([prompt.target], target=True)
         if encoded.cuts[0] is not None:
             most = self.card.max_tokens
             raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has more: type less.")
@@ -62,8 +62,10 @@ class WritingModel(TracedModel):
         tokens = (Token(start, 0, 0, special=True), *encoded.tokens)
         return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens), n_alternatives)
 
-    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
-        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+    def follow(
+        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -75,9 +77,9 @@ class WritingModel(TracedModel):
 
     def _followed(
         self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
-    ) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         text, tokens = output
-        source = self._encode([prompt.text])
+        source = self.encode([prompt.text])
         # Shifted right by one: the decoder reads the start token first, and its own last token never.
         read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
         with self.computing():
@@ -87,17 +89,17 @@ class WritingModel(TracedModel):
         return self._traced(prompt, stacks, axes, source, text), self._likely(scores[0], pieces, tokens[1:], n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
 
         Raises:
             PromptError: nothing in the text can be read.
         """
         inputs = self._inputs(text)
-        found = self._generated(inputs, beam or Beam(width=1), prefix)
-        return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in found)
+        written = self._generated(inputs, beam or Beam(width=1), prefix)
+        return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in written)
 
-    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree | None]:
-        """As `translate`; transformers does not show the tree that its search walks."""
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
+        """Translate; transformers does not show the tree that its search walks."""
         return self.translate(text, beam, prefix), None
 
     @property
@@ -111,25 +113,25 @@ class WritingModel(TracedModel):
         return not self._ends.isdisjoint(pieces)
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the vocabulary by their names, such as those of `Step.alternatives`.
+        """Pieces of the vocabulary by their names, such as those of `DecodingStep.alternatives`.
 
         Raises:
             PromptError: one of them is no piece that this model writes.
         """
-        found = tuple(map(self._piece, names))
-        if self.names(found) != tuple(names) or not self.closed.isdisjoint(names):
+        pieces = tuple(map(self._piece, names))
+        if self.names(pieces) != tuple(names) or not self.closed.isdisjoint(names):
             wrong = next(name for name in names if name in self.closed or self.names([self._piece(name)]) != (name,))
             raise PromptError(f"{self.card.name} has no piece {wrong!r} to go on from: choose one of its alternatives.")
-        return found
+        return pieces
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        """Name pieces as the vocabulary does: the reverse of `pieces`."""
         with self.reading():
-            found = self.tokenizer.convert_ids_to_tokens(list(pieces))
-        return tuple(name or f"<{piece}>" for piece, name in zip(pieces, found, strict=True))
+            tokens = self.tokenizer.convert_ids_to_tokens(list(pieces))
+        return tuple(name or f"<{piece}>" for piece, name in zip(pieces, tokens, strict=True))
 
     def _piece(self, name: str) -> int:
-        """The piece of that name, or where there is none, one that has another."""
+        """Look up the piece of that name; where there is none, return one that has another."""
         nameless = _NAMELESS.fullmatch(name)
         if nameless and int(nameless[1]) < self.model.get_output_embeddings().out_features:
             return int(nameless[1])
@@ -146,7 +148,7 @@ class WritingModel(TracedModel):
         return frozenset(ends if isinstance(ends, list) else [ends])
 
     def _inputs(self, text: str) -> Inputs:
-        return self._tensors(self._encode([text]))
+        return self._tensors(self.encode([text]))
 
     def _text(self, pieces: Sequence[int]) -> str:
         with self.reading():
@@ -154,7 +156,7 @@ class WritingModel(TracedModel):
         return text.strip()
 
     def _generated(self, inputs: Inputs, beam: Beam, prefix: Sequence[int] = ()) -> list[tuple[int, ...]]:
-        """What the model writes after the prefix, with it, as many as the beam is wide, best first."""
+        """Generate what comes after the prefix, with the prefix, as many as the beam is wide, best first."""
         longest = max(1, min(MAX_WRITTEN, self.card.max_tokens - 1) - len(prefix))
         options: dict[str, Any] = {"do_sample": False, "max_new_tokens": longest, "max_length": None, "num_beams": beam.width}
         options["return_dict_in_generate"] = False  # whatever the model's authors saved
@@ -167,7 +169,7 @@ class WritingModel(TracedModel):
         return [self._until_end(row[1:]) for row in written.tolist()]
 
     def _until_end(self, pieces: list[int]) -> tuple[int, ...]:
-        """The shorter of several is padded after its end mark."""
+        """Cut a row after its end mark: the shorter of several are padded."""
         end = next((place + 1 for place, piece in enumerate(pieces) if piece in self._ends), len(pieces))
         return tuple(pieces[:end])
 
@@ -179,12 +181,14 @@ class WritingModel(TracedModel):
             scores = self.model(**inputs, decoder_input_ids=read, use_cache=False).logits[0]
         return -float(F.cross_entropy(scores.float(), target, reduction="sum"))
 
-    def _likely(self, scores: Tensor, pieces: Sequence[int], tokens: Sequence[Token], n_alternatives: int) -> tuple[Step, ...]:
+    def _likely(
+        self, scores: Tensor, pieces: Sequence[int], tokens: Sequence[Token], n_alternatives: int
+    ) -> tuple[DecodingStep, ...]:
         probabilities = scores.float().softmax(dim=-1).cpu()
         best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
         steps = []
         for token, own, piece, values, places in zip(
             tokens, probabilities, pieces, best.values.tolist(), best.indices.tolist(), strict=True
         ):
-            steps.append(Step(token, float(own[piece]), tuple(zip(self.names(places), values, strict=True))))
+            steps.append(DecodingStep(token, float(own[piece]), tuple(zip(self.names(places), values, strict=True))))
         return tuple(steps)

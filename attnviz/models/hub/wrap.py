@@ -33,6 +33,6 @@ def wrapped(model: Any, tokenizer: Any) -> TracedModel:
 
 
 def twin(model: Any) -> Any:
-    """A copy of the modules around the very same tensors: no weight is copied, and neither model sees the other's settings."""
+    """Copy the modules around the very same tensors: no weight is copied, and neither model sees the other's settings."""
     shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
     return copy.deepcopy(model, shared)

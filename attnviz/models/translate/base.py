@@ -19,7 +19,7 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Step:
+class DecodingStep:
     """One token as it was written, or forced: p(token) there, and the likeliest tokens in its place, best first."""
 
     token: Token
@@ -41,7 +41,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Tree:
+class SearchTree:
     """All that a search weighed, step by step; `leaves` are the last branches of the translations it found, best first."""
 
     branches: tuple[Branch, ...]
@@ -58,16 +58,18 @@ class TranslatingModel(AttentionModel, Protocol):
     @property
     def closed(self) -> frozenset[str]: ...
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
-        """The trace of the greedy translation or of `prompt.target`, and how likely the model found every token of it.
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Trace the greedy translation or `prompt.target`, and tell how likely the model found every token of it.
 
         Raises:
             PromptError: as of `trace`.
         """
         ...
 
-    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
-        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+    def follow(
+        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -75,15 +77,15 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
 
         Raises:
             PromptError: nothing in the text can be read.
         """
         ...
 
-    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree | None]:
-        """As `translate`, with the tree that the search walked after the prefix; None where the search does not show it.
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
+        """Translate, and return the tree that the search walked after the prefix; None where the search does not show it.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -95,7 +97,7 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the target's vocabulary by their names, such as those of `Step.alternatives`.
+        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`.
 
         Raises:
             PromptError: one of them is no piece that this model writes.
@@ -103,5 +105,5 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        """Name pieces as the vocabulary does: the reverse of `pieces`."""
         ...

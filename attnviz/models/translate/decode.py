@@ -1,4 +1,4 @@
-"""One translation out of the many that a model could give: greedy or by a beam, begun by a person, or written by one."""
+"""Decoding: one translation out of the many that a model could give, greedy or by a beam, begun or written by a person."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from attnviz.core.checks import described
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
-from attnviz.models.task_prefix import TRANSLATE, instruction, untold
-from attnviz.models.translate.base import Step, TranslatingModel, Translation, Tree
+from attnviz.models.task_prefix import TRANSLATE, prefix_for, without_prefix
+from attnviz.models.translate.base import DecodingStep, SearchTree, TranslatingModel, Translation
 from attnviz.nn.decoding import Beam
 
 # Hypotheses that a search may keep at once: each is decoded, and more are hardly better.
@@ -16,8 +16,8 @@ WIDEST = 10
 
 
 @dataclass(frozen=True)
-class Wish:
-    """How to translate.
+class DecodingOptions:
+    """How a translation is decoded, and which of those found is looked at.
 
     width           hypotheses that the search keeps, at most `WIDEST`; 1 is greedy decoding
     length_penalty  α of ln p / length^α, by which a beam's translations are ranked
@@ -35,18 +35,22 @@ class Wish:
 
     def __post_init__(self) -> None:
         if type(self.width) is not int or not 1 <= self.width <= WIDEST:
-            raise PromptError(f"The width of a Wish is a whole number from 1 to {WIDEST}, not {described(self.width)}.")
+            raise PromptError(
+                f"The width of DecodingOptions is a whole number from 1 to {WIDEST}, not {described(self.width)}."
+            )
         if type(self.candidate) is not int or self.candidate < 0:
-            raise PromptError(f"The candidate of a Wish is a whole number from 0 on, not {described(self.candidate)}.")
+            raise PromptError(f"The candidate of DecodingOptions is a whole number from 0 on, not {described(self.candidate)}.")
         if not isinstance(self.length_penalty, int | float) or not math.isfinite(self.length_penalty):
-            raise PromptError(f"The length_penalty of a Wish is a number, such as 1.0, not {described(self.length_penalty)}.")
+            raise PromptError(
+                f"The length_penalty of DecodingOptions is a number, such as 1.0, not {described(self.length_penalty)}."
+            )
         if isinstance(self.begins, str) or not all(isinstance(name, str) for name in self.begins):
-            raise PromptError(f"A Wish begins with a tuple of the names of pieces, not with {described(self.begins)}.")
+            raise PromptError(f"DecodingOptions begin with a tuple of the names of pieces, not with {described(self.begins)}.")
 
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A translation that is looked at, and what is known about it.
+    """A translation that is looked at, with its trace and its probabilities.
 
     steps            each token with its probability
     log_probability  ln p of the whole of it
@@ -55,20 +59,20 @@ class Draft:
     own              the best that the model found by itself, where the target was given
     pieces           names of the pieces it is made of; empty where the target was given
     closed           names of the pieces that the model cannot be asked to write
-    told             what the model was told in front of the text (`attnviz.models.task_prefix`)
+    task_prefix      what the model read in front of the text (`attnviz.models.task_prefix`)
     tree             what the search weighed after what it had to begin with; None where nothing was searched or it is not shown
     """
 
     trace: AttentionTrace
-    steps: tuple[Step, ...]
+    steps: tuple[DecodingStep, ...]
     log_probability: float
     candidates: tuple[Translation, ...] = ()
     chosen: int = 0
     own: Translation | None = None
     pieces: tuple[str, ...] = ()
     closed: frozenset[str] = frozenset()
-    told: str = ""
-    tree: Tree | None = None
+    task_prefix: str = ""
+    tree: SearchTree | None = None
 
     @property
     def written(self) -> tuple[Token, ...]:
@@ -81,39 +85,39 @@ class Draft:
         return self.trace.cross.queries != self.written
 
 
-def draft(model: AttentionModel, prompt: Prompt, wish: Wish) -> Draft:
-    """The translation that was wished for; `prompt.target` stands above what else is wished.
+def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions) -> Draft:
+    """Translate as the options say; where `prompt.target` is given, it is what the model is made to write.
 
     Raises:
         PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
     """
     if not isinstance(model, TranslatingModel):
         raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
-    told = instruction(model, TRANSLATE)
-    found = _drafted(model, replace(prompt, text=told + prompt.text), wish)
-    return replace(found, trace=untold(found.trace, prompt, told), told=told)
+    prefix = prefix_for(model, TRANSLATE)
+    prefixed = _drafted(model, replace(prompt, text=prefix + prompt.text), options)
+    return replace(prefixed, trace=without_prefix(prefixed.trace, prompt, prefix), task_prefix=prefix)
 
 
-def _drafted(model: TranslatingModel, prompt: Prompt, wish: Wish) -> Draft:
+def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) -> Draft:
     if prompt.target:
         trace, steps = model.steps(prompt)
         (own,) = model.translate(prompt.text)
         return Draft(trace, steps, _total(steps), own=own)
-    prefix = model.pieces(wish.begins)
+    prefix = model.pieces(options.begins)
     if model.ended(prefix):
         # A translation that a person has ended: there is nothing left to search.
         trace, steps = model.follow(prompt, prefix)
-        found = (Translation(trace.output, prefix, _total(steps)),)
-        return Draft(trace, steps, found[0].log_probability, found, pieces=model.names(prefix), closed=model.closed)
-    found, tree = model.search(prompt.text, Beam(wish.width, wish.length_penalty), prefix)
-    chosen = max(0, min(wish.candidate, len(found) - 1))
-    best = found[chosen]
+        ended = Translation(trace.output, prefix, _total(steps))
+        return Draft(trace, steps, ended.log_probability, (ended,), pieces=model.names(prefix), closed=model.closed)
+    candidates, tree = model.search(prompt.text, Beam(options.width, options.length_penalty), prefix)
+    chosen = max(0, min(options.candidate, len(candidates) - 1))
+    best = candidates[chosen]
     trace, steps = model.follow(prompt, best.pieces)
     return Draft(
-        trace, steps, best.log_probability, found, chosen, pieces=model.names(best.pieces), closed=model.closed, tree=tree
+        trace, steps, best.log_probability, candidates, chosen, pieces=model.names(best.pieces), closed=model.closed, tree=tree
     )
 
 
-def _total(steps: tuple[Step, ...]) -> float:
+def _total(steps: tuple[DecodingStep, ...]) -> float:
     """ln p of a whole translation: the sum over its tokens. A token that was given may have no probability at all."""
     return sum(math.log(step.probability) if step.probability > 0 else -math.inf for step in steps)

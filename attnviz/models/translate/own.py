@@ -17,8 +17,8 @@ from torch import Tensor
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
-from attnviz.models.translate.base import Branch, Step, Translation, Tree
-from attnviz.nn.decoding import END, START, Beam, Decoder, Hypothesis, Search, greedy, search
+from attnviz.models.translate.base import Branch, DecodingStep, SearchTree, Translation
+from attnviz.nn.decoding import END, START, Beam, BeamSearchResult, Decoder, Hypothesis, beam_search, greedy
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
 
@@ -54,15 +54,15 @@ class TranslationModel:
     target: Tokenizer
 
     def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """The translation, or `prompt.target` where it is given, with the attention of every head.
+        """Trace the translation, or `prompt.target` where it is given, with the attention of every head.
 
         Raises:
             PromptError: nothing in the text can be read, or the target is longer than the model writes.
         """
         return self.steps(prompt)[0]
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
-        """The trace, and how likely the model found every token of it.
+    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Trace the prompt, and tell how likely the model found every token that is written.
 
         Raises:
             PromptError: as of `trace`.
@@ -74,8 +74,10 @@ class TranslationModel:
         (pieces,) = self._greedy(self.read(prompt.text)[0])
         return self.follow(prompt, pieces, n_alternatives)
 
-    def follow(self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[Step, ...]]:
-        """As `steps`, of exactly these pieces, such as one of several translations that were found.
+    def follow(
+        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -85,7 +87,7 @@ class TranslationModel:
 
     def _followed(
         self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
-    ) -> tuple[AttentionTrace, tuple[Step, ...]]:
+    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         text, written = output
         read, keys, cut = self.read(prompt.text)
         inputs = torch.tensor([[START, *pieces[:-1]]], device=read.device)
@@ -98,15 +100,15 @@ class TranslationModel:
         return trace, self._likely(scores[0], pieces, rows, n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """The best translations that begin with the pieces of `prefix`, best first: one without a beam.
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
 
         Raises:
             PromptError: nothing in the text can be read.
         """
         return self.search(text, beam or Beam(width=1), prefix)[0]
 
-    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], Tree]:
-        """As `translate`, with the tree that the search walked after the prefix.
+    def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree]:
+        """Translate, and return the tree that the search walked after the prefix.
 
         Raises:
             PromptError: nothing in the text can be read.
@@ -114,8 +116,8 @@ class TranslationModel:
         read, _, _ = self.read(text)
         decoder, given = self._begin(read, prefix)
         longest = max(1, self.longest(read.shape[1]) - len(prefix))
-        found = search(decoder, replace(beam, longest=longest), read.device)
-        return tuple(self._translation(row, tuple(prefix), given) for row in found.hypotheses), self._tree(found)
+        result = beam_search(decoder, replace(beam, longest=longest), read.device)
+        return tuple(self._translation(row, tuple(prefix), given) for row in result.hypotheses), self._tree(result)
 
     @property
     def closed(self) -> frozenset[str]:
@@ -131,11 +133,11 @@ class TranslationModel:
         return _Speaking(self.model.begin(source))
 
     def longest(self, n_keys: int) -> int:
-        """How many tokens a source of `n_keys` may become; what is longer is a model that repeats itself."""
+        """Limit how many tokens a source of `n_keys` may become; what is longer is a model that repeats itself."""
         return min(self.card.max_tokens - 1, 3 * n_keys + 10)
 
     def read(self, text: str) -> tuple[Int[Tensor, "one key"], tuple[Token, ...], int | None]:
-        """Ids, tokens, and where the text was cut to fit."""
+        """Tokenize a text: its ids, its tokens, and where it was cut to fit."""
         encoding = self.source.encode(text)
         if not encoding.ids:
             raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
@@ -155,7 +157,7 @@ class TranslationModel:
         return greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device)
 
     def _begin(self, read: Int[Tensor, "one key"], prefix: Sequence[int]) -> tuple[Decoder, float]:
-        """A decoder that has written the prefix, waiting for the token before its next, and ln p of what it was given."""
+        """Begin a decoder that has written the prefix and waits for its last token; also ln p of what it was given."""
         decoder: Decoder = self.speaking(read)
         if not prefix:
             return decoder, 0.0
@@ -171,11 +173,11 @@ class TranslationModel:
         pieces = (*prefix, *row.tokens)
         return Translation(self._text(pieces), pieces, given + row.log_probability)
 
-    def _tree(self, found: Search) -> Tree:
+    def _tree(self, result: BeamSearchResult) -> SearchTree:
         branches = (
-            Branch(self._piece(node.token), node.parent, math.exp(node.log_probability), node.kept) for node in found.nodes
+            Branch(self._piece(node.token), node.parent, math.exp(node.log_probability), node.kept) for node in result.nodes
         )
-        return Tree(tuple(branches), found.leaves)
+        return SearchTree(tuple(branches), result.leaves)
 
     def _text(self, pieces: Sequence[int]) -> str:
         return self.target.decode([piece for piece in pieces if piece != END]).strip()
@@ -185,21 +187,21 @@ class TranslationModel:
         return self.target.id_to_token(index) or f"<{index}>"
 
     def _tokens(self, encoding: Encoding, text: str) -> tuple[Token, ...]:
-        """What a tokenizer found in a text; a space before a piece is not part of its token."""
-        found = []
+        """Make tokens of an encoding; a space before a piece is not part of its token."""
+        tokens = []
         for piece, (start, end), word in zip(encoding.tokens, encoding.offsets, encoding.word_ids, strict=True):
             typed = text[start:end]
             start += len(typed) - len(typed.lstrip())
             label = typed.strip() or piece
-            found.append(Token(label, start, max(start, end), word=word, piece="" if piece == label else piece))
-        return tuple(found)
+            tokens.append(Token(label, start, max(start, end), word=word, piece="" if piece == label else piece))
+        return tuple(tokens)
 
     def _placed(self, pieces: Sequence[int], text: str) -> tuple[Token, ...]:
         """Pieces that the model wrote, laid over the text that they spell."""
         encoding = self.target.encode(text)
         words = {at: word for (start, end), word in zip(encoding.offsets, encoding.word_ids, strict=True)
                  for at in range(start, end)}  # fmt: skip
-        found, end = [], 0
+        tokens, end = [], 0
         for index in pieces:
             if index == END:
                 continue
@@ -207,8 +209,8 @@ class TranslationModel:
             label = piece.replace("▁", " ").strip()
             start = text.find(label, end) if label else end
             end = start + len(label)
-            found.append(Token(label or piece, start, end, word=words.get(start), piece="" if piece == label else piece))
-        return tuple(found)
+            tokens.append(Token(label or piece, start, end, word=words.get(start), piece="" if piece == label else piece))
+        return tuple(tokens)
 
     def _maps(
         self, attention: Any, rows: tuple[Token, ...], inputs: tuple[Token, ...], keys: tuple[Token, ...]
@@ -227,28 +229,28 @@ class TranslationModel:
         return tuple(maps)
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the target's vocabulary by their names, such as those of `Step.alternatives`.
+        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`.
 
         Raises:
             PromptError: one of them is no piece that this model writes.
         """
-        found = [self.target.token_to_id(name) for name in names]
-        for name, piece in zip(names, found, strict=True):
+        numbers = [self.target.token_to_id(name) for name in names]
+        for name, piece in zip(names, numbers, strict=True):
             if piece is None or piece in UNWRITABLE:
                 raise PromptError(f"{self.card.name} has no piece {name!r} to go on from: choose one of its alternatives.")
-        return tuple(piece for piece in found if piece is not None)
+        return tuple(piece for piece in numbers if piece is not None)
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """The vocabulary's names of pieces: the reverse of `pieces`."""
+        """Name pieces as the vocabulary does: the reverse of `pieces`."""
         return tuple(self._piece(piece) for piece in pieces)
 
     def _likely(
         self, scores: Float[Tensor, "query vocabulary"], pieces: Sequence[int], rows: Sequence[Token], n_alternatives: int
-    ) -> tuple[Step, ...]:
+    ) -> tuple[DecodingStep, ...]:
         probabilities = scores.float().softmax(dim=-1).cpu()
         best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
         return tuple(
-            Step(row, float(own[piece]), tuple(zip(map(self._piece, places), values, strict=True)))
+            DecodingStep(row, float(own[piece]), tuple(zip(map(self._piece, places), values, strict=True)))
             for row, own, piece, values, places in zip(
                 rows, probabilities, pieces, best.values.tolist(), best.indices.tolist(), strict=True
             )

@@ -23,8 +23,8 @@ from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
 from attnviz.text.toys import MARKS, TOYS
 
-Kind = Literal["additive", "dot", "scaled", "transformer"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+ToyKind = Literal["additive", "dot", "scaled", "transformer"]
+TOY_KINDS: tuple[ToyKind, ...] = get_args(ToyKind)
 MAX_TOKENS = 64
 # What stands in a source for padding that is read like any token: the mark of what is not known.
 FILLED = 3
@@ -51,7 +51,7 @@ class ToyConfig:
     """
 
     task: str
-    kind: Kind
+    kind: ToyKind
     n_layers: int = 1
     n_heads: int = 1
     dim: int = 64
@@ -60,8 +60,8 @@ class ToyConfig:
     def __post_init__(self) -> None:
         if self.task not in TOYS:
             raise ModelError(f"a toy task is one of {', '.join(TOYS)}, not {self.task!r}")
-        if self.kind not in KINDS:
-            raise ModelError(f"a toy model is one of {', '.join(KINDS)}, not {self.kind!r}")
+        if self.kind not in TOY_KINDS:
+            raise ModelError(f"a toy model is one of {', '.join(TOY_KINDS)}, not {self.kind!r}")
         sizes = self.n_layers, self.n_heads, self.dim
         if not all(type(size) is int and 1 <= size <= most for size, most in zip(sizes, (4, 8, 256), strict=True)):
             raise ModelError(f"a toy model has at most 4 layers, 8 heads and 256 dimensions, not {sizes}")
@@ -73,8 +73,8 @@ class ToyConfig:
         return f"toy-{self.task}-{self.kind}"
 
 
-def build(config: ToyConfig) -> Seq2Seq | Translator:
-    """The model, not yet trained. Nothing is dropped out: what it learns from never repeats.
+def untrained_toy(config: ToyConfig) -> Seq2Seq | Translator:
+    """Build the model, not yet trained. Nothing is dropped out: what it learns from never repeats.
 
     Raises:
         ModelError: the heads do not divide the dimension.
@@ -89,12 +89,12 @@ def build(config: ToyConfig) -> Seq2Seq | Translator:
 
 
 def toy_model(config: ToyConfig, weights: Mapping[str, Tensor]) -> TranslationModel:
-    """A toy with these weights, which are copied, as an `AttentionModel`.
+    """Make an `AttentionModel` of a toy with these weights, which are copied.
 
     Raises:
         ModelError: the weights are not those of such a model.
     """
-    model = build(config)
+    model = untrained_toy(config)
     try:
         model.load_state_dict(dict(weights))
     except RuntimeError as error:
@@ -117,13 +117,13 @@ def toy_model(config: ToyConfig, weights: Mapping[str, Tensor]) -> TranslationMo
 
 
 def to_bytes(config: ToyConfig, weights: Mapping[str, Tensor], facts: Mapping[str, Any] | None = None) -> bytes:
-    """A toy as a safetensors file; `facts` are kept beside its configuration, such as how it was trained."""
+    """Write a toy as a safetensors file; `facts` are kept beside its configuration, such as how it was trained."""
     metadata = {"attnviz": json.dumps({"toy": dataclasses.asdict(config), **(facts or {})})}
     return save({name: value.detach().cpu().contiguous() for name, value in weights.items()}, metadata)
 
 
 def from_bytes(data: bytes, name: str = "this file") -> tuple[ToyConfig, dict[str, Tensor], dict[str, Any]]:
-    """The configuration, the weights and the facts of a file that `to_bytes` made.
+    """Read the configuration, the weights and the facts of a file that `to_bytes` made.
 
     Raises:
         ModelError: it is no such file, or is damaged.
@@ -152,7 +152,7 @@ def _floats(value: Tensor) -> Tensor:
 
 
 def load_file(path: Path) -> TranslationModel:
-    """A toy model out of its file.
+    """Load a toy model from its file.
 
     Raises:
         ModelNotFoundError: there is no such file.

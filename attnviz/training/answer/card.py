@@ -4,15 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from attnviz.models.answer import shipped as answerers
-from attnviz.models.answer.base import Decoding
+from attnviz.models.answer import shipped
+from attnviz.models.answer.base import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.training.answer.evaluate import EVERY, KEPT
 from attnviz.training.answer.recipe import AnswerRecipe
 from attnviz.training.answer.task import threshold
 from attnviz.training.card import FACTS, counted, figures, shown, table
-from attnviz.training.export import save
+from attnviz.training.export import save_weights
 from attnviz.training.loop import Run
 
 # Share of the questions held out of training that are answered at the threshold.
@@ -26,10 +26,10 @@ SOURCES = (
 )
 
 
-def configuration(recipe: AnswerRecipe, decoding: Decoding) -> dict[str, Any]:
-    """config.json: what `attnviz.models.answer.shipped` builds the model from, and the recipe beside it."""
+def configuration(recipe: AnswerRecipe, decoding: SpanDecoding) -> dict[str, Any]:
+    """Make config.json: what `attnviz.models.answer.shipped` builds the model from, and the recipe beside it."""
     return {
-        **answerers.configuration(recipe.model, decoding),
+        **shipped.configuration(recipe.model, decoding),
         "card": {
             "name": recipe.name,
             "task": f"finds the answer to a question in a passage; {recipe.about}",
@@ -41,8 +41,8 @@ def configuration(recipe: AnswerRecipe, decoding: Decoding) -> dict[str, Any]:
     }
 
 
-def facts(run: Run) -> dict[str, Any]:
-    """How these weights came about."""
+def answerer_facts(run: Run) -> dict[str, Any]:
+    """Record how these weights came about, for metrics.json."""
     return {
         **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
@@ -50,17 +50,17 @@ def facts(run: Run) -> dict[str, Any]:
     }
 
 
-def export(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
-    """Write a model that `attnviz.models.answer.shipped` loads, without what is still the embedded encoder's."""
-    decoding = Decoding(threshold=round(threshold(run, ANSWERED), 2), length_penalty=recipe.length_penalty)
+def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
+    """Write a folder that `attnviz.models.shipped` loads, without what is still the embedded encoder's."""
+    decoding = SpanDecoding(threshold=round(threshold(run, ANSWERED), 2), length_penalty=recipe.length_penalty)
     embedded = {f"encoder.{name}": value.cpu() for name, value in minilm(silent).model.state_dict().items()}
     # By value: a layer that was not trained here may have begun as another answerer's.
     kept = {name: value for name, value in run.best.items() if name not in embedded or not value.cpu().equal(embedded[name])}
-    save(kept, configuration(recipe, decoding), folder)
+    save_weights(kept, configuration(recipe, decoding), folder)
 
 
-def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """The card as Markdown, from config.json and metrics.json alone."""
+def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
+    """Write the card as Markdown, from config.json and metrics.json alone."""
     about, recipe = config["card"], config["recipe"]
     noted = ("parameters trained", "questions to train on", "epoch kept")
     curve = [(f"{share}%", shown(metrics.get(f"declined where {share}% stay", "not measured"))) for share in KEPT]

@@ -47,13 +47,13 @@ def overlap(text: str, answers: Sequence[str]) -> float:
     return max(_overlap(normalized(text).split(), normalized(answer).split()) for answer in answers)
 
 
-def _overlap(found: Sequence[str], wanted: Sequence[str]) -> float:
-    shared = (Counter(found) & Counter(wanted)).total()
-    return 2 * shared / (len(found) + len(wanted)) if shared else 0.0
+def _overlap(words: Sequence[str], wanted: Sequence[str]) -> float:
+    shared = (Counter(words) & Counter(wanted)).total()
+    return 2 * shared / (len(words) + len(wanted)) if shared else 0.0
 
 
 def mismatched(questions: Sequence[Question]) -> list[Question]:
-    """Some of the questions, each with a passage half the list away: the list goes article by article."""
+    """Pair some of the questions with a passage half the list away: the list goes article by article."""
     n = len(questions)
     return [
         Question(one.text, questions[(place + n // 2) % n].context, 0, one.answers)
@@ -62,7 +62,7 @@ def mismatched(questions: Sequence[Question]) -> list[Question]:
     ]
 
 
-def evaluate(model: AnswerModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
+def evaluate_answerer(model: AnswerModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
     """EM and F1 on all development questions, in percent, and the curve of declining.
 
     Raises:
@@ -70,34 +70,34 @@ def evaluate(model: AnswerModel, data: Path, report: Callable[[str], None]) -> d
     """
     questions = read_questions(data, "qa.dev")
     true = _answered(model, questions, report)
-    found: dict[str, Any] = {
+    metrics: dict[str, Any] = {
         "questions": len(questions),
         "EM": 100 * float(np.mean([exact(text, one.answers) for (text, _), one in zip(true, questions, strict=True)])),
         "F1": 100 * float(np.mean([overlap(text, one.answers) for (text, _), one in zip(true, questions, strict=True)])),
     }
-    report(f"EM {found['EM']:.2f}, F1 {found['F1']:.2f}")
+    report(f"EM {metrics['EM']:.2f}, F1 {metrics['F1']:.2f}")
     others = mismatched(questions)
     kept = np.array([margin for _, margin in true])
     declined = np.array([margin for _, margin in _answered(model, others, report)])
-    found["mismatched questions"] = len(others)
+    metrics["mismatched questions"] = len(others)
     limits = [*((f"declined where {share}% stay", float(np.quantile(kept, 1 - share / 100))) for share in KEPT)]
-    found |= {name: 100 * float(np.mean(declined < limit)) for name, limit in limits}
+    metrics |= {name: 100 * float(np.mean(declined < limit)) for name, limit in limits}
     threshold = model.decoding.threshold
-    found |= {
+    metrics |= {
         "threshold": threshold,
         "answered that stay": 100 * float(np.mean(kept >= threshold)),
         "mismatched that are declined": 100 * float(np.mean(declined < threshold)),
     }
-    for name in found:
-        report(f"{name}  {found[name]}")
-    return found
+    for name in metrics:
+        report(f"{name}  {metrics[name]}")
+    return metrics
 
 
 def _answered(model: AnswerModel, questions: Sequence[Question], report: Callable[[str], None]) -> list[tuple[str, float]]:
-    """The best span of each question's passage, and its margin over no answer."""
-    found = []
+    """Find the best span of each question's passage, and its margin over no answer."""
+    answered = []
     for number, one in enumerate(questions, 1):
-        found.append(model.best(Prompt(one.context, question=one.text)))
+        answered.append(model.best(Prompt(one.context, question=one.text)))
         if number % 500 == 0:
             report(f"asked {number} of {len(questions)}")
-    return found
+    return answered

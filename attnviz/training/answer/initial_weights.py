@@ -33,7 +33,7 @@ _PARTS = {
 
 
 def depth_of(name: str, config: AnswererConfig) -> int | None:
-    """Which of the encoder's layers a parameter is of, or has been; None for one that is new.
+    """Find which of the encoder's layers a parameter is of, or has been; None for one that is new.
 
     >>> from attnviz.nn.encoder import BlockConfig
     >>> dual = AnswererConfig(False, 3, BlockConfig(dim=22, n_heads=2, hidden=13), mixing=True, depth=3)
@@ -66,6 +66,6 @@ def begin(model: Answerer, base: Answerer) -> None:
 
 
 def _size(norm: nn.LayerNorm) -> float:
-    """The standard deviation of what a norm lets through."""
+    """Compute the standard deviation of what a norm lets through."""
     mean_square = float((norm.weight.square() + norm.bias.square()).mean())
     return (mean_square - float(norm.bias.mean()) ** 2) ** 0.5

@@ -44,7 +44,7 @@ class EncodedQuestion:
 
 
 @dataclass(frozen=True)
-class Pair:
+class QuestionExample:
     """What is read in training: ids with special ones, and where the answer starts and ends; -1 where there is none."""
 
     question: tuple[int, ...]
@@ -91,7 +91,7 @@ def plain(text: str) -> str:
 
 
 def plain_question(question: Question) -> Question:
-    """The same without a treebank's marks, its answer still where it is."""
+    """Remove a treebank's marks from a question and its passage, and move its answer along."""
     before, answer = question.context[: question.start], question.answers[0]
     after = question.context[question.start + len(answer) :]
     # Each part by itself: what is changed before the answer moves it, and by how much is then known.
@@ -100,7 +100,7 @@ def plain_question(question: Question) -> Question:
 
 
 def encode_questions(questions: Sequence[Question], tokenizer: Any) -> list[EncodedQuestion]:
-    """Everything as ids; answers that no token holds are left out."""
+    """Tokenize questions and passages; answers that no token holds are left out."""
     options = {"add_special_tokens": False, "return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
     asked = tokenizer([question.text for question in questions], **options)["input_ids"]
     passages = tokenizer([question.context for question in questions], **options, return_offsets_mapping=True)
@@ -134,12 +134,12 @@ def crop_without(question: EncodedQuestion, size: int, generator: random.Random)
     return question.context[first : first + size]
 
 
-def in_batches(pairs: Sequence[Pair], tokens: int, generator: random.Random) -> list[list[Pair]]:
-    """All pairs in a shuffled order, those of like lengths together, at most `tokens` a batch with padding counted."""
+def in_batches(pairs: Sequence[QuestionExample], tokens: int, generator: random.Random) -> list[list[QuestionExample]]:
+    """Deal all pairs out in a shuffled order, those of like lengths together, at most `tokens` a batch with padding counted."""
     drawn = generator.sample(pairs, len(pairs))
     # Steps of eight: within them the order stays random, and padding small.
     drawn.sort(key=lambda pair: (len(pair.context) // 8, len(pair.question)))
-    batches: list[list[Pair]] = []
+    batches: list[list[QuestionExample]] = []
     widths = (0, 0)
     for pair in drawn:
         widths = max(widths[0], len(pair.question)), max(widths[1], len(pair.context))
@@ -151,10 +151,10 @@ def in_batches(pairs: Sequence[Pair], tokens: int, generator: random.Random) -> 
     return batches
 
 
-def collate(pairs: Sequence[Pair]) -> QuestionBatch:
-    """Pairs as one batch.
+def collate(pairs: Sequence[QuestionExample]) -> QuestionBatch:
+    """Pad pairs into one batch.
 
-    >>> collate([Pair((1, 7, 2), (5, 6, 2), 0, 1), Pair((1, 2), (5, 2), -1, -1)]).context_visible
+    >>> collate([QuestionExample((1, 7, 2), (5, 6, 2), 0, 1), QuestionExample((1, 2), (5, 2), -1, -1)]).context_visible
     tensor([[ True,  True,  True],
             [ True,  True, False]])
     """

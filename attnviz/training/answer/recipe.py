@@ -38,7 +38,7 @@ class AnswerRecipe:
     base            the answerer whose encoder it begins with; empty: the embedded encoder itself
     noted           what else its card says of how it came about
     held_out        questions of the training file that are not learned from: for the threshold, and to see how a run goes
-    length_penalty  of the spans, once it is trained: see `attnviz.models.answer.base.Decoding`
+    length_penalty  of the spans, once it is trained: see `attnviz.models.answer.base.SpanDecoding`
     """
 
     name: str
@@ -58,7 +58,7 @@ class AnswerRecipe:
     weak: tuple[str, ...] = ()
 
     def as_json(self) -> str:
-        """The recipe as it is saved beside the weights."""
+        """Write the recipe as it is saved beside the weights."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 

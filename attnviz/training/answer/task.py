@@ -12,18 +12,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.models.answer import shipped as answerers
-from attnviz.models.answer.base import Decoding
+from attnviz.models.answer.base import SpanDecoding
+from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.paths import assets_folder
 from attnviz.text.spans import best_spans, pair_logits
 from attnviz.training.answer.initial_weights import LAYERS, begin, depth_of
 from attnviz.training.answer.questions import (
     EncodedQuestion,
-    Pair,
     QuestionBatch,
+    QuestionExample,
     collate,
     crop,
     crop_without,
@@ -33,9 +34,9 @@ from attnviz.training.answer.questions import (
     read_questions,
 )
 from attnviz.training.answer.recipe import SQUAD, AnswerRecipe, Diet
-from attnviz.training.loop import Report, Run, swapped
+from attnviz.training.loop import Run, TrainingReport, swapped
 from attnviz.training.schedule import precision
-from attnviz.training.task import Progress
+from attnviz.training.task import RunProgress
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Answering:
 
     @property
     def n_examples(self) -> int:
-        """The questions there are."""
+        """Count the questions there are."""
         return len(self.questions)
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
@@ -65,7 +66,7 @@ class Answering:
         return 1.0 if depth is None else self.recipe.encoder * self.recipe.lower ** (LAYERS - 1 - depth)
 
     def batches(self, epoch: int) -> list[QuestionBatch]:
-        """The questions of an epoch's diet, each on a newly cropped passage."""
+        """Draw the questions of an epoch's diet, each on a newly cropped passage."""
         schedule, diet = self.recipe.schedule, self._diet(epoch)
         generator = random.Random(schedule.seed * 1000 + epoch)
         pairs = []
@@ -86,33 +87,33 @@ class Answering:
         for diet, after in zip(self.recipe.diets, [*self.recipe.diets[1:], None], strict=True):
             until = epoch if after is None else min(epoch, after.since)
             served += max(0, until - diet.since) * diet.shares.get(source, 0)
-        found = []
+        served_questions = []
         for place in range(served, served + share) if mine else ():
             turn, index = divmod(place, len(mine))
-            found.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
-        return found
+            served_questions.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
+        return served_questions
 
-    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> Pair:
-        """A question with a part of its passage, or of one that does not answer it."""
+    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> QuestionExample:
+        """Pair a question with a part of its passage, or of one that does not answer it."""
         size, start, end = generator.randint(*diet.window), -1, -1
         if generator.random() >= diet.unanswered:
             context, start, end = crop(question, size, generator)
         else:
             # Half of them from the same passage, where it is long enough: a window that misses the answer looks like that.
-            found = crop_without(question, size // 2, generator) if generator.random() < 0.5 else None
-            if found is None and other.context != question.context:
-                found, _, _ = crop(other, size, generator)
-            if found is None:
-                found, start, end = crop(question, size, generator)
-            context = found
+            cropped = crop_without(question, size // 2, generator) if generator.random() < 0.5 else None
+            if cropped is None and other.context != question.context:
+                cropped, _, _ = crop(other, size, generator)
+            if cropped is None:
+                cropped, start, end = crop(question, size, generator)
+            context = cropped
         return framed(question.question, context, start, end, self.recipe.model)
 
-    def whole(self) -> list[Pair]:
-        """The questions held out, on their whole passages, as far as these can be read."""
+    def whole(self) -> list[QuestionExample]:
+        """Frame the questions held out, on their whole passages, as far as these can be read."""
         generator = random.Random(0)
         return [framed(one.question, *crop(one, LONGEST, generator), self.recipe.model) for one in self.held_out]
 
-    def loss(self, model: nn.Module, batch: QuestionBatch, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    def loss(self, model: nn.Module, batch: QuestionBatch, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Mean cross-entropy of start and of end, in nats."""
         drop(model, self.recipe.frozen, self._diet(place.epoch).dropout)
         with precision(self.recipe.schedule, next(model.parameters()).device):
@@ -121,19 +122,19 @@ class Answering:
 
     def development(self, model: nn.Module) -> float:
         """1 less the mean F1 of the best spans' tokens: a model that grows too sure has a higher loss and better answers."""
-        found = []
+        scores = []
         for row in self.whole():
             start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
             span = best_spans(start, end, limit=LIMIT, n=1, length_penalty=self.recipe.length_penalty)[0]
             shared = min(span.end, row.end) - max(span.start, row.start) + 1
-            found.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
-        return 1 - float(np.mean(found)) if found else 1.0
+            scores.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
+        return 1 - float(np.mean(scores)) if scores else 1.0
 
 
 # Tokens of a passage that can be read beside a question.
 LONGEST = 400
 # Tokens of an answer after its first, at most.
-LIMIT = Decoding().limit
+LIMIT = SpanDecoding().limit
 _ORDERS: dict[tuple[int, int], list[int]] = {}
 
 
@@ -143,17 +144,19 @@ def _order(n: int, seed: int) -> list[int]:
     return _ORDERS[n, seed]
 
 
-def framed(question: tuple[int, ...], context: tuple[int, ...], start: int, end: int, config: AnswererConfig) -> Pair:
-    """The special ids around both texts; the passage has its own first one only where it is read alone."""
+def framed(
+    question: tuple[int, ...], context: tuple[int, ...], start: int, end: int, config: AnswererConfig
+) -> QuestionExample:
+    """Put the special ids around both texts; the passage has its own first one only where it is read alone."""
     first, last = config.special
     shift = 0 if config.joint else 1
     context = (*context, last) if config.joint else (first, *context, last)
     moved = (-1, -1) if start < 0 else (start + shift, end + shift)
-    return Pair((first, *question[:64], last), context, *moved)
+    return QuestionExample((first, *question[:64], last), context, *moved)
 
 
 def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
-    """Mean of the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
+    """Average the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
     start, end = _logits(model, batch)
     losses = []
     for logits, target in ((start, batch.start), (end, batch.end)):
@@ -163,13 +166,13 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
     return (losses[0] + losses[1]) / 2
 
 
-def margins(model: nn.Module, rows: Sequence[Pair], length_penalty: float = 0.0) -> list[float]:
-    """By how much the logit of each pair's best span exceeds that of no answer, which is 0."""
-    found = []
+def margins(model: nn.Module, rows: Sequence[QuestionExample], length_penalty: float = 0.0) -> list[float]:
+    """Compute by how much the logit of each pair's best span exceeds that of no answer, which is 0."""
+    margins = []
     for row in rows:
         start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
-        found.append(float(pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty).max()))
-    return found
+        margins.append(float(pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty).max()))
+    return margins
 
 
 def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
@@ -184,16 +187,16 @@ def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batc
 
 
 def threshold(run: Run, kept: float) -> float:
-    """The margin that a share `kept` of the questions held out of training exceeds."""
+    """Find the margin that a share `kept` of the questions held out of training exceeds."""
     if not isinstance(run.task, Answering) or not (rows := run.task.whole()):
         return 0.0
     with swapped(run.model, run.best):
-        found = margins(run.model, rows, run.task.recipe.length_penalty)
-    return float(np.quantile(found, 1 - kept))
+        reached = margins(run.model, rows, run.task.recipe.length_penalty)
+    return float(np.quantile(reached, 1 - kept))
 
 
-def build(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
-    """The model, not yet trained, on an encoder of its own of which the lowest layers are frozen.
+def untrained_answerer(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:
+    """Build the model, not yet trained, on an encoder of its own of which the lowest layers are frozen.
 
     `base` is the answerer whose encoder's weights it begins with.
     """
@@ -217,16 +220,18 @@ def drop(model: Any, frozen: int, share: float) -> None:
         layer.attention.output.dropout.p = layer.output.dropout.p = share if depth >= frozen else 0.0
 
 
-def encoded(recipe: AnswerRecipe, data: Path, tokenizer: Any) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
-    """What is learned from, and what is held out of it: the last questions of the first source, on passages of their own."""
+def encode_and_hold_out(
+    recipe: AnswerRecipe, data: Path, tokenizer: Any
+) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
+    """Tokenize the training file, and hold out the last questions of the first source, on passages of their own."""
     questions = [plain_question(question) for question in read_questions(data, f"{recipe.corpus}.train")]
-    found = encode_questions(questions, tokenizer)
-    held_out = [question for question in found if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []
+    encoded = encode_questions(questions, tokenizer)
+    held_out = [question for question in encoded if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []
     kept = {question.context for question in held_out}
-    return [question for question in found if question.context not in kept], held_out
+    return [question for question in encoded if question.context not in kept], held_out
 
 
-def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[Report], None]) -> Run:
+def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:
     """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
 
     Raises:
@@ -234,11 +239,11 @@ def train(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callabl
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
     """
     encoder = minilm(silent)
-    train, held_out = encoded(recipe, data, encoder.tokenizer)
-    base = answerers.load_folder(assets_folder() / "models" / recipe.base, silent) if recipe.base else None
+    questions, held_out = encode_and_hold_out(recipe, data, encoder.tokenizer)
+    base = load_trained_as(AnswerModel, assets_folder() / "models" / recipe.base) if recipe.base else None
     torch.manual_seed(recipe.schedule.seed)
-    model = build(recipe, encoder.model, base.answerer if base else None)
+    model = untrained_answerer(recipe, encoder.model, base.answerer if base else None)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    run = Run(recipe, model, Answering(recipe, train, held_out), folder)
+    run = Run(recipe, model, Answering(recipe, questions, held_out), folder)
     run.train(report)
     return run

@@ -40,7 +40,7 @@ class Abstract:
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class AbstractExample:
     """An abstract as an encoder has read it, and what its attention should receive.
 
     states   last states of the encoder, in half precision: a thousand abstracts have to fit into memory
@@ -67,12 +67,12 @@ def read_abstracts(folder: Path, name: str) -> list[Abstract]:
     def made(row: dict[str, Any]) -> Abstract:
         return Abstract(tuple(row["sentences"]), tuple(row["references"]))
 
-    found = read_records(folder, name, made, "abstract with sentences and references")
-    return [abstract for abstract in found if abstract.text.strip() and abstract.references]
+    abstracts = read_records(folder, name, made, "abstract with sentences and references")
+    return [abstract for abstract in abstracts if abstract.text.strip() and abstract.references]
 
 
 def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
-    """The share of the references, each as its stems, that have a word.
+    """Compute the share of the references, each as its stems, that have a word.
 
     >>> in_references("Networks", [frozenset({"network", "deep"}), frozenset({"tree"})])
     0.5
@@ -81,37 +81,37 @@ def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
     return sum(bool(mine) and all(stem in reference for stem in mine) for reference in references) / len(references)
 
 
-def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Example:
-    """What an abstract teaches: its sentences by their mean ROUGE, sharpened by `temperature`; its words by the references."""
+def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> AbstractExample:
+    """Compute an abstract's targets: sentences by their mean ROUGE, sharpened by `temperature`; words by the references."""
     encoded, states, _ = read(encoder, abstract.text)
     numbers = sentence_numbers(encoded.tokens, abstract.spans)
-    found = read_passage(abstract.text, encoded.tokens, sentences=abstract.spans)
+    text = read_passage(abstract.text, encoded.tokens, sentences=abstract.spans)
     references = [frozenset(stems(reference)) for reference in abstract.references]
     content, wanted = torch.zeros(len(encoded), dtype=torch.bool), torch.zeros(len(encoded))
-    for unit, parts in zip(found.units, found.parts, strict=True):
+    for unit, parts in zip(text.units, text.parts, strict=True):
         if is_content_word(unit.text):
             content[list(parts)], wanted[list(parts)] = True, in_references(unit.text, references)
     worth = torch.tensor([rouge(sentence, abstract.references).mean for sentence in abstract.sentences])
-    seen = torch.tensor(found.read)
+    seen = torch.tensor(text.read)
     target = (worth / temperature).masked_fill(~seen, -torch.inf).softmax(0)[: int(numbers.max()) + 1]
     typed = torch.tensor([not token.special for token in encoded.tokens])
-    return Example(states[0].half().cpu().clone(), numbers, typed, content, wanted, target)
+    return AbstractExample(states[0].half().cpu().clone(), numbers, typed, content, wanted, target)
 
 
 def examples(
     abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[object], None]
-) -> list[Example]:
-    """All of them, each read alone as it will be read on a page."""
-    found = []
+) -> list[AbstractExample]:
+    """Compute the targets of all abstracts, each read alone as it will be read on a page."""
+    rows = []
     for number, abstract in enumerate(abstracts, 1):
-        found.append(example(abstract, encoder, temperature))
+        rows.append(example(abstract, encoder, temperature))
         if number % 200 == 0:
             report(f"read {number} of {len(abstracts)} abstracts")
-    return found
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class AbstractBatch:
     """Examples padded to the longest; padding is of sentence 0, and neither typed, content nor wanted."""
 
     states: Float[Tensor, "batch token state"]
@@ -122,12 +122,12 @@ class Batch:
     wanted: Float[Tensor, "batch token"]
     target: Float[Tensor, "batch sentence"]
 
-    def to(self, device: torch.device) -> "Batch":
-        """The same on a device."""
-        return Batch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
+    def to(self, device: torch.device) -> "AbstractBatch":
+        """Move the batch to a device."""
+        return AbstractBatch(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
 
 
-def collate(rows: Sequence[Example]) -> Batch:
+def collate(rows: Sequence[AbstractExample]) -> AbstractBatch:
     """Examples as one batch."""
 
     def padded(name: str) -> Tensor:
@@ -135,4 +135,4 @@ def collate(rows: Sequence[Example]) -> Batch:
 
     real = torch.nn.utils.rnn.pad_sequence([torch.ones_like(row.typed) for row in rows], batch_first=True)
     fields = (padded(name) for name in ("typed", "content", "wanted", "target"))
-    return Batch(padded("states").float(), padded("numbers"), real, *fields)
+    return AbstractBatch(padded("states").float(), padded("numbers"), real, *fields)

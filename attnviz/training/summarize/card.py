@@ -1,12 +1,12 @@
 """From a trained selector to the folder that travels, and what its card says of it."""
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
+from attnviz.models.summarize import shipped
 from attnviz.training.card import FACTS, counted, figures, shown, table
-from attnviz.training.export import save
+from attnviz.training.export import save_weights
 from attnviz.training.loop import Run
 from attnviz.training.summarize.evaluate import KEPT, names_of_ways
 from attnviz.training.summarize.task import SelectorRecipe
@@ -15,10 +15,9 @@ MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L", f"words at {KEPT}")
 
 
 def configuration(recipe: SelectorRecipe) -> dict[str, Any]:
-    """config.json: what `attnviz.models.summarize.own` builds the model from, and the recipe beside it."""
+    """Make config.json: what `attnviz.models.summarize.shipped` builds the model from, and the recipe beside it."""
     return {
-        "kind": "summarizer",
-        "model": dataclasses.asdict(recipe.model),
+        **shipped.configuration(recipe.model),
         "card": {
             "name": recipe.name,
             "task": f"keeps words and sentences of a text; {recipe.about}",
@@ -30,18 +29,18 @@ def configuration(recipe: SelectorRecipe) -> dict[str, Any]:
     }
 
 
-def facts(run: Run) -> dict[str, Any]:
-    """How these weights came about."""
+def summarizer_facts(run: Run) -> dict[str, Any]:
+    """Record how these weights came about, for metrics.json."""
     return {**counted(run, "abstracts trained"), "best epoch": run.progress.best_epoch}
 
 
-def export(recipe: SelectorRecipe, run: Run, folder: Path) -> None:
-    """Write a model that `attnviz.models.summarize.own` loads; the encoder under it travels by itself."""
-    save(run.best, configuration(recipe), folder)
+def export_summarizer(recipe: SelectorRecipe, run: Run, folder: Path) -> None:
+    """Write a folder that `attnviz.models.shipped` loads; the encoder under it travels by itself."""
+    save_weights(run.best, configuration(recipe), folder)
 
 
-def card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """The card as Markdown, from config.json and metrics.json alone."""
+def summarizer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
+    """Write the card as Markdown, from config.json and metrics.json alone."""
     about, recipe = config["card"], config["recipe"]
     noted = {name: value for name, value in metrics.items() if name in (*FACTS, "abstracts trained", "best epoch")}
     parts = [

@@ -47,32 +47,32 @@ class Judged:
     words      of every unit the share of references that have it; NaN where it is no content word
     """
 
-    found: Passage
+    passage: Passage
     sentences: Float[np.ndarray, "sentence measure"]
     words: Float[np.ndarray, " unit"]
 
     @classmethod
     def of(cls, abstract: Abstract, trace: AttentionTrace) -> "Judged":
         """Measured against the abstract's references."""
-        found = read_passage(abstract.text, trace.encoder.keys, sentences=abstract.spans)
+        text = read_passage(abstract.text, trace.encoder.keys, sentences=abstract.spans)
         scores = [rouge(sentence, abstract.references) for sentence in abstract.sentences]
         references = [frozenset(stems(reference)) for reference in abstract.references]
-        words = [in_references(unit.text, references) if is_content_word(unit.text) else np.nan for unit in found.units]
-        return cls(found, np.array([(each.one, each.two, each.longest) for each in scores]), np.array(words, dtype=float))
+        words = [in_references(unit.text, references) if is_content_word(unit.text) else np.nan for unit in text.units]
+        return cls(text, np.array([(each.one, each.two, each.longest) for each in scores]), np.array(words, dtype=float))
 
     def sentence(self, scores: Float[np.ndarray, " sentence"]) -> tuple[float, float, float]:
-        """What the sentence of the highest score is worth."""
-        one, two, longest = self.sentences[top(scores, 1, self.found.read)][0].tolist()
+        """Look up what the sentence of the highest score is worth."""
+        one, two, longest = self.sentences[top(scores, 1, self.passage.read)][0].tolist()
         return one, two, longest
 
     def precision(self, scores: Float[np.ndarray, " unit"]) -> float:
-        """Of the content words among those kept, the share that a reference has; 0 where none is kept."""
-        kept = self.words[top(scores, KEPT, self.found.candidate)]
+        """Compute which share of the content words among those kept a reference has; 0 where none is kept."""
+        kept = self.words[top(scores, KEPT, self.passage.candidate)]
         content = kept[~np.isnan(kept)]
         return float((content > 0).mean()) if content.size else 0.0
 
 
-def evaluate(model: SummaryModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
+def evaluate_summarizer(model: SummaryModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
     """ROUGE of the chosen sentence and precision of the chosen words, for every way, by name.
 
     Raises:
@@ -85,23 +85,23 @@ def evaluate(model: SummaryModel, data: Path, report: Callable[[str], None]) -> 
         _judge(Judged.of(abstract, trace), trace, model.card.selects, tallies)
         if number % 100 == 0:
             report(f"measured {number} of {len(abstracts)} abstracts")
-    found: dict[str, Any] = {"abstracts": len(abstracts), "references": sum(len(each.references) for each in abstracts)}
+    metrics: dict[str, Any] = {"abstracts": len(abstracts), "references": sum(len(each.references) for each in abstracts)}
     for name, figures in _rows(tallies):
         report(f"{name}: " + "  ".join(f"{measure} {value:.2f}" for measure, value in figures.items() if measure != "way"))
-        found.update({f"{name}: {measure}": value for measure, value in figures.items()})
-    return found
+        metrics.update({f"{name}: {measure}": value for measure, value in figures.items()})
+    return metrics
 
 
 def _judge(judged: Judged, trace: AttentionTrace, selects: tuple[int, int] | None, tallies: dict[str, Tally]) -> None:
-    found = judged.found
-    for way in selectors(found, trace, selects=selects, layer=0, head=0):
+    text = judged.passage
+    for way in selectors(text, trace, selects=selects, layer=0, head=0):
         if "chosen head" in way.name:
             continue  # every head has its turn below
         tally = tallies.setdefault(way.name, Tally())
         if way.name == RANDOM:
             # The expected value: no luck of a single draw.
-            tally.sentences.append(tuple(judged.sentences[found.read].mean(axis=0).tolist()))
-            content = judged.words[found.candidate & ~np.isnan(judged.words)]
+            tally.sentences.append(tuple(judged.sentences[text.read].mean(axis=0).tolist()))
+            content = judged.words[text.candidate & ~np.isnan(judged.words)]
             tally.words.append(float((content > 0).mean()) if content.size else 0.0)
             continue
         tally.sentences.append(judged.sentence(way.sentences))
@@ -117,7 +117,7 @@ def _judge(judged: Judged, trace: AttentionTrace, selects: tuple[int, int] | Non
 def _alone(
     judged: Judged, trace: AttentionTrace, selects: tuple[int, int] | None
 ) -> Iterator[tuple[str, Float[np.ndarray, " sentence"], Float[np.ndarray, " unit"]]]:
-    """Every pretrained head, every layer's mean, their mean, and rollout, each summed over a sentence and averaged."""
+    """Score by every pretrained head, every layer's mean, their mean, and rollout, each summed over a sentence and averaged."""
     by_head = attention_received_by_head(trace.encoder)
     plain = plain_layers(trace.encoder, selects)
     named = {head_name(layer, head): by_head[layer, head] for layer in plain for head in range(by_head.shape[1])}
@@ -127,7 +127,7 @@ def _alone(
     for name, tokens in named.items():
         for mean in (False, True):
             how = "mean over a sentence's tokens" if mean else "sum over a sentence's tokens"
-            yield f"{name}, {how}", judged.found.by_sentence(tokens, mean=mean), judged.found.by_unit(tokens)
+            yield f"{name}, {how}", judged.passage.by_sentence(tokens, mean=mean), judged.passage.by_unit(tokens)
 
 
 def _rows(tallies: dict[str, Tally]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -149,5 +149,5 @@ def _mean_rouge(figures: dict[str, float]) -> float:
 
 
 def names_of_ways(metrics: dict[str, Any]) -> Sequence[str]:
-    """The ways that a metrics.json has figures of, in its order."""
+    """List the selectors that a metrics.json has figures of, in its order."""
     return list(dict.fromkeys(name.split(": ")[0] for name in metrics if ": " in name))

@@ -18,8 +18,8 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received
 from attnviz.training.loop import Run, write_whole
 from attnviz.training.schedule import Schedule, precision
-from attnviz.training.summarize.abstracts import Batch, Example, collate, examples, read_abstracts
-from attnviz.training.task import Progress
+from attnviz.training.summarize.abstracts import AbstractBatch, AbstractExample, collate, examples, read_abstracts
+from attnviz.training.task import RunProgress
 
 STATES = "states.pt"
 # One pass brings most of what there is to learn; a second brought 1.3 points of ROUGE-1 on held-out abstracts.
@@ -53,7 +53,7 @@ class SelectorRecipe:
     )
 
     def as_json(self) -> str:
-        """The recipe as it is saved beside the weights."""
+        """Write the recipe as it is saved beside the weights."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -70,8 +70,8 @@ RECIPES = {
 }
 
 
-def losses(model: nn.Module, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
-    """The cross-entropies, in nats, of sentences (last layer), of words (first layer), and of the logits."""
+def losses(model: nn.Module, batch: AbstractBatch) -> tuple[Float[Tensor, ""], Float[Tensor, ""], Float[Tensor, ""]]:
+    """Compute the cross-entropies, in nats, of sentences (last layer), of words (first layer), and of the logits."""
     logits, weights = model(batch.states, batch.numbers, visible=batch.real)
     words, sentences = (received(layer.float(), batch.typed) * batch.typed for layer in (weights[0], weights[-1]))
     shares = torch.zeros_like(batch.target).scatter_add_(1, batch.numbers, sentences)
@@ -92,20 +92,20 @@ class Selecting:
     """Abstracts to learn from, and abstracts to choose the best epoch by."""
 
     recipe: SelectorRecipe
-    data: Sequence[Example]
-    held_out: Sequence[Example] = ()
+    data: Sequence[AbstractExample]
+    held_out: Sequence[AbstractExample] = ()
 
     @property
     def n_examples(self) -> int:
-        """The abstracts there are."""
+        """Count the abstracts there are."""
         return len(self.data)
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """AdamW over all of it: the encoder has read the abstracts before, and is no part of the model."""
         return torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
 
-    def batches(self, epoch: int) -> list[list[Example]]:
-        """One pass: shuffled, then sorted by length within runs of eight batches, so that little is padding."""
+    def batches(self, epoch: int) -> list[list[AbstractExample]]:
+        """Deal out one pass: shuffled, then sorted by length within runs of eight batches, so that little is padding."""
         size, generator = self.recipe.schedule.batch, random.Random(self.recipe.schedule.seed * 1000 + epoch)
         drawn = generator.sample(self.data, len(self.data))
         runs = [drawn[start : start + 8 * size] for start in range(0, len(drawn), 8 * size)]
@@ -114,8 +114,10 @@ class Selecting:
         generator.shuffle(batches)
         return batches
 
-    def loss(self, model: nn.Module, batch: list[Example], place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """The cross-entropies of sentences and words, and the weighted one of the logits, in nats."""
+    def loss(
+        self, model: nn.Module, batch: list[AbstractExample], place: RunProgress
+    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Sum the cross-entropies of sentences and words, and the weighted one of the logits, in nats."""
         device = next(model.parameters()).device
         with precision(self.recipe.schedule, device):
             sentences, words, labels = losses(model, collate(batch).to(device))
@@ -123,32 +125,34 @@ class Selecting:
         return loss, loss
 
     def development(self, model: nn.Module) -> float:
-        """The same loss on the abstracts held out."""
+        """Compute the same loss on the abstracts held out."""
         size, ordered = self.recipe.schedule.batch, sorted(self.held_out, key=lambda row: len(row.numbers))
         batches = [ordered[start : start + size] for start in range(0, len(ordered), size)]
-        total = sum(float(self.loss(model, batch, Progress())[0]) * len(batch) for batch in batches)
+        total = sum(float(self.loss(model, batch, RunProgress())[0]) * len(batch) for batch in batches)
         return total / max(1, len(ordered))
 
 
-def training_examples(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[object], None]) -> list[Example]:
-    """What the run learns from. The encoder is frozen: it reads every abstract once, and `folder` keeps its states."""
+def training_examples(
+    recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[object], None]
+) -> list[AbstractExample]:
+    """Read what the run learns from. The encoder is frozen: it reads every abstract once, and `folder` keeps its states."""
     path = folder / STATES
     if not path.is_file():
         abstracts = read_abstracts(data, f"{recipe.corpus}.train")
-        found = examples(abstracts, minilm(silent), recipe.temperature, report)
-        write_whole([{field: getattr(row, field) for field in Example.__dataclass_fields__} for row in found], path)
-    return [Example(**row) for row in torch.load(path, weights_only=True)]
+        rows = examples(abstracts, minilm(silent), recipe.temperature, report)
+        write_whole([{field: getattr(row, field) for field in AbstractExample.__dataclass_fields__} for row in rows], path)
+    return [AbstractExample(**row) for row in torch.load(path, weights_only=True)]
 
 
-def train(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[object], None]) -> Run:
+def train_selector(recipe: SelectorRecipe, data: Path, folder: Path, report: Callable[[object], None]) -> Run:
     """Train by a recipe, or go on where a killed run in `folder` stopped.
 
     Raises:
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
     """
-    found = training_examples(recipe, data, folder, report)
+    rows = training_examples(recipe, data, folder, report)
     torch.manual_seed(recipe.schedule.seed)
     model = Summarizer(recipe.model).to("cuda" if torch.cuda.is_available() else "cpu")
-    run = Run(recipe, model, Selecting(recipe, found[recipe.held_out :], found[: recipe.held_out]), folder)
+    run = Run(recipe, model, Selecting(recipe, rows[recipe.held_out :], rows[: recipe.held_out]), folder)
     run.train(report)
     return run

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, Literal, TypeVar
 
-import torch
-
+from attnviz.models import device
 from attnviz.training.toy.task import Frame, ToyRecipe, Training
 
 # ready: not begun; left: paused because nobody watched any more
@@ -57,7 +56,7 @@ class Line:
             self._changed.notify_all()
 
     def ahead(self, run: object) -> int:
-        """How many stand in line before a run that waits."""
+        """Count those who stand in line before a run that waits."""
         with self._changed:
             return self._waiting.index(run) if run in self._waiting else 0
 
@@ -184,8 +183,8 @@ class LiveRun:
         self.state = ended
 
     def _train(self) -> None:
-        # One thread: what else runs on a small server keeps a core, and the small products here gain nothing from two.
-        torch.set_num_threads(1)
+        # What else runs on a small server keeps its cores.
+        device.use_one_core()
         looked = 0.0
         while self._goes_on() and not self.training.ended:
             self._let_pass()

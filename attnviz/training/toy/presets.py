@@ -4,7 +4,7 @@ import difflib
 from dataclasses import dataclass, replace
 
 from attnviz.core.errors import ModelNotFoundError
-from attnviz.models.translate.toy import Kind, ToyConfig
+from attnviz.models.translate.toy import ToyConfig, ToyKind
 from attnviz.training.toy.task import ToyRecipe
 
 MOST_STEPS = 5000
@@ -20,8 +20,8 @@ class Preset:
     recipe: ToyRecipe
 
 
-def sensible(task: str, kind: Kind, n_layers: int = 1, n_heads: int = 1) -> ToyRecipe:
-    """A recipe that is long enough for its model to align: sizes and rates were found by trying."""
+def sensible(task: str, kind: ToyKind, n_layers: int = 1, n_heads: int = 1) -> ToyRecipe:
+    """Make a recipe that is long enough for its model to align: sizes and rates were found by trying."""
     if kind == "transformer":
         config = ToyConfig(task, kind, n_layers, n_heads)
         return ToyRecipe(config, steps=1000, learning_rate=5e-3 if n_layers == 1 else 3e-3)
@@ -76,7 +76,7 @@ PRESETS = (
 
 
 def preset(name: str) -> Preset:
-    """The preset of that name.
+    """Look up a preset by its name.
 
     Raises:
         ModelNotFoundError: there is none; the message has the nearest name.
@@ -84,9 +84,9 @@ def preset(name: str) -> Preset:
     >>> preset("toy-reverse").recipe.model.task
     'reverse'
     """
-    found = next((each for each in PRESETS if each.name == name), None)
-    if found is None:
+    known = next((each for each in PRESETS if each.name == name), None)
+    if known is None:
         names = [each.name for each in PRESETS]
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
         raise ModelNotFoundError(f"there is no toy {name!r}; {f'did you mean {near[0]}?' if near else ', '.join(names)}")
-    return found
+    return known

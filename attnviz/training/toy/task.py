@@ -19,12 +19,12 @@ from torch import Tensor, nn
 
 from attnviz.core.errors import ModelError
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import FILLED, ToyConfig, build
+from attnviz.models.translate.toy import FILLED, ToyConfig, untrained_toy
 from attnviz.text.toys import MARKS, TOYS, Solved, Toy
 from attnviz.training.loss import cross_entropy
 from attnviz.training.milestones import Milestones
 from attnviz.training.schedule import Schedule, learning_rate
-from attnviz.training.sentence_pairs import Batch, collate
+from attnviz.training.sentence_pairs import TranslationBatch, collate
 
 # The largest number of steps, and seed, of a recipe; and of examples in a batch.
 MOST, MOST_BATCH = 100_000, 1_000
@@ -57,7 +57,7 @@ class ToyRecipe:
 
     @staticmethod
     def of(facts: Mapping[str, Any]) -> "ToyRecipe":
-        """The recipe that `dataclasses.asdict` made these values of.
+        """Rebuild the recipe that `dataclasses.asdict` made these values of.
 
         Raises:
             ModelError: they are not such values.
@@ -124,24 +124,24 @@ class HeldOut:
     """Sources that are never learned from, and where each of their target tokens comes from."""
 
     solved: tuple[Solved, ...]
-    batch: Batch
+    batch: TranslationBatch
     sure: Bool[np.ndarray, "batch query key"]
     possible: Bool[np.ndarray, "batch query key"]
 
     @staticmethod
     def of(recipe: ToyRecipe) -> "HeldOut":
-        """The same for every recipe of a task and seed; the drawn ones come first, the longest ahead."""
+        """Draw the held-out sources of a recipe's task and seed; those that are shown come first, the longest ahead."""
         generator = random.Random(recipe.seed)
-        found = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
-        found[:DRAWN] = sorted(found[:DRAWN], key=lambda solved: -len(solved.source))
-        batch = batch_of(recipe, found)
-        shape = (len(found), batch.inputs.shape[1], batch.source.shape[1])
+        rows = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
+        rows[:DRAWN] = sorted(rows[:DRAWN], key=lambda solved: -len(solved.source))
+        batch = batch_of(recipe, rows)
+        shape = (len(rows), batch.inputs.shape[1], batch.source.shape[1])
         sure, possible = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-        for index, solved in enumerate(found):
+        for index, solved in enumerate(rows):
             for links, into in ((solved.sure, sure), (solved.possible, possible)):
                 for row, keys in enumerate(links):
                     into[index, row, list(keys)] = True
-        return HeldOut(tuple(found), batch, sure, possible)
+        return HeldOut(tuple(rows), batch, sure, possible)
 
     def error_rate(self, weights: Float[np.ndarray, "batch query key"]) -> float:
         """AER of every row's strongest link, over the rows that have a true one: Och & Ney 2003, section 4.2."""
@@ -164,8 +164,8 @@ def _examples(task: Toy, generator: random.Random, *, back: bool) -> Iterator[So
             yield task.solve(text)
 
 
-def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> Batch:
-    """Rows as tensors, sources padded to the longest; without a mask, padded with a token that can be seen."""
+def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> TranslationBatch:
+    """Pad rows into a batch, sources to the longest; without a mask, padded with a token that can be seen."""
     task = recipe.task
     names = [({name: index for index, name in enumerate((*MARKS, *side))}) for side in (task.inputs, task.outputs)]
     longest = max(len(row.source) for row in rows)
@@ -185,7 +185,7 @@ class Training:
         # The first weights come out of a generator that the whole process shares: one at a time, and then as it was before.
         with _SEEDING, torch.random.fork_rng(devices=()):
             torch.manual_seed(recipe.seed)
-            self.model = build(recipe.model)
+            self.model = untrained_toy(recipe.model)
         if weights is not None:
             self.model.load_state_dict(dict(weights))
         self.optimizer = torch.optim.Adam(self.model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
@@ -200,7 +200,7 @@ class Training:
         return self.taken >= self.recipe.steps
 
     def step(self) -> float:
-        """One batch of new examples; the loss on it, in nats a token."""
+        """Train on one batch of new examples, and return the loss on it, in nats a token."""
         recipe = self.recipe
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(recipe.schedule, self.taken, recipe.steps)
@@ -224,7 +224,7 @@ class Training:
     ) -> tuple[
         Float[Tensor, "batch query piece"], Bool[np.ndarray, " batch"], Float[np.ndarray, "batch layer head query key"], Any
     ]:
-        """Scores, whether each target is right, the attention across, and the pieces written after the true ones."""
+        """Compute the scores, whether each target is right, the attention across, and the pieces after the true ones."""
         batch = self.held_out.batch
         self.model.eval()
         with torch.inference_mode():
@@ -241,7 +241,7 @@ class Training:
         )
 
     def look(self) -> Frame:
-        """How far the model is. A look changes nothing of what it learns."""
+        """Measure how far the model is. A look changes nothing of what it learns."""
         losses, self._losses = self._losses, []
         scores, right, heads, written = self._read_held_out()
         loss = float(np.mean(losses)) if losses else float(cross_entropy(scores, self.held_out.batch.labels))
@@ -257,19 +257,19 @@ class Training:
 
 
 def _heads(attention: Any) -> Float[np.ndarray, "batch layer head query key"]:
-    """The attention across of either kind of model."""
+    """Return the cross-attention of either kind of model, LSTM or Transformer."""
     if isinstance(attention, Tensor):
         return attention.numpy()[:, None, None]
     return torch.stack(attention.cross, dim=1).numpy()
 
 
 def to_file(recipe: ToyRecipe, frame: Frame) -> bytes:
-    """A model as it is at a frame, as a safetensors file that knows its recipe."""
+    """Write a model as it is at a frame, as a safetensors file that knows its recipe."""
     return toys.to_bytes(recipe.model, frame.weights, {"recipe": dataclasses.asdict(recipe), "step": frame.step})
 
 
 def from_file(data: bytes, name: str = "this file") -> Training:
-    """The model of a file that `to_file` made, ready to be looked at.
+    """Read a model from a file that `to_file` made, ready to be looked at.
 
     Raises:
         ModelError: it is no such file, or is damaged.

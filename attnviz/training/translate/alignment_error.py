@@ -30,7 +30,7 @@ class LinkedPair:
 
 
 def read_links(path: Path) -> list[LinkedPair]:
-    """The pairs of a file of links.
+    """Read the pairs of a file of links.
 
     Raises:
         DataError: a line does not have the form that a line has.
@@ -41,9 +41,9 @@ def read_links(path: Path) -> list[LinkedPair]:
 
 def _pair(line: str, where: str) -> LinkedPair:
     columns = line.split("\t")
-    found = [re.fullmatch(r"(\d+)([-p])(\d+)", link) for link in columns[2].split()] if len(columns) in (3, 5) else [None]
-    links = [(int(match[1]) - 1, int(match[3]) - 1, match[2]) for match in found if match]
-    if len(links) < len(found):
+    matches = [re.fullmatch(r"(\d+)([-p])(\d+)", link) for link in columns[2].split()] if len(columns) in (3, 5) else [None]
+    links = [(int(match[1]) - 1, int(match[3]) - 1, match[2]) for match in matches if match]
+    if len(links) < len(matches):
         raise DataError(f"{where} is not two texts and their links with tabs between them")
     source, target = (tuple(text.split(" ")) for text in columns[:2])
     texts = (columns[3], columns[4]) if len(columns) == 5 else (joined(source, "en"), joined(target, "fr"))
@@ -63,18 +63,18 @@ def joined(words: Sequence[str], language: str) -> str:
 
 
 def spans(words: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """Where each word stands in the text, from left to right."""
-    found, end = [], 0
+    """Find where each word stands in the text, from left to right."""
+    places, end = [], 0
     for word in words:
         start = text.find(word, end)
         start = end if start < 0 else start
         end = start + len(word)
-        found.append((start, end))
-    return found
+        places.append((start, end))
+    return places
 
 
 def by_word(pieces: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]]) -> Float[np.ndarray, "piece word"]:
-    """The share of every piece's characters that lies in each word.
+    """Compute the share of every piece's characters that lies in each word.
 
     >>> by_word([(0, 2), (2, 3)], [(0, 3)])
     array([[1.],
@@ -89,23 +89,23 @@ def by_word(pieces: Sequence[tuple[int, int]], words: Sequence[tuple[int, int]])
 def by_words(
     weights: Float[np.ndarray, "query key"], target: Float[np.ndarray, "query word"], source: Float[np.ndarray, "key other"]
 ) -> Float[np.ndarray, "word other"]:
-    """The attention of words to words: the rows of a target word's pieces are averaged, a source word's columns added."""
+    """Merge pieces into words: the rows of a target word's pieces are averaged, a source word's columns added."""
     shares = target.sum(axis=0, keepdims=True)
     return (target / np.maximum(shares, 1e-9)).T @ weights @ source
 
 
 def hard_links(merged: Float[np.ndarray, "word other"]) -> frozenset[Link]:
-    """The source word that each target word attends to most."""
+    """Link each target word to the source word that it attends to most."""
     return frozenset((int(row.argmax()), index) for index, row in enumerate(merged) if row.any())
 
 
-def alignment_error_rate(found: Sequence[frozenset[Link]], gold: Sequence[LinkedPair]) -> float:
+def alignment_error_rate(alignments: Sequence[frozenset[Link]], gold: Sequence[LinkedPair]) -> float:
     """AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), over all pairs together: Och & Ney 2003, section 4.2.
 
     >>> pair = LinkedPair((("a",), ("b", "c")), ("a", "b c"), frozenset({(0, 0)}), frozenset({(0, 0), (0, 1)}))
     >>> alignment_error_rate([frozenset({(0, 0), (0, 1)})], [pair])
     0.0
     """
-    hits = sum(len(links & pair.sure) + len(links & pair.possible) for links, pair in zip(found, gold, strict=True))
-    total = sum(len(links) + len(pair.sure) for links, pair in zip(found, gold, strict=True))
+    hits = sum(len(links & pair.sure) + len(links & pair.possible) for links, pair in zip(alignments, gold, strict=True))
+    total = sum(len(links) + len(pair.sure) for links, pair in zip(alignments, gold, strict=True))
     return 1 - hits / total if total else 0.0

@@ -29,8 +29,8 @@ PATTERNS = {
 }
 
 
-def blank(language: Language) -> Tokenizer:
-    """A tokenizer that has learned nothing yet, but knows where words end."""
+def untrained_tokenizer(language: Language) -> Tokenizer:
+    """Make a tokenizer that has learned nothing yet, but knows where words end."""
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL[3], fuse_unk=True))
     # One form for each character, and plain apostrophes and spaces: what looks alike should read alike.
     plain = [normalizers.NFC(), normalizers.Replace("’", "'"), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
@@ -45,14 +45,14 @@ def blank(language: Language) -> Tokenizer:
     return tokenizer
 
 
-def train(texts: Iterable[str], language: Language, n_pieces: int) -> Tokenizer:
-    """A tokenizer of `n_pieces`, special ones counted, learned from texts of one language.
+def train_tokenizer(texts: Iterable[str], language: Language, n_pieces: int) -> Tokenizer:
+    """Train a tokenizer of `n_pieces`, special ones counted, learned from texts of one language.
 
-    >>> tokenizer = train(["J'ai faim.", "Il n'a pas faim !"], "fr", 48)
+    >>> tokenizer = train_tokenizer(["J'ai faim.", "Il n'a pas faim !"], "fr", 48)
     >>> tokenizer.decode(tokenizer.encode("Il n'a pas faim !").ids)
     "Il n'a pas faim !"
     """
-    tokenizer = blank(language)
+    tokenizer = untrained_tokenizer(language)
     trainer = trainers.BpeTrainer(vocab_size=n_pieces, special_tokens=list(SPECIAL), limit_alphabet=128, show_progress=False)
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer

@@ -23,9 +23,9 @@ SPLITS = ("train", "dev")
 
 
 def words(tokenizer: Tokenizer, text: str) -> list[str]:
-    """The words that no subword crosses, as `attnviz.training.translate.bpe` cuts them.
+    """Cut a text into the words that no subword crosses, as `attnviz.training.translate.bpe` cuts them.
 
-    >>> words(bpe.blank("fr"), "Il n’est pas là !")
+    >>> words(bpe.untrained_tokenizer("fr"), "Il n’est pas là !")
     ['Il', "n'", 'est', 'pas', 'là', '!']
     """
     cut = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))
@@ -49,7 +49,7 @@ def link(corpus: Corpus, data: Path, folder: Path, report: Callable[[str], None]
         for sentence in read_pairs(data, f"{corpus.name}.{split}")
         for translation in sentence.translations
     ]
-    blanks = [bpe.blank(language) for language in corpus.languages]
+    blanks = [bpe.untrained_tokenizer(language) for language in corpus.languages]
     cut = [[words(blank, text) for blank, text in zip(blanks, texts, strict=True)] for _, texts in pairs]
     forward, backward = _aligned(aligner, cut)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,15 +65,15 @@ def link(corpus: Corpus, data: Path, folder: Path, report: Callable[[str], None]
 
 
 def _aligned(aligner: str, cut: Sequence[Sequence[Sequence[str]]]) -> tuple[list[str], list[str]]:
-    """The aligner's links of every pair in both directions, as it writes them: `0-0 1-2`."""
+    """Run the aligner over every pair in both directions, and return its links as it writes them: `0-0 1-2`."""
     with tempfile.TemporaryDirectory() as name:
         source, target, forward, backward = (Path(name) / part for part in ("source", "target", "forward", "backward"))
         for side, path in enumerate((source, target)):
             path.write_text("".join(" ".join(both[side]).lower() + "\n" for both in cut), encoding="utf-8")
         command = [aligner, "--model", "3", "-s", source, "-t", target, "-f", forward, "-r", backward]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        found = [path.read_text(encoding="utf-8").splitlines() for path in (forward, backward)]
-    return found[0], found[1]
+        lines = [path.read_text(encoding="utf-8").splitlines() for path in (forward, backward)]
+    return lines[0], lines[1]
 
 
 def _links(forward: str, backward: str) -> str:

@@ -11,6 +11,7 @@ import torch
 
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.core import disk
+from attnviz.models.shipped import METRICS, WEIGHTS
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
@@ -68,7 +69,7 @@ def score(written: Sequence[str], sentences: Sequence[Sentence]) -> Scores:
 def translate_all(model: TranslationModel, texts: Sequence[str], size: int = 64) -> list[str]:
     """Greedy translations of many texts, batched by length, in the order of the texts."""
     order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-    found = [""] * len(texts)
+    translations = [""] * len(texts)
     for start in range(0, len(order), size):
         rows = order[start : start + size]
         encodings = [model.source.encode(texts[index]) for index in rows]
@@ -78,19 +79,19 @@ def translate_all(model: TranslationModel, texts: Sequence[str], size: int = 64)
         for index, pieces, encoding in zip(rows, written, encodings, strict=True):
             # In a batch the longest source sets the limit; each is held to its own.
             mine = pieces[: model.longest(len(encoding.ids))]
-            found[index] = model.target.decode([piece for piece in mine if piece != END]).strip()
-    return found
+            translations[index] = model.target.decode([piece for piece in mine if piece != END]).strip()
+    return translations
 
 
 def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64) -> dict[str, float]:
-    """The AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
+    """Measure the AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
 
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
     that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced`, with every source word used
     and words linked with words (`attnviz.analysis.translate.sinkhorn`), is measured of an LSTM, and of the head that was told.
     """
-    found: dict[str, list[frozenset[tuple[int, int]]]] = {}
-    whole = {"", "L{}·H{} shifted".format(*model.card.told)} if model.card.told else {""}
+    alignments: dict[str, list[frozenset[tuple[int, int]]]] = {}
+    whole = {"", "L{}·H{} shifted".format(*model.card.supervised_head)} if model.card.supervised_head else {""}
     order = sorted(range(len(pairs)), key=lambda index: len(pairs[index].texts[0]))
     for start in range(0, len(order), size):
         batch = [pairs[index] for index in order[start : start + size]]
@@ -105,12 +106,12 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
             rows = by_word(target.offsets, spans(pair.words[1], pair.texts[1]))
             for name, (weights, shift) in readings.items():
                 mine = by_words(weights[row, shift : shift + len(target.ids), : len(source.ids)], rows, columns)
-                found.setdefault(name, []).append(hard_links(mine))
+                alignments.setdefault(name, []).append(hard_links(mine))
                 if name in whole:
                     shares = balanced(mine, same_class(pair.words[1], pair.words[0]))
-                    found.setdefault(f"{name} balanced".strip(), []).append(hard_links(shares))
+                    alignments.setdefault(f"{name} balanced".strip(), []).append(hard_links(shares))
     gold = [pairs[index] for index in order]
-    return {name: alignment_error_rate(links, gold) for name, links in found.items()}
+    return {name: alignment_error_rate(links, gold) for name, links in alignments.items()}
 
 
 def _readings(model: TranslationModel, attention: Any) -> dict[str, tuple[np.ndarray, int]]:
@@ -118,17 +119,17 @@ def _readings(model: TranslationModel, attention: Any) -> dict[str, tuple[np.nda
     if isinstance(model.model, Seq2Seq):
         return {"": (attention.cpu().numpy(), 0)}
     layers = [layer.cpu().numpy() for layer in attention.cross]
-    found: dict[str, tuple[np.ndarray, int]] = {}
+    readings: dict[str, tuple[np.ndarray, int]] = {}
     for shift, way in enumerate(("naive", "shifted")):
         for layer, weights in enumerate(layers):
-            found[f"L{layer} mean {way}"] = (weights.mean(axis=1), shift)
+            readings[f"L{layer} mean {way}"] = (weights.mean(axis=1), shift)
             for head in range(weights.shape[1]):
-                found[f"L{layer}·H{head} {way}"] = (weights[:, head], shift)
-    return found
+                readings[f"L{layer}·H{head} {way}"] = (weights[:, head], shift)
+    return readings
 
 
-def evaluate(model: TranslationModel, data: Path, report: Report, *, beam: Beam | None = None) -> dict[str, Any]:
-    """Every metric that the data folder allows, by name; each is reported as soon as it is known.
+def evaluate_translator(model: TranslationModel, data: Path, report: Report, *, beam: Beam | None = None) -> dict[str, Any]:
+    """Measure every metric that the data folder allows, by name; each is reported as soon as it is known.
 
     Raises:
         DataError: the folder lacks the development pairs, or sacrebleu is not installed.
@@ -136,12 +137,12 @@ def evaluate(model: TranslationModel, data: Path, report: Report, *, beam: Beam 
     corpus, languages = _corpus(model), "-".join(model.card.languages)
     sentences = read_pairs(data, f"{corpus}.dev")
     texts = [sentence.text for sentence in sentences]
-    found: dict[str, Any] = {"sentences": len(sentences), "references": sum(len(one.translations) for one in sentences)}
+    metrics: dict[str, Any] = {"sentences": len(sentences), "references": sum(len(one.translations) for one in sentences)}
 
     def note(**figures: Any) -> None:
         for name, value in figures.items():
             report(f"{name}  {value:.2f}" if isinstance(value, float) else f"{name}  {value}")
-        found.update(figures)
+        metrics.update(figures)
 
     written = translate_all(model, texts)
     scores = score(written, sentences)
@@ -159,7 +160,7 @@ def evaluate(model: TranslationModel, data: Path, report: Report, *, beam: Beam 
         if path.is_file():
             readings = aligned(model, read_links(path))
             note(**{f"{metric} {name}".strip(): value for name, value in readings.items()})
-    return found
+    return metrics
 
 
 def _corpus(model: TranslationModel) -> str:
@@ -171,8 +172,8 @@ def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
     return {name: round(value, 2) if isinstance(value, float) else value for name, value in metrics.items()}
 
 
-def save(metrics: dict[str, Any], folder: Path) -> None:
+def save_metrics(metrics: dict[str, Any], folder: Path) -> None:
     """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
-    weights = folder / "model.safetensors"
+    weights = folder / WEIGHTS
     figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": disk.sha256(weights)}
-    disk.write(folder / "metrics.json", json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
+    disk.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")

@@ -28,13 +28,13 @@ class Joined:
 def join(
     rows: Sequence[Row], how: Joined, links: PieceLinks, generator: random.Random
 ) -> tuple[list[Row], dict[Row, tuple[tuple[int, int], ...]]]:
-    """All sentences once, some of them joined to those that follow, and the links of the joined ones.
+    """Join some sentences to those that follow; all stand once, with the links of the joined ones.
 
     >>> rows = [((7,), (5, 6)), ((8,), (5,))]
     >>> join(rows, Joined(share=1.0, most=2), {rows[1]: ((0, 0),)}, random.Random(0))
     ([((7, 8), (5, 6, 5))], {((7, 8), (5, 6, 5)): ((2, 1),)})
     """
-    found: list[Row] = []
+    texts: list[Row] = []
     joined: dict[Row, tuple[tuple[int, int], ...]] = {}
     place = 0
     while place < len(rows):
@@ -42,16 +42,16 @@ def join(
         parts = rows[place : place + n]
         place += n
         row = tuple(piece for source, _ in parts for piece in source), tuple(piece for _, target in parts for piece in target)
-        found.append(row)
+        texts.append(row)
         if len(parts) > 1:
             joined[row] = _moved(parts, links)
-    return found, joined
+    return texts, joined
 
 
 def _moved(parts: Sequence[Row], links: PieceLinks) -> tuple[tuple[int, int], ...]:
-    """The links of each part, where it now stands."""
-    found, query, key = [], 0, 0
+    """Move the links of each part to where it now stands."""
+    moved, query, key = [], 0, 0
     for source, target in parts:
-        found += [(query + row, key + column) for row, column in links.get((source, target), ())]
+        moved += [(query + row, key + column) for row, column in links.get((source, target), ())]
         query, key = query + len(target), key + len(source)
-    return tuple(found)
+    return tuple(moved)

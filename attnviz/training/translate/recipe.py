@@ -13,7 +13,7 @@ from attnviz.nn.translator import Translator, TranslatorConfig
 from attnviz.training.schedule import Schedule
 from attnviz.training.translate.bpe import Language
 from attnviz.training.translate.joined import Joined
-from attnviz.training.translate.supervised_head import Told
+from attnviz.training.translate.supervised_head import SupervisedHead
 
 
 @dataclass(frozen=True)
@@ -27,26 +27,26 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Attention:
-    """An LSTM encoder-decoder whose vocabularies are those of its corpus."""
+class LSTMSpec:
+    """Describe an LSTM encoder-decoder; its vocabularies are those of its corpus."""
 
     attention: Alignment
     recurrent: RecurrentConfig
 
-    def build(self, source_vocabulary: int, target_vocabulary: int) -> Seq2Seq:
-        """The model, not yet trained."""
+    def untrained_model(self, source_vocabulary: int, target_vocabulary: int) -> Seq2Seq:
+        """Build the model, not yet trained."""
         return Seq2Seq(Seq2SeqConfig(source_vocabulary, target_vocabulary, self.attention, self.recurrent))
 
 
 @dataclass(frozen=True)
-class Stack:
-    """A Transformer whose vocabularies are those of its corpus: `n_layers` blocks on either side."""
+class TransformerSpec:
+    """Describe a Transformer of `n_layers` blocks on either side; its vocabularies are those of its corpus."""
 
     n_layers: int
     block: BlockConfig
 
-    def build(self, source_vocabulary: int, target_vocabulary: int) -> Translator:
-        """The model, not yet trained."""
+    def untrained_model(self, source_vocabulary: int, target_vocabulary: int) -> Translator:
+        """Build the model, not yet trained."""
         return Translator(TranslatorConfig(source_vocabulary, target_vocabulary, self.n_layers, self.block))
 
 
@@ -62,17 +62,17 @@ EVERYDAY = (
 class Recipe:
     """What a model is, what it reads, and how it is trained.
 
-    For its card: `about`, `paper`, and `weak`, what it is bad at. `told` is the head of a Transformer that learns to align;
-    `joined` says how some sentences are read in a row.
+    For its card: `about`, `paper`, and `weak`, what it is bad at. `supervised_head` is the head of a Transformer that
+    learns to align; `joined` says how some sentences are read in a row.
     """
 
     name: str
     about: str
     paper: str
-    model: Attention | Stack
+    model: LSTMSpec | TransformerSpec
     corpus: Corpus = Corpus()
     schedule: Schedule = field(default_factory=Schedule)
-    told: Told | None = None
+    supervised_head: SupervisedHead | None = None
     joined: Joined | None = None
     weak: tuple[str, ...] = (
         *EVERYDAY,
@@ -81,7 +81,7 @@ class Recipe:
     )
 
     def as_json(self) -> str:
-        """The recipe as it is saved beside the weights."""
+        """Write the recipe as it is saved beside the weights."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -94,7 +94,7 @@ RECIPES = {
             "bahdanau-en-fr",
             "LSTMs with additive attention, the first of all attentions",
             "https://arxiv.org/abs/1409.0473",
-            Attention("additive", _BOTH),
+            LSTMSpec("additive", _BOTH),
             # Good enough to ship after its first seven epochs, better after five more; the last three are for long sentences.
             schedule=Schedule(epochs=15, restarts=(7, 12), patience=5),
             joined=Joined(since=12),
@@ -103,28 +103,28 @@ RECIPES = {
             "bilstm-en-fr",
             "a bidirectional LSTM with scaled dot-product attention",
             "https://arxiv.org/abs/1508.04025",
-            Attention("scaled", _BOTH),
+            LSTMSpec("scaled", _BOTH),
             schedule=Schedule(epochs=10, restarts=(6,), patience=5),
         ),
         Recipe(
             "dot-lstm-en-fr",
             "a one-directional LSTM with dot-product attention",
             "https://arxiv.org/abs/1508.04025",
-            Attention("dot", _FORWARD),
+            LSTMSpec("dot", _FORWARD),
             schedule=Schedule(epochs=10, restarts=(4,), patience=5),
         ),
         Recipe(
             "transformer-en-fr",
             "a Transformer, attention and nothing else",
             "https://arxiv.org/abs/1706.03762",
-            Stack(3, BlockConfig(dim=256, n_heads=4, hidden=1024, norm="before", dropout=0.1)),
+            TransformerSpec(3, BlockConfig(dim=256, n_heads=4, hidden=1024, norm="before", dropout=0.1)),
             schedule=Schedule(epochs=12, learning_rate=1e-3, warmup=2000, restarts=(10,), patience=5),
             # The middle layer of three, as Garg et al. 2019 found best (the penultimate of six).
-            told=Told(layer=1, head=0, since=8),
+            supervised_head=SupervisedHead(layer=1, head=0, since=8),
             joined=Joined(since=10),
             weak=(
                 *EVERYDAY,
-                "Alignments out of its domain: what the told head learned on six words, it does worse on thirty.",
+                "Alignments out of its domain: what the supervised head learned on six words, it does worse on thirty.",
                 "Alignments of the other heads: nothing told them where to look, and most look at several things at once.",
             ),
         ),
@@ -133,7 +133,7 @@ RECIPES = {
 
 
 def recipe(name: str, **changes: Any) -> Recipe:
-    """The recipe of that name, with some values of its schedule replaced.
+    """Look up a recipe by its name, with some values of its schedule replaced.
 
     Raises:
         ModelNotFoundError: there is none; the message has the nearest names.

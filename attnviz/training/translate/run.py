@@ -7,7 +7,7 @@ import torch
 from tokenizers import Tokenizer
 
 from attnviz.core import disk
-from attnviz.training.loop import Report, Run
+from attnviz.training.loop import Run, TrainingReport
 from attnviz.training.sentence_pairs import EncodedPair, Tokenizers, encode_pairs, read_pairs
 from attnviz.training.translate.recipe import Corpus, Recipe
 from attnviz.training.translate.supervised_head import read_piece_links
@@ -17,7 +17,7 @@ SOURCE, TARGET = "source.json", "target.json"
 
 
 def tokenizers_of(corpus: Corpus, data: Path, folder: Path) -> Tokenizers:
-    """The tokenizers that a run keeps in its folder; trained when there are none yet, so that all that follow read alike."""
+    """Load the tokenizers that a run keeps in its folder, or train them when there are none yet."""
     paths = folder / SOURCE, folder / TARGET
     if not all(path.is_file() for path in paths):
         folder.mkdir(parents=True, exist_ok=True)
@@ -28,12 +28,12 @@ def tokenizers_of(corpus: Corpus, data: Path, folder: Path) -> Tokenizers:
     return Tokenizers(source, target)
 
 
-def encoded(corpus: Corpus, data: Path, tokenizers: Tokenizers, split: str) -> list[EncodedPair]:
-    """One split of a corpus as ids."""
+def encode_split(corpus: Corpus, data: Path, tokenizers: Tokenizers, split: str) -> list[EncodedPair]:
+    """Read one split of a corpus as ids."""
     return encode_pairs(read_pairs(data, f"{corpus.name}.{split}"), tokenizers, corpus.longest)
 
 
-def train(recipe: Recipe, data: Path, folder: Path, report: Callable[[Report], None]) -> Run:
+def train_translator(recipe: Recipe, data: Path, folder: Path, report: Callable[[TrainingReport], None]) -> Run:
     """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
 
     Raises:
@@ -41,11 +41,11 @@ def train(recipe: Recipe, data: Path, folder: Path, report: Callable[[Report], N
     """
     tokenizers = tokenizers_of(recipe.corpus, data, folder)
     torch.manual_seed(recipe.schedule.seed)
-    model = recipe.model.build(tokenizers.source.get_vocab_size(), tokenizers.target.get_vocab_size())
+    model = recipe.model.untrained_model(tokenizers.source.get_vocab_size(), tokenizers.target.get_vocab_size())
     # Built before it is moved: the same seed gives the same first weights on every device.
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    links = read_piece_links(data, recipe.corpus.name, tokenizers) if recipe.told else None
-    train, held_out = (encoded(recipe.corpus, data, tokenizers, split) for split in ("train", "dev"))
-    run = Run(recipe, model, Translating(recipe, train, held_out, links or {}), folder)
+    links = read_piece_links(data, recipe.corpus.name, tokenizers) if recipe.supervised_head else None
+    pairs, held_out = (encode_split(recipe.corpus, data, tokenizers, split) for split in ("train", "dev"))
+    run = Run(recipe, model, Translating(recipe, pairs, held_out, links or {}), folder)
     run.train(report)
     return run

@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 from attnviz.training.loss import cross_entropy
 from attnviz.training.schedule import precision
-from attnviz.training.sentence_pairs import Batch, EncodedPair, all_batches, deal, draw
-from attnviz.training.task import Progress
+from attnviz.training.sentence_pairs import EncodedPair, TranslationBatch, all_batches, deal, draw
+from attnviz.training.task import RunProgress
 from attnviz.training.translate.joined import join
 from attnviz.training.translate.recipe import Recipe
 from attnviz.training.translate.supervised_head import PieceLinks, alignment_loss, linked_rows
 
 # A batch, and the links of its epoch's pairs.
-LinkedBatch = tuple[Batch, PieceLinks]
+LinkedBatch = tuple[TranslationBatch, PieceLinks]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Translating:
 
     @property
     def n_examples(self) -> int:
-        """The sentences, each with all its translations."""
+        """Count the sentences, each with all its translations."""
         return len(self.pairs)
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
@@ -39,7 +39,7 @@ class Translating:
         return torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def batches(self, epoch: int) -> list[LinkedBatch]:
-        """Every sentence once, with one of its translations, some of them in a row where the recipe says so."""
+        """Deal out every sentence once, with one of its translations, some of them in a row where the recipe says so."""
         schedule, how = self.recipe.schedule, self.recipe.joined
         generator = random.Random(schedule.seed * 1000 + epoch)
         rows, links = draw(self.pairs, generator), self.links
@@ -48,21 +48,21 @@ class Translating:
             links = {**links, **more}
         return [(batch, links) for batch in deal(rows, schedule.batch, generator)]
 
-    def loss(self, model: nn.Module, batch: LinkedBatch, place: Progress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """The cross-entropy of the translation, with that of the told head added, and the former alone."""
-        schedule, told = self.recipe.schedule, self.recipe.told
+    def loss(self, model: nn.Module, batch: LinkedBatch, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """Compute the cross-entropy of the translation, with that of the supervised head added, and the former alone."""
+        schedule, supervised = self.recipe.schedule, self.recipe.supervised_head
         device = next(model.parameters()).device
-        telling = told if told and place.epoch >= told.since else None
+        head = supervised if supervised and place.epoch >= supervised.since else None
         pairs, links = batch
-        rows = linked_rows(pairs, links).to(device) if telling else None
-        pairs = Batch(*(getattr(pairs, field.name).to(device) for field in dataclasses.fields(pairs)))
+        rows = linked_rows(pairs, links).to(device) if head else None
+        pairs = TranslationBatch(*(getattr(pairs, field.name).to(device) for field in dataclasses.fields(pairs)))
         with precision(schedule, device):
             scores, attention = model(pairs.source, pairs.inputs, schedule.teacher_forcing)
         loss = cross_entropy(scores, pairs.labels, schedule.label_smoothing)
-        if not telling or rows is None:
+        if not head or rows is None:
             return loss, loss
-        head = attention.cross[telling.layer][:, telling.head]
-        return loss + telling.weight * alignment_loss(head, rows), loss
+        weights = attention.cross[head.layer][:, head.head]
+        return loss + head.weight * alignment_loss(weights, rows), loss
 
     def development(self, model: nn.Module) -> float:
         """Cross-entropy a token, in nats, without smoothing; over texts in a row too where the recipe has them, from the first

@@ -130,7 +130,7 @@ class Looking:
 
 def answerers_picker() -> tuple[str, ...]:
     """One model, or two side by side: of the catalog, of the hub, or any id or folder that is typed."""
-    own = catalog.answerers()
+    own = catalog.available_for("answer")
     help_text = (
         "One, or two side by side. answer-en and answer-en-dual travel with attnviz; others come from the Hugging Face hub: "
         "type the id of any encoder that was trained to answer questions, or a folder."
@@ -171,7 +171,7 @@ def _firmness(shown: Sequence[Answered], side: Side) -> float:
 def headline(answered: Answered) -> None:
     """The answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
     answers, card = answered.answers, answered.card
-    best = answers.found.spans[0]
+    best = answers.result.spans[0]
     facts = [card.name, f"p = {best.probability:.2f}"]
     if answers.declined:
         facts = [card.name, f"likeliest: “{answers.text(best)[:60]}”, p = {best.probability:.2f}"]
@@ -201,13 +201,13 @@ def show_question(found: Meeting, answer: tuple[int, int], slot: int, look: Look
 def show_passage(answered: Answered, found: Meeting, word: int | None, slot: int) -> None:
     """The passage with the best spans marked; bars are where answers start and end, or what meets a chosen word."""
     answers = answered.answers
-    bars = [Bars("the answer starts here", answers.found.start), Bars("the answer ends here", answers.found.end)]
+    bars = [Bars("the answer starts here", answers.result.start), Bars("the answer ends here", answers.result.end)]
     if word is not None:
         name = found.question[word].text
         told = f"“{name}” looks here" if found.asking else f"looks at “{name}”"
         bars = [Bars(told, found.of_word(word, answers.tokens))]
     drawn = marked_answer(
-        answers.trace.prompt.text, answers.tokens, answers.found.spans, bars, declined=answers.declined, theme=theme()
+        answers.trace.prompt.text, answers.tokens, answers.result.spans, bars, declined=answers.declined, theme=theme()
     )
     _markup(f"passage{slot}", drawn)
 
@@ -215,16 +215,16 @@ def show_passage(answered: Answered, found: Meeting, word: int | None, slot: int
 def show_joint(answered: Answered, slot: int) -> None:
     """Start × end, where it matters."""
     answers = answered.answers
-    logits, decoding = answers.found.logits, answers.decoding
+    logits, decoding = answers.result.logits, answers.decoding
     table = joint(
         answers.tokens,
         logits.start,
         logits.end,
-        answers.found.spans,
+        answers.result.spans,
         limit=decoding.limit,
         length_penalty=decoding.length_penalty,
     )
-    best = answers.text(answers.found.spans[0])
+    best = answers.text(answers.result.spans[0])
     alt = f"How likely each span is, by its first and its last token; the likeliest is “{best}”"
     st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)
 
@@ -267,7 +267,7 @@ def explain_cell(name: str, answered: Answered, look: Looking, slot: int, chosen
 
 def windows_notice(answered: Answered) -> None:
     """Of a passage that was read in parts, which part the attention is of."""
-    found = answered.answers.found
+    found = answered.answers.result
     if len(found.windows) > 1:
         window = found.windows[found.best]
         st.info(

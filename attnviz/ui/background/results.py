@@ -17,8 +17,8 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import Answers, answers
 from attnviz.models.base import AttentionModel, ModelCard, Progress
-from attnviz.models.inspect import Opened, open_trace
-from attnviz.models.translate.decode import Draft, Wish, draft
+from attnviz.models.inspect import InspectedTrace, inspect_trace
+from attnviz.models.translate.decode import DecodingOptions, Draft, draft
 from attnviz.ui.background.jobs import Job, Result, shared
 from attnviz.ui.background.lru import Shelf
 from attnviz.ui.background.places import downloading, workers
@@ -77,7 +77,7 @@ class Answered:
     @property
     def place(self) -> tuple[int, int]:
         """Where the likeliest answer stands in the passage, in characters."""
-        best, tokens = self.answers.found.spans[0], self.answers.tokens
+        best, tokens = self.answers.result.spans[0], self.answers.tokens
         return tokens[best.start].start, tokens[best.end].end
 
     @cached_property
@@ -91,9 +91,9 @@ def trace(name: str, prompt: Prompt) -> Traced | None:
     return _result(name, _trace, (prompt,))
 
 
-def translate(name: str, prompt: Prompt, wish: Wish) -> Drafted | None:
+def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
     """The translation of a prompt; None after the page has said why there is none."""
-    return _result(name, _translate, (prompt, wish))
+    return _result(name, _translate, (prompt, options))
 
 
 def summarize(name: str, prompt: Prompt) -> Traced | None:
@@ -106,7 +106,7 @@ def answer(name: str, prompt: Prompt) -> Answered | None:
     return _result(name, _answer, (prompt,))
 
 
-def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> Opened | None:
+def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
     return _result(name, _open, (prompt, begins))
 
@@ -213,9 +213,9 @@ def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Tra
     return _timed(Traced, model, lambda: summaries.summarize(model, prompt))
 
 
-def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, wish: Wish) -> Drafted:
+def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, options: DecodingOptions) -> Drafted:
     progress(f"Translating with {model.card.name}", None)
-    return _timed(Drafted, model, lambda: draft(model, prompt, wish))
+    return _timed(Drafted, model, lambda: draft(model, prompt, options))
 
 
 def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answered:
@@ -223,6 +223,6 @@ def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answer
     return _timed(Answered, model, lambda: answers(model, prompt))
 
 
-def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Opened:
+def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
     progress(f"Computing the attention of {model.card.name}", None)
-    return open_trace(model, prompt, begins)
+    return inspect_trace(model, prompt, begins)

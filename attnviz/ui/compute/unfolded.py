@@ -11,7 +11,7 @@ from attnviz.analysis.compute.merged_pieces import merge_step
 from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.core.head_inputs import Additive
 from attnviz.core.trace import AttentionMap, Token
-from attnviz.models.inspect import Opened
+from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.state import asked, forget, forget_cell, publish, value
 
 
@@ -56,7 +56,7 @@ def _label(tokens: tuple[Token, ...], at: int) -> str:
     return f"{at} · {tokens[at].text}"
 
 
-def unfolded(opened: Opened, kind: str, *, layer: int, head: int, link: QueryKey, words: bool) -> Unfolded | None:
+def unfolded(opened: InspectedTrace, kind: str, *, layer: int, head: int, link: QueryKey, words: bool) -> Unfolded | None:
     """The steps of a weight; None where the model does not show what is behind it.
 
     Raises:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.models.translate.toy import Kind, ToyConfig
+from attnviz.models.translate.toy import ToyConfig, ToyKind
 from attnviz.text.toys import TOYS
 from attnviz.training.toy.presets import PRESETS, Preset, sensible
 from attnviz.training.toy.task import ToyRecipe
@@ -144,7 +144,7 @@ def _offered(*options: str) -> list[str]:
 
 
 def _sensible(values: dict[str, str]) -> ToyRecipe:
-    kind: Kind = "transformer" if values["kind"] == "transformer" else "additive"
+    kind: ToyKind = "transformer" if values["kind"] == "transformer" else "additive"
     if values["kind"] == "dot":
         kind = "scaled" if values["divided"] == "on" else "dot"
     if kind != "transformer":

@@ -10,7 +10,7 @@ from attnviz.analysis.wording import plain
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.text.toys import Toy
 from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
@@ -58,7 +58,7 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
         solved = task.solve(text)
         began = time.perf_counter()
         model = toys.toy_model(run.recipe.model, frame.weights)
-        drafted = Drafted(draft(model, Prompt(text), Wish()), model.card, time.perf_counter() - began)
+        drafted = Drafted(draft(model, Prompt(text), DecodingOptions()), model.card, time.perf_counter() - began)
     except PromptError as error:
         st.error(escaped(error), icon=":material/edit:")
         return []
@@ -83,7 +83,7 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     with beside:
         show_pair(matrix, drawing, 1)
     story(said)
-    return [drawing.kept(f"{run.recipe.model.name}.safetensors", drafted, Wish())]
+    return [drawing.kept(f"{run.recipe.model.name}.safetensors", drafted, DecodingOptions())]
 
 
 def _box(task: Toy) -> str:

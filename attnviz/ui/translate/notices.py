@@ -109,11 +109,11 @@ def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
 
 
 def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
-    """Which row was taken for a word, where there are two; and of a head that was told, by whom."""
+    """Which row was taken for a word, where there are two; and of a supervised head, by whom."""
     if drafted.draft.reads_its_rows:
         st.caption(_ROWS[drawn.reading_of(drafted)])
     head = drawn.head_of(drafted)
-    if head == drafted.card.told:
+    if head == drafted.card.supervised_head:
         st.info(_TOLD.format(head_name(*head)), icon=":material/school:")
 
 

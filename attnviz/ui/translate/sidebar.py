@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import View
 from attnviz.models import catalog
-from attnviz.models.translate.decode import Wish
+from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address import SLOTS
 from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Answered, Drafted
@@ -20,7 +20,7 @@ from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
 
 def models_picker() -> tuple[str, ...]:
     """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
-    own = catalog.translators()
+    own = catalog.available_for("translate")
     return side_by_side(
         Choices(
             offered([*own, *catalog.HUB["encoder-decoder"]]),
@@ -33,11 +33,11 @@ def models_picker() -> tuple[str, ...]:
     )
 
 
-def decoding() -> Wish:
+def decoding() -> DecodingOptions:
     """Greedy, or a beam with its width and length penalty."""
     sidebar = st.sidebar
     if segments(sidebar, "Decoding", "decoding") == "Greedy":
-        return Wish()
+        return DecodingOptions()
     left, right = sidebar.columns(2)
     width = bounded(left, "Width", "width")
     penalty = bounded(
@@ -46,13 +46,13 @@ def decoding() -> Wish:
         "penalty",
         help="α of ln p / length^α. 0 favours short translations; 1 compares them by the mean over their tokens.",
     )
-    return Wish(width, penalty)
+    return DecodingOptions(width, penalty)
 
 
 def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Drawing:
     """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first."""
-    told = next((each.card.told for each in shown if each.card.told), None)
-    layer, head = head_picker([each.trace.cross for each in shown], sidebar, told)
+    supervised_head = next((each.card.supervised_head for each in shown if each.card.supervised_head), None)
+    layer, head = head_picker([each.trace.cross for each in shown], sidebar, supervised_head)
     reading = reading_picker(shown, sidebar)
     words = toggle(sidebar, "Merge subwords to words", "whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")

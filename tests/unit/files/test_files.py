@@ -276,14 +276,14 @@ def test_what_can_be_no_path_is_told(path: str) -> None:
 
 
 def test_a_full_disk_leaves_the_trace_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = full_trace().save(tmp_path / "x.attn", exact=True)
+    path = attnviz.save(full_trace(), tmp_path / "x.attn", exact=True)
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(TraceError, match="No space left on device"):
-        plain_trace().save(path)
+        attnviz.save(plain_trace(), path)
     assert_same(attnviz.open(path), full_trace())
     assert list(tmp_path.iterdir()) == [path]
 

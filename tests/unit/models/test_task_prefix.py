@@ -6,8 +6,8 @@ import pytest
 import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.models.summarize.run import summarize
-from attnviz.models.task_prefix import SUMMARIZE, TRANSLATE, instruction
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.task_prefix import SUMMARIZE, TRANSLATE, prefix_for
+from attnviz.models.translate.decode import DecodingOptions, draft
 from tests.tiny import FAMILIES
 
 TEXT = "the cat sat on the mat because it was tired ."
@@ -31,8 +31,8 @@ def folder(tmp_path_factory):
 
 def test_the_prefix_comes_from_the_models_configuration(folder):
     model = attnviz.load(str(folder))
-    assert (instruction(model, SUMMARIZE), instruction(model, TRANSLATE)) == (TOLD, FRENCH)
-    assert instruction(attnviz.load("minilm"), SUMMARIZE) == ""
+    assert (prefix_for(model, SUMMARIZE), prefix_for(model, TRANSLATE)) == (TOLD, FRENCH)
+    assert prefix_for(attnviz.load("minilm"), SUMMARIZE) == ""
 
 
 def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
@@ -50,14 +50,18 @@ def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
 
 
 @pytest.mark.parametrize(
-    ("prompt", "wish"),
-    [(Prompt(TEXT), Wish()), (Prompt(TEXT), Wish(width=2, candidate=1)), (Prompt(TEXT, target="the cat"), Wish())],
+    ("prompt", "options"),
+    [
+        (Prompt(TEXT), DecodingOptions()),
+        (Prompt(TEXT), DecodingOptions(width=2, candidate=1)),
+        (Prompt(TEXT, target="the cat"), DecodingOptions()),
+    ],
     ids=["greedy", "beam", "forced"],
 )
-def test_a_translation_is_that_of_the_told_text(folder, prompt, wish):
+def test_a_translation_is_that_of_the_told_text(folder, prompt, options):
     model = attnviz.load(str(folder))
-    found, told = draft(model, prompt, wish), model.trace(Prompt(FRENCH + TEXT, target=prompt.target))
-    assert (found.trace.prompt, found.told) == (prompt, FRENCH)
+    found, told = draft(model, prompt, options), model.trace(Prompt(FRENCH + TEXT, target=prompt.target))
+    assert (found.trace.prompt, found.task_prefix) == (prompt, FRENCH)
     typed = [token for token in found.trace.cross.keys if not token.special]
     assert [token.text for token in typed] == [TEXT[token.start : token.end] for token in typed]
     assert [token.text for token in found.trace.cross.keys] == [token.text for token in told.cross.keys]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
-from attnviz.nn.decoding import END, START, Beam, Hypothesis, Node, beam_search, greedy, search
+from attnviz.nn.decoding import END, START, Beam, Hypothesis, Node, beam_search, greedy
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
@@ -53,7 +53,7 @@ def test_greedy_takes_the_likeliest_at_every_step(garden_path):
 
 
 def test_a_beam_finds_what_greedy_misses(garden_path):
-    best = beam_search(garden_path, Beam(width=2, length_penalty=0.0))[0]
+    best = beam_search(garden_path, Beam(width=2, length_penalty=0.0)).hypotheses[0]
     assert best.tokens == (4, END)
     assert best.log_probability == pytest.approx(math.log(0.4), abs=1e-6)
 
@@ -62,7 +62,7 @@ def test_a_length_penalty_helps_the_long(garden_path):
     short, long = Hypothesis((4, END), math.log(0.4)), Hypothesis((3, 5, END), math.log(0.6 * 0.34))
     assert short.score(0.0) > long.score(0.0)
     assert long.score(2.0) > short.score(2.0)
-    found = beam_search(garden_path, Beam(width=3, length_penalty=2.0))
+    found = beam_search(garden_path, Beam(width=3, length_penalty=2.0)).hypotheses
     assert found[0].tokens == (3, 5, END)
     assert [row.score(2.0) for row in found] == sorted((row.score(2.0) for row in found), reverse=True)
 
@@ -78,7 +78,7 @@ def test_a_wide_beam_is_the_exhaustive_search():
             path = (START, *tokens, END)
             everything.append((sum(math.log(probabilities[a, b]) for a, b in itertools.pairwise(path)), path[1:]))
     want = sorted(everything, reverse=True)[:7]
-    got = beam_search(Table(probabilities), Beam(width=400, length_penalty=0.0, longest=longest))
+    got = beam_search(Table(probabilities), Beam(width=400, length_penalty=0.0, longest=longest)).hypotheses
     ended = [row for row in got if row.tokens[-1] == END and START not in row.tokens][:7]
     for row, (log_probability, tokens) in zip(ended, want, strict=True):
         assert row.tokens == tokens
@@ -89,7 +89,7 @@ def test_the_limit_stops_what_does_not_end():
     table = torch.full((5, 5), 1e-9)
     table[:, 4] = 1.0
     assert greedy(Table(table), 1, 3) == [(4, 4, 4)]
-    assert beam_search(Table(table), Beam(width=1, longest=3))[0].tokens == (4, 4, 4)
+    assert beam_search(Table(table), Beam(width=1, longest=3)).hypotheses[0].tokens == (4, 4, 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,7 +98,7 @@ def test_a_beam_of_one_is_greedy(kind):
     for _ in range(5):
         source = torch.randint(1, SOURCE, (1, 7))
         (written,) = greedy(model.begin(source), 1, 23)
-        (best,) = beam_search(model.begin(source), Beam(width=1, longest=23))
+        (best,) = beam_search(model.begin(source), Beam(width=1, longest=23)).hypotheses
         assert best.tokens == written
 
 
@@ -115,7 +115,7 @@ def test_a_batch_is_decoded_as_one_by_one(kind):
 def test_the_log_probability_of_a_hypothesis_is_the_models(kind):
     model = build(kind)
     source = torch.randint(1, SOURCE, (1, 7))
-    for row in beam_search(model.begin(source), Beam(width=5, longest=11)):
+    for row in beam_search(model.begin(source), Beam(width=5, longest=11)).hypotheses:
         with torch.no_grad():
             scores, _ = model(source, torch.tensor([(START, *row.tokens[:-1])]))
         chosen = scores.log_softmax(-1)[0, torch.arange(len(row.tokens)), list(row.tokens)]
@@ -129,7 +129,7 @@ def path(nodes: tuple[Node, ...], leaf: int) -> list[Node]:
 
 
 def test_the_tree_of_a_search_that_can_be_followed_by_hand(garden_path):
-    found = search(garden_path, Beam(width=2, length_penalty=0.0))
+    found = beam_search(garden_path, Beam(width=2, length_penalty=0.0))
     drawn = [(node.token, node.parent, round(math.exp(node.log_probability), 2), node.kept) for node in found.nodes]
     nothing = drawn[2][0]
     assert drawn[:3] == [(3, None, 0.6, True), (4, None, 0.4, True), (nothing, None, 0.0, False)]
@@ -145,8 +145,8 @@ def test_the_tree_of_a_search_that_can_be_followed_by_hand(garden_path):
 def test_the_leaves_of_the_tree_are_what_was_found(kind, width):
     model = build(kind)
     source = torch.randint(1, SOURCE, (1, 7))
-    found = search(model.begin(source), Beam(width=width, longest=11))
-    assert list(found.hypotheses) == beam_search(model.begin(source), Beam(width=width, longest=11))
+    found = beam_search(model.begin(source), Beam(width=width, longest=11))
+    assert found.hypotheses == beam_search(model.begin(source), Beam(width=width, longest=11)).hypotheses
     for row, leaf in zip(found.hypotheses, found.leaves, strict=True):
         steps = path(found.nodes, leaf)
         assert tuple(node.token for node in steps) == row.tokens
@@ -176,7 +176,7 @@ def test_the_leaves_of_the_tree_are_what_was_found(kind, width):
 def test_what_the_tree_dropped_is_the_best_that_was_lost(kind):
     model = build(kind)
     source = torch.randint(1, SOURCE, (1, 7))
-    found = search(model.begin(source), Beam(width=3, longest=5))
+    found = beam_search(model.begin(source), Beam(width=3, longest=5))
     for place, node in enumerate(found.nodes):
         if node.kept:
             continue

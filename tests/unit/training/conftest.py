@@ -9,7 +9,7 @@ import torch
 
 from attnviz.nn.seq2seq import RecurrentConfig
 from attnviz.training.schedule import Schedule
-from attnviz.training.translate.recipe import Attention, Corpus, Recipe
+from attnviz.training.translate.recipe import Corpus, LSTMSpec, Recipe
 
 WORDS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "six", "seven": "sept"}
 
@@ -56,7 +56,7 @@ def recipe():
         "tiny",
         "made for a test",
         "https://arxiv.org/abs/1409.0473",
-        Attention("additive", RecurrentConfig(dim=11, hidden=13, dropout=0.1)),
+        LSTMSpec("additive", RecurrentConfig(dim=11, hidden=13, dropout=0.1)),
         Corpus(n_pieces=(61, 59)),
         Schedule(epochs=2, batch=17, warmup=5, average=0.9, learning_rate=1e-2, precision="float32"),
     )

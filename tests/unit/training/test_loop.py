@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnviz.training.loop import CHECKPOINT, Report, Run, swapped
+from attnviz.training.loop import CHECKPOINT, Run, TrainingReport, swapped
 from attnviz.training.schedule import Schedule, learning_rate, precision
 from attnviz.training.sentence_pairs import DataError
 from attnviz.training.translate import run as running
@@ -33,7 +33,7 @@ def stop(report):
         os.kill(os.getpid(), signal.SIGKILL)
 
 loop.EVERY = 7
-run.train(conftest.recipe.__wrapped__(), Path({data!r}), Path({folder!r}), stop)
+run.train_translator(conftest.recipe.__wrapped__(), Path({data!r}), Path({folder!r}), stop)
 """
 
 
@@ -42,9 +42,9 @@ def _reports_often(monkeypatch):
     monkeypatch.setattr("attnviz.training.loop.EVERY", 7)
 
 
-def train(recipe, data, folder) -> tuple[dict[str, torch.Tensor], list[Report]]:
-    reports: list[Report] = []
-    return running.train(recipe, data, folder, reports.append).best, reports
+def train(recipe, data, folder) -> tuple[dict[str, torch.Tensor], list[TrainingReport]]:
+    reports: list[TrainingReport] = []
+    return running.train_translator(recipe, data, folder, reports.append).best, reports
 
 
 def assert_same(got, want):
@@ -110,7 +110,7 @@ def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path, epoch
             raise StopError
 
     with pytest.raises(StopError):
-        running.train(plan(epochs), data, tmp_path / "grown", stop)
+        running.train_translator(plan(epochs), data, tmp_path / "grown", stop)
     # The report of an epoch comes before its checkpoint: what is on disk is from before the epoch's end.
     got, _ = train(plan(epochs + 1), data, tmp_path / "grown")
     assert_same(got, want)
@@ -142,12 +142,12 @@ def test_the_epochs_that_are_kept(recipe, data, tmp_path, monkeypatch, kept, beg
     starts, restart = [], Run._restart
     monkeypatch.setattr(Run, "_restart", lambda self: (starts.append(self.best), restart(self)))
     schedule = dataclasses.replace(recipe.schedule, epochs=3, restarts=(2,), patience=3, kept=kept)
-    run = running.train(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
+    run = running.train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
     assert_same(starts[0], after[begun])
     wanted = [after[epoch] for epoch in kept or (1,)]
     for name, value in run.best.items():
         torch.testing.assert_close(value, sum(each[name] for each in wanted) / len(wanted))
-    again = running.train(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
+    again = running.train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
     assert_same(again.best, run.best)
 
 
@@ -167,7 +167,7 @@ def test_the_learning_rate_rises_stays_and_falls():
 
 
 def test_swapped_weights_come_back(recipe):
-    model = recipe.model.build(17, 19).train()
+    model = recipe.model.untrained_model(17, 19).train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     with swapped(model, {name: torch.zeros_like(value) for name, value in before.items()}):
         assert not model.training
@@ -177,16 +177,17 @@ def test_swapped_weights_come_back(recipe):
 
 
 def test_a_report_says_how_long_it_will_take():
-    report = Report(1, 250, 1000, 2.5, seconds=60.0, left=180.0)
+    report = TrainingReport(1, 250, 1000, 2.5, seconds=60.0, left=180.0)
     assert str(report) == "epoch 1  step 250/1000 (25%)  train loss 2.5000  1.0 min, 3.0 left"
     assert "dev loss 2.1000" in str(dataclasses.replace(report, development=2.1))
 
 
 def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path, monkeypatch):
+    # A file name without a folder would be one in the folder of the process.
     monkeypatch.chdir(tmp_path)
-    Run(recipe, recipe.model.build(17, 19), Translating(recipe, [])).save()
+    Run(recipe, recipe.model.untrained_model(17, 19), Translating(recipe, [])).save()
     assert list(tmp_path.iterdir()) == []
-    Run(recipe, recipe.model.build(17, 19), Translating(recipe, []), Path()).save()
+    Run(recipe, recipe.model.untrained_model(17, 19), Translating(recipe, []), Path()).save()
     assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT]
 
 

@@ -12,7 +12,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.translate.base import TranslatingModel
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.nn.decoding import Beam
 from tests import tiny
 
@@ -96,7 +96,7 @@ def test_a_given_target_is_read_token_by_token(pair):
     np.testing.assert_allclose([step.probability for step in steps], want, atol=1e-5)
     assert [step.token.text for step in steps] == ["a", "dog", "ran", "[SEP]"]
     assert [token.text for token in trace.cross.queries[1:]] == ["a", "dog", "ran"]
-    found = draft(traced, Prompt(TEXT, target=TARGET), Wish())
+    found = draft(traced, Prompt(TEXT, target=TARGET), DecodingOptions())
     assert found.reads_its_rows
     assert found.log_probability == pytest.approx(float(want.log().sum()), abs=1e-4)
     assert found.own == traced.translate(TEXT)[0]
@@ -104,22 +104,22 @@ def test_a_given_target_is_read_token_by_token(pair):
 
 def test_decoding_goes_on_from_what_was_chosen(pair):
     _, traced = pair
-    own = draft(traced, Prompt(TEXT), Wish())
+    own = draft(traced, Prompt(TEXT), DecodingOptions())
     name = next(name for name, _ in own.steps[1].alternatives if name not in (own.pieces[1], "[SEP]", *own.closed))
     begins = (own.pieces[0], name)
-    steered = draft(traced, Prompt(TEXT), Wish(begins=begins))
+    steered = draft(traced, Prompt(TEXT), DecodingOptions(begins=begins))
     assert steered.pieces[:2] == begins
     assert len(steered.steps) == len(own.steps) or "[SEP]" in (*steered.pieces, *own.pieces)
     assert steered.steps[1].probability == pytest.approx(dict(own.steps[1].alternatives)[name], abs=1e-5)
-    several = draft(traced, Prompt(TEXT), Wish(3, begins=begins, candidate=2))
+    several = draft(traced, Prompt(TEXT), DecodingOptions(3, begins=begins, candidate=2))
     assert len(several.candidates) == 3
     assert all(traced.names(row.pieces)[:2] == begins for row in several.candidates)
     assert several.trace.output == several.candidates[2].text
-    ended = draft(traced, Prompt(TEXT), Wish(begins=(own.pieces[0], "[SEP]")))
+    ended = draft(traced, Prompt(TEXT), DecodingOptions(begins=(own.pieces[0], "[SEP]")))
     assert ended.pieces == (own.pieces[0], "[SEP]")
 
 
 @pytest.mark.parametrize("name", ["nonsense", "", "[PAD]", "[UNK]", "<3>", "<9999999>"])
 def test_what_is_no_piece_is_refused(pair, name):
     with pytest.raises(PromptError, match="has no piece"):
-        draft(pair[1], Prompt(TEXT), Wish(begins=(name,)))
+        draft(pair[1], Prompt(TEXT), DecodingOptions(begins=(name,)))

@@ -11,7 +11,8 @@ import attnviz
 from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
-from attnviz.models.summarize.own import SummaryModel, load_folder, read, sentence_numbers
+from attnviz.models.shipped import load_trained
+from attnviz.models.summarize.own import SummaryModel, read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from tests.factories import special, typed
 from tests.summarizers import tiny_summarizer
@@ -21,7 +22,7 @@ TEXT = "We propose a thing. It works well, e.g. here.\n\nThe end 😀"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> SummaryModel:
-    return load_folder(tiny_summarizer(tmp_path_factory.mktemp("summarizer")), silent)
+    return load_trained(tiny_summarizer(tmp_path_factory.mktemp("summarizer")), silent)
 
 
 def test_it_is_a_model_like_any_other(model):
@@ -100,7 +101,7 @@ def test_a_long_text_is_cut_and_one_that_is_none_is_refused(model):
 
 def test_a_folder_without_one_says_what_to_do(tmp_path):
     with pytest.raises(ModelNotFoundError, match="attnviz train"):
-        load_folder(tmp_path, silent)
+        load_trained(tmp_path, silent)
 
 
 @pytest.mark.parametrize("damaged", ["model.safetensors", "config.json"])
@@ -108,7 +109,7 @@ def test_a_damaged_folder_is_said_to_be(tmp_path, damaged):
     folder = tiny_summarizer(tmp_path / "it")
     (folder / damaged).write_bytes(b"{")
     with pytest.raises(ModelError, match="damaged"):
-        load_folder(folder, silent)
+        load_trained(folder, silent)
 
 
 def test_weights_of_another_size_are_said_to_be_damaged(tmp_path):
@@ -117,4 +118,4 @@ def test_weights_of_another_size_are_said_to_be_damaged(tmp_path):
     config["model"]["n_layers"] = 3
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ModelError, match="damaged"):
-        load_folder(folder, silent)
+        load_trained(folder, silent)

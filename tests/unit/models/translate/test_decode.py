@@ -8,7 +8,7 @@ import pytest
 import attnviz
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.training.translate.recipe import Corpus
@@ -24,7 +24,7 @@ def model(request, tmp_path_factory) -> TranslationModel:
 
 
 def test_greedy_is_the_models_own_trace(model):
-    found, trace = draft(model, PROMPT, Wish()), model.trace(PROMPT)
+    found, trace = draft(model, PROMPT, DecodingOptions()), model.trace(PROMPT)
     assert found.trace.output == trace.output
     np.testing.assert_array_equal(found.trace.cross.layer_weights(0), trace.cross.layer_weights(0))
     assert len(found.candidates) == 1
@@ -34,18 +34,18 @@ def test_greedy_is_the_models_own_trace(model):
 def test_each_candidate_of_a_beam_can_be_looked_at(model):
     wanted = model.translate(PROMPT.text, Beam(3, 1.0))
     for place, one in enumerate(wanted):
-        found = draft(model, PROMPT, Wish(3, 1.0, candidate=place))
+        found = draft(model, PROMPT, DecodingOptions(3, 1.0, candidate=place))
         assert (found.chosen, found.trace.output, found.log_probability) == (place, one.text, one.log_probability)
         assert model.pieces(found.pieces) == one.pieces
-    assert draft(model, PROMPT, Wish(3, candidate=99)).chosen == 2
+    assert draft(model, PROMPT, DecodingOptions(3, candidate=99)).chosen == 2
 
 
 def test_decoding_goes_on_from_what_was_chosen(model):
-    own = draft(model, PROMPT, Wish())
+    own = draft(model, PROMPT, DecodingOptions())
     closed = (own.pieces[1], "<unk>", "<s>", "<pad>")
     name = next(name for name, _ in own.steps[1].alternatives if name not in closed)
     begins = (own.pieces[0], name)
-    steered = draft(model, PROMPT, Wish(begins=begins))
+    steered = draft(model, PROMPT, DecodingOptions(begins=begins))
     assert steered.pieces[:2] == begins
     assert steered.trace.output != own.trace.output
     assert steered.steps[0].probability == pytest.approx(own.steps[0].probability, abs=1e-5)
@@ -53,14 +53,14 @@ def test_decoding_goes_on_from_what_was_chosen(model):
 
 
 def test_a_translation_can_be_ended(model):
-    own = draft(model, PROMPT, Wish())
-    ended = draft(model, PROMPT, Wish(begins=(own.pieces[0], "</s>")))
+    own = draft(model, PROMPT, DecodingOptions())
+    ended = draft(model, PROMPT, DecodingOptions(begins=(own.pieces[0], "</s>")))
     assert ended.pieces == (own.pieces[0], "</s>")
     assert len(ended.steps) == 2
 
 
 def test_a_given_target_stands_above_all_and_is_compared_with_the_models_own(model):
-    found = draft(model, Prompt(PROMPT.text, target="La voiture n'est pas rouge."), Wish(3, begins=("nonsense",)))
+    found = draft(model, Prompt(PROMPT.text, target="La voiture n'est pas rouge."), DecodingOptions(3, begins=("nonsense",)))
     assert found.trace.output == "La voiture n'est pas rouge."
     assert found.own == model.translate(PROMPT.text)[0]
     assert found.log_probability == pytest.approx(sum(math.log(step.probability) for step in found.steps))
@@ -70,12 +70,12 @@ def test_a_given_target_stands_above_all_and_is_compared_with_the_models_own(mod
 @pytest.mark.parametrize("name", ["nonsense", "", "<unk>", "<s>"])
 def test_what_is_no_piece_is_refused(model, name):
     with pytest.raises(PromptError, match="has no piece"):
-        draft(model, PROMPT, Wish(begins=(name,)))
+        draft(model, PROMPT, DecodingOptions(begins=(name,)))
 
 
 def test_a_model_that_does_not_translate_is_refused():
     with pytest.raises(PromptError, match="minilm does not translate"):
-        draft(attnviz.load("minilm"), PROMPT, Wish())
+        draft(attnviz.load("minilm"), PROMPT, DecodingOptions())
 
 
 def test_the_page_knows_how_long_the_training_texts_were():
@@ -89,5 +89,5 @@ def test_the_page_knows_how_long_the_training_texts_were():
     {"length_penalty": float("inf")}, {"length_penalty": "1"},
 ], ids=repr)  # fmt: skip
 def test_what_cannot_be_wished_for_is_told(wished):
-    with pytest.raises(PromptError, match=r"[aA] Wish"):
-        Wish(**wished)
+    with pytest.raises(PromptError, match="DecodingOptions"):
+        DecodingOptions(**wished)

@@ -9,8 +9,8 @@ import pytest
 import attnviz
 from attnviz.training.answer.questions import (
     EncodedQuestion,
-    Pair,
     Question,
+    QuestionExample,
     collate,
     crop,
     crop_without,
@@ -83,7 +83,9 @@ def test_the_answers_tokens_are_found():
 @pytest.mark.parametrize("tokens", [71, 130, 307])
 def test_every_pair_is_in_one_batch_that_is_not_too_large(tokens):
     generator = random.Random(tokens)
-    pairs = [Pair((number,) * generator.randint(1, 20), (0,) * generator.randint(1, 50), 0, 0) for number in range(61)]
+    pairs = [
+        QuestionExample((number,) * generator.randint(1, 20), (0,) * generator.randint(1, 50), 0, 0) for number in range(61)
+    ]
     batches = in_batches(pairs, tokens, generator)
     assert sorted(pair.question[0] for batch in batches for pair in batch) == list(range(len(pairs)))
     for batch in batches:

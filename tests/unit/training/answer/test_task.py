@@ -11,22 +11,23 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from attnviz.models.answer import shipped as answerers
+from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
+from attnviz.models.shipped import load_trained_as
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.training import commands
-from attnviz.training.answer import card as answer_card
 from attnviz.training.answer import task as answering
+from attnviz.training.answer.card import export_answerer
 from attnviz.training.answer.evaluate import exact, mismatched, overlap
 from attnviz.training.answer.initial_weights import LAYERS, begin
 from attnviz.training.answer.questions import EncodedQuestion, Question, collate
 from attnviz.training.answer.recipe import RECIPES, AnswerRecipe, Diet
-from attnviz.training.answer.task import Answering, framed, span_loss, train
+from attnviz.training.answer.task import Answering, framed, span_loss, train_answerer
 from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
-from attnviz.training.task import Progress
+from attnviz.training.task import RunProgress
 
 JOINT = AnswererConfig(True, 1, BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0))
 TINY = AnswerRecipe(
@@ -112,9 +113,9 @@ def test_the_loss_by_hand():
 def test_an_epochs_diet_says_what_is_dropped():
     diets = (TINY.diets[0], dataclasses.replace(TINY.diets[1], dropout=0.25))
     task = Answering(dataclasses.replace(TINY, diets=diets), numbered(5, "squad-1.1"))
-    model = answering.build(task.recipe, minilm(silent).model)
+    model = answering.untrained_answerer(task.recipe, minilm(silent).model)
     for epoch, share in ((1, 0.0), (2, 0.25), (0, 0.0)):
-        task.loss(model, task.batches(epoch)[0], Progress(epoch=epoch))
+        task.loss(model, task.batches(epoch)[0], RunProgress(epoch=epoch))
         layers = model.encoder.encoder.layer
         assert [layer.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
         assert [layer.attention.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
@@ -123,8 +124,8 @@ def test_an_epochs_diet_says_what_is_dropped():
 
 def test_special_ids_stand_around_both_texts():
     alone = dataclasses.replace(JOINT, joint=False)
-    assert framed((7,), (11, 13), 0, 1, JOINT) == answering.Pair((101, 7, 102), (11, 13, 102), 0, 1)
-    assert framed((7,), (11, 13), 0, 1, alone) == answering.Pair((101, 7, 102), (101, 11, 13, 102), 1, 2)
+    assert framed((7,), (11, 13), 0, 1, JOINT) == answering.QuestionExample((101, 7, 102), (11, 13, 102), 0, 1)
+    assert framed((7,), (11, 13), 0, 1, alone) == answering.QuestionExample((101, 7, 102), (101, 11, 13, 102), 1, 2)
     assert framed((7,), (11, 13), -1, -1, alone).start == -1
 
 
@@ -172,8 +173,8 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     lines: list[str] = []
     folder = tmp_path / "models" / TINY.name
     commands.train(TINY.name, data, tmp_path / "runs", out=folder, epochs=None, report=lambda line: lines.append(str(line)))
-    model = answerers.load_folder(folder, silent)
-    run = train(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
+    model = load_trained_as(AnswerModel, folder)
+    run = train_answerer(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
     assert model.decoding.length_penalty == 0.25
     weights = model.answerer.state_dict()
     for name, value in run.best.items():
@@ -202,10 +203,10 @@ def test_a_margin_is_the_best_spans_logit_less_its_length(monkeypatch):
 
 def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
     """They are frozen here, and not the embedded encoder's either."""
-    model = answering.build(TINY, minilm(silent).model)
+    model = answering.untrained_answerer(TINY, minilm(silent).model)
     with torch.no_grad():
         model.encoder.encoder.layer[1].output.dense.bias.add_(0.5)
-    answer_card.export(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path)
+    export_answerer(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path)
     saved = {name for name in load_file(tmp_path / "model.safetensors") if name.startswith("encoder.")}
     # The top layer is trained, but has not been yet.
     assert saved == {"encoder.encoder.layer.1.output.dense.bias"}

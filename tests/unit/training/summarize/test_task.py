@@ -17,7 +17,7 @@ from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
 from attnviz.training.sentence_pairs import DataError
 from attnviz.training.summarize import task as selector
-from attnviz.training.summarize.abstracts import Abstract, Example, collate, example, in_references, read_abstracts
+from attnviz.training.summarize.abstracts import Abstract, AbstractExample, collate, example, in_references, read_abstracts
 from attnviz.training.summarize.task import Selecting, SelectorRecipe, losses
 
 ABSTRACT = Abstract(("Cats are known.", "We propose a new dog.", "It barks!"), ("A new dog.", "Dogs bark."))
@@ -31,14 +31,14 @@ RECIPE = SelectorRecipe(
 )
 
 
-def run_of(recipe: SelectorRecipe, data: list[Example], folder: Path | None = None) -> Run:
+def run_of(recipe: SelectorRecipe, data: list[AbstractExample], folder: Path | None = None) -> Run:
     """A run as `selector.train` begins it."""
     torch.manual_seed(recipe.schedule.seed)
     task = Selecting(recipe, data[recipe.held_out :], data[: recipe.held_out])
     return Run(recipe, Summarizer(recipe.model), task, folder)
 
 
-def made(n: int, seed: int) -> list[Example]:
+def made(n: int, seed: int) -> list[AbstractExample]:
     """Examples in which a token of the second sentence has a sign that the selector can find."""
     generator = torch.Generator().manual_seed(seed)
     found = []
@@ -49,7 +49,7 @@ def made(n: int, seed: int) -> list[Example]:
         typed = torch.tensor([False, *[True] * 7, False])
         numbers = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 1])
         content = torch.tensor([False, True, True, False, True, True, True, True, False])
-        found.append(Example(states.half(), numbers, typed, content, wanted, torch.tensor([0.1, 0.9])))
+        found.append(AbstractExample(states.half(), numbers, typed, content, wanted, torch.tensor([0.1, 0.9])))
     return found
 
 

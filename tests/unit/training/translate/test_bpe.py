@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 from attnviz.paths import assets_folder
-from attnviz.training.translate.bpe import PATTERNS, blank
+from attnviz.training.translate.bpe import PATTERNS, untrained_tokenizer
 
 SHIPPED = sorted(path for name in ("source", "target") for path in (assets_folder() / "models").glob(f"*/{name}.json"))
 # As they were written when the models were trained. Of classes of letters without case Oniguruma makes choices without end.
@@ -41,7 +41,7 @@ def test_words_are_cut_as_when_the_models_were_trained(language):
 @pytest.mark.parametrize("language", PATTERNS)
 @pytest.mark.parametrize("repeated", ["s", "f", "st", "'s", "s'", "ß", "-", "!"])
 def test_no_repetition_takes_long(language, repeated):
-    split = blank(language).pre_tokenizer
+    split = untrained_tokenizer(language).pre_tokenizer
     for times in (17, 20_000):
         began = time.monotonic()
         split.pre_tokenize_str("The snake said hi" + repeated * times + "!")

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.models.translate import shipped as translators
+from attnviz.models.shipped import load_trained_as
+from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.translator import Attentions, Translator, TranslatorConfig
@@ -136,9 +137,9 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     printed = dict(line.split("  ", 1) for line in figures)
     for name in ("BLEU", "chrF", "BLEU beam 5", "AER in domain"):
         assert f"{metrics[name]:.2f}" == printed[name]
-    assert translators.load_folder(assets).card.metrics["BLEU"] == metrics["BLEU"]
+    assert load_trained_as(TranslationModel, assets).card.metrics["BLEU"] == metrics["BLEU"]
     # Measured again, the same: what is measured is what was saved.
-    again = evaluate.evaluate(translators.load_folder(assets), data, lambda line: None, beam=Beam(5))
+    again = evaluate.evaluate_translator(load_trained_as(TranslationModel, assets), data, lambda line: None, beam=Beam(5))
     assert again == found
 
 
@@ -177,12 +178,12 @@ class Pointing(Translator):
 
 def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(assets, data, tmp_path):
     commands.train("tiny", data, tmp_path / "runs", out=assets, epochs=1, report=lambda line: None)
-    lstm = translators.load_folder(assets)
+    lstm = load_trained_as(TranslationModel, assets)
     sizes = lstm.source.get_vocab_size(), lstm.target.get_vocab_size()
     pointing = Pointing(TranslatorConfig(*sizes, 1, BlockConfig(dim=22, n_heads=2, hidden=13)))
     pairs = [pair for pair in read_links(data / "tatoeba-en-fr.dev.links.tsv.gz") if _whole(lstm, pair)]
     assert len(pairs) > 5
-    found = evaluate.aligned(replace(lstm, model=pointing, card=replace(lstm.card, told=(0, 0))), pairs)
+    found = evaluate.aligned(replace(lstm, model=pointing, card=replace(lstm.card, supervised_head=(0, 0))), pairs)
     assert found["L0·H0 shifted"] == found["L0·H1 naive"] == 0
     assert found["L0·H0 naive"] > 0.5
     assert found["L0·H1 shifted"] > 0.5

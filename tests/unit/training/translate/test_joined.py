@@ -40,7 +40,7 @@ def test_a_run_reads_long_rows_from_their_epoch_on(recipe):
     pairs = [EncodedPair((4 + n % 7, 5 + n % 5), ((4 + n % 7, 6),)) for n in range(200)]
     schedule = Schedule(epochs=2, batch=17, warmup=5, precision="float32")
     plan = dataclasses.replace(recipe, schedule=schedule, joined=Joined(since=1))
-    run = Run(plan, recipe.model.build(61, 59), Translating(plan, pairs, pairs[:3]))
+    run = Run(plan, recipe.model.untrained_model(61, 59), Translating(plan, pairs, pairs[:3]))
     seen = []
     run.model.register_forward_pre_hook(lambda _, inputs: seen.append((run.progress.epoch, inputs[0].shape[1])))
     torch.manual_seed(1)
@@ -51,7 +51,7 @@ def test_a_run_reads_long_rows_from_their_epoch_on(recipe):
 
 def test_long_texts_count_in_what_decides_which_epoch_is_best(recipe):
     pairs = [EncodedPair((4 + n, 5 + n), ((6 + n, 7 + n, 8 + n),)) for n in range(23)]
-    model = recipe.model.build(61, 59).eval()
+    model = recipe.model.untrained_model(61, 59).eval()
     widths: list[int] = []
     model.register_forward_pre_hook(lambda _, inputs: widths.append(inputs[0].shape[1]))
     how = Joined(since=5, most=2)

@@ -15,8 +15,14 @@ from attnviz.training.sentence_pairs import DataError, EncodedPair, Tokenizers, 
 from attnviz.training.translate import run as running
 from attnviz.training.translate.alignment_error import LinkedPair
 from attnviz.training.translate.eflomal import link, words
-from attnviz.training.translate.recipe import Stack
-from attnviz.training.translate.supervised_head import Told, alignment_loss, linked_rows, piece_links, read_piece_links
+from attnviz.training.translate.recipe import TransformerSpec
+from attnviz.training.translate.supervised_head import (
+    SupervisedHead,
+    alignment_loss,
+    linked_rows,
+    piece_links,
+    read_piece_links,
+)
 from attnviz.training.translate.task import Translating
 
 # Writes the same links whatever it reads: word n to word n forward, and besides the first to the second backward.
@@ -46,7 +52,7 @@ def aligner(tmp_path, monkeypatch):
 def transformer(recipe):
     block = BlockConfig(dim=32, n_heads=2, hidden=37, norm="before", dropout=0.0)
     schedule = Schedule(epochs=6, batch=17, warmup=5, average=0.9, learning_rate=1e-2, precision="float32")
-    return dataclasses.replace(recipe, model=Stack(2, block), schedule=schedule)
+    return dataclasses.replace(recipe, model=TransformerSpec(2, block), schedule=schedule)
 
 
 def test_links_go_from_words_to_all_their_pieces(data):
@@ -88,10 +94,10 @@ def test_a_told_head_learns_what_it_is_told(transformer):
     links = {(row, row): tuple((index, 3 - index) for index in range(4)) for row in rows}
     found = {}
     longer = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, epochs=20))
-    for told in (None, Told(layer=1, head=1, weight=1.0, since=1)):
+    for told in (None, SupervisedHead(layer=1, head=1, weight=1.0, since=1)):
         torch.manual_seed(2)
-        plan = dataclasses.replace(longer, told=told)
-        run = Run(plan, longer.model.build(11, 11), Translating(plan, pairs, pairs[:17], links))
+        plan = dataclasses.replace(longer, supervised_head=told)
+        run = Run(plan, longer.model.untrained_model(11, 11), Translating(plan, pairs, pairs[:17], links))
         run.train(lambda report: None)
         batch = collate([(row, row) for row in rows[:50]])
         run.model.eval()
@@ -102,23 +108,23 @@ def test_a_told_head_learns_what_it_is_told(transformer):
 
 
 def test_links_are_made_read_and_learned_from(transformer, data, tmp_path, aligner):
-    told = dataclasses.replace(transformer, told=Told(layer=0, head=1, since=1))
+    told = dataclasses.replace(transformer, supervised_head=SupervisedHead(layer=0, head=1, since=1))
     folder = tmp_path / "data"
     folder.mkdir()
     for split in ("train", "dev"):
         (folder / f"tatoeba-en-fr.{split}.tsv.gz").write_bytes((data / f"tatoeba-en-fr.{split}.tsv.gz").read_bytes())
     with pytest.raises(DataError, match="attnviz link"):
-        running.train(told, folder, tmp_path / "run", lambda report: None)
+        running.train_translator(told, folder, tmp_path / "run", lambda report: None)
     lines = []
     link(told.corpus, folder, folder, lines.append)
     assert [line.split()[0] for line in lines] == ["311", "23"]
     tokenizers = running.tokenizers_of(told.corpus, folder, tmp_path / "run")
     known = read_piece_links(folder, "tatoeba-en-fr", tokenizers)
-    pairs = running.encoded(told.corpus, folder, tokenizers, "train")
+    pairs = running.encode_split(told.corpus, folder, tokenizers, "train")
     assert {(pair.source, target) for pair in pairs for target in pair.targets} == set(known)
     assert all((0, 0) in links for links in known.values())
-    untold = running.train(transformer, folder, tmp_path / "untold", lambda report: None).best
-    best = running.train(told, folder, tmp_path / "run", lambda report: None).best
+    untold = running.train_translator(transformer, folder, tmp_path / "untold", lambda report: None).best
+    best = running.train_translator(told, folder, tmp_path / "run", lambda report: None).best
     assert not torch.equal(best["decoder.0.cross.query.weight"], untold["decoder.0.cross.query.weight"])
 
 
@@ -132,15 +138,15 @@ def test_a_head_can_be_told_to_a_run_that_has_not_come_so_far(transformer, data,
 
     short = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, decay=0.0))
     with pytest.raises(StopError):
-        running.train(short, data, tmp_path / "run", stop)
+        running.train_translator(short, data, tmp_path / "run", stop)
     link(short.corpus, data, tmp_path, lambda line: None)
     for name in ("tatoeba-en-fr.train", "tatoeba-en-fr.dev"):
         (tmp_path / f"{name}.tsv.gz").write_bytes((data / f"{name}.tsv.gz").read_bytes())
-    begun = dataclasses.replace(short, told=Told(layer=0, head=0, since=1))
+    begun = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=0, since=1))
     with pytest.raises(DataError, match="made by another recipe"):
-        running.train(begun, tmp_path, tmp_path / "run", lambda report: None)
-    to_come = dataclasses.replace(short, told=Told(layer=0, head=0, since=5))
-    assert running.train(to_come, tmp_path, tmp_path / "run", lambda report: None).progress.epoch == 6
+        running.train_translator(begun, tmp_path, tmp_path / "run", lambda report: None)
+    to_come = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=0, since=5))
+    assert running.train_translator(to_come, tmp_path, tmp_path / "run", lambda report: None).progress.epoch == 6
 
 
 def test_without_the_aligner_one_sentence_says_so(transformer, data, tmp_path, monkeypatch):

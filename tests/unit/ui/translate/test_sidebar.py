@@ -7,7 +7,7 @@ import pytest
 
 import attnviz as av
 from attnviz.analysis.view import View
-from attnviz.models.translate.decode import Wish, draft
+from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Drafted
 from tests.tiny import FAMILIES
@@ -26,9 +26,9 @@ def test_the_python_of_a_translation_makes_its_trace_again(
     model.config.task_specific_params = {"translation_en_to_fr": {"prefix": told}}
     model.config.save_pretrained(tmp_path)
     loaded = av.load(str(tmp_path))
-    found = draft(loaded, av.Prompt(TEXT, target=target or None), Wish())
+    found = draft(loaded, av.Prompt(TEXT, target=target or None), DecodingOptions())
     drawing = Drawing(0, 0, None, View(), True, "Off", 0.0)
-    kept = drawing.kept(str(tmp_path), Drafted(found, loaded.card, 0.1), Wish())
+    kept = drawing.kept(str(tmp_path), Drafted(found, loaded.card, 0.1), DecodingOptions())
     names: dict[str, object] = {"av": av}
     exec("\n".join(kept.imports), names)
     again = eval(kept.made, names)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from attnviz.core.trace import Prompt
+from attnviz.models.shipped import load_trained
 from attnviz.models.translate.own import TranslationModel
-from attnviz.models.translate.shipped import load_folder
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
-from attnviz.training.card import card
+from attnviz.training.card import translator_card
 
 FOLDERS = sorted(path.parent for path in (assets_folder() / "models").glob("*/source.json"))
 MEGABYTES = 25
@@ -22,7 +22,7 @@ by_folder = pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for fold
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, TranslationModel]:
-    return {folder.name: load_folder(folder) for folder in FOLDERS}
+    return {folder.name: load_trained(folder) for folder in FOLDERS}
 
 
 def test_there_are_some():
@@ -44,7 +44,7 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(folde
     assert metrics["bytes"] == len(weights)
     assert {"BLEU", "chrF", "BLEU beam 5", "BLEU signature", "hardware", "training hours", "seed", "commit"} <= set(metrics)
     assert config["card"]["name"] == config["recipe"]["name"] == folder.name
-    assert (folder / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+    assert (folder / "card.md").read_text(encoding="utf-8") == translator_card(config, metrics)
 
 
 @by_folder
@@ -69,7 +69,7 @@ def test_it_translates_and_shows_how(folder, text, models):
 def test_an_adjective_is_aligned_across_its_noun(folder, models):
     """“red car” is “voiture rouge”: no diagonal finds it; of several heads, the one that was told."""
     trace = models[folder.name].trace(Prompt("The red car.", target="La voiture rouge."))
-    weights = trace.cross.weights(*(models[folder.name].card.told or (0, 0)))
+    weights = trace.cross.weights(*(models[folder.name].card.supervised_head or (0, 0)))
     rows = {token.text: row for token, row in zip(trace.cross.queries, weights, strict=True)}
     keys = [token.text for token in trace.cross.keys]
     assert keys[rows["voiture"].argmax()] == "car"

@@ -1,0 +1,116 @@
+"""Load a model of our own: one that travels in assets/models/, or a folder that `attnviz train` saved.
+
+A folder holds config.json, model.safetensors, metrics.json and what its kind needs besides. The `kind` in config.json names the
+kind; the table `KINDS` says what builds it.
+"""
+
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from safetensors.torch import load_file
+from torch import Tensor
+
+from attnviz.core.disk import sha256
+from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.models.failures import failing_as
+from attnviz.paths import assets_folder
+
+OwnKind = Literal["seq2seq", "transformer", "answerer", "summarizer"]
+CONFIG, WEIGHTS, METRICS = "config.json", "model.safetensors", "metrics.json"
+# kind -> "module:function", called with a SavedModel and a Progress; imported when a folder of that kind is loaded.
+KINDS: dict[OwnKind, str] = {
+    "seq2seq": "attnviz.models.translate.shipped:translator",
+    "transformer": "attnviz.models.translate.shipped:translator",
+    "answerer": "attnviz.models.answer.shipped:answerer",
+    "summarizer": "attnviz.models.summarize.shipped:summarizer",
+}
+Own = TypeVar("Own")
+# Only a translator of ours has the subwords of a source language, however damaged the rest of it is.
+_SUBWORDS = "source.json"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """What a folder holds, read and not yet built; `revision` is the SHA-256 of its weights, which are in float32 here."""
+
+    folder: Path
+    config: dict[str, Any]
+    weights: dict[str, Tensor]
+    metrics: dict[str, float]
+    revision: str
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Return what the folder says for the card, under the names of the card's fields."""
+        about = self.config["card"]
+        return {
+            "name": about["name"],
+            "task": about["task"],
+            "licence": about["licence"],
+            "sources": tuple(about["sources"]),
+            "metrics": self.metrics,
+            "revision": self.revision,
+        }
+
+
+def load_shipped(name: str, progress: Progress = silent) -> AttentionModel:
+    """Load the model of that name from assets/models/.
+
+    Raises:
+        ModelError: as of `load_trained`.
+    """
+    return load_trained(assets_folder() / "models" / name, progress)
+
+
+def load_trained(folder: Path, progress: Progress = silent) -> AttentionModel:
+    """Load a model from a folder that `attnviz train` saved, whatever its kind.
+
+    Raises:
+        ModelNotFoundError: the folder holds none.
+        ModelError: what it holds is damaged.
+    """
+    if not (folder / CONFIG).is_file():
+        raise ModelNotFoundError(f"There is no model in {folder}; train one with: attnviz train {folder.name} --data FOLDER")
+    progress(f"Loading {folder.name}", None)
+    with failing_as(ModelError, f"The model in {folder} is damaged and cannot be read; get it again."):
+        saved = _read(folder)
+        module, function = KINDS[saved.config["kind"]].split(":")
+        build: Callable[[SavedModel, Progress], AttentionModel] = getattr(importlib.import_module(module), function)
+        return build(saved, progress)
+
+
+def load_trained_as(expected: type[Own], folder: Path, progress: Progress = silent) -> Own:
+    """Load a model from a folder where only one type of model will do.
+
+    Raises:
+        ModelError: as of `load_trained`, or it is a model of another type.
+    """
+    model = load_trained(folder, progress)
+    if not isinstance(model, expected):
+        raise ModelError(f"The model in {folder} is of another kind: it {model.card.task}.")
+    return model
+
+
+def kind_of(name: str | Path) -> str:
+    """Look up which kind of our own models a folder of that name holds; "" for any other folder, and for none."""
+    try:
+        folder = Path(name).expanduser()
+        if (folder / _SUBWORDS).is_file():
+            return "seq2seq"
+        kind = json.loads((folder / CONFIG).read_text(encoding="utf-8")).get("kind")
+        return kind if kind in KINDS else ""
+    except (OSError, RuntimeError, ValueError, AttributeError, TypeError):
+        return ""  # too long for a path, or of a user who does not exist: no folder
+
+
+def _read(folder: Path) -> SavedModel:
+    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}
+    noted = json.loads((folder / METRICS).read_text(encoding="utf-8")) if (folder / METRICS).is_file() else {}
+    metrics = {name: float(value) for name, value in noted.items() if isinstance(value, int | float)}
+    return SavedModel(folder, config, weights, metrics, sha256(folder / WEIGHTS))

@@ -1,0 +1,44 @@
+"""The one loader of our own models: it goes by the kind that a folder names, and says what is wrong with one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import attnviz
+from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.models import catalog, shipped
+from attnviz.models.answer.own import AnswerModel
+from attnviz.models.summarize.own import SummaryModel
+from attnviz.models.translate.own import TranslationModel
+from tests.answerers import tiny_answerer
+from tests.summarizers import tiny_summarizer
+from tests.translators import tiny_translator
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [(tiny_translator, TranslationModel), (tiny_answerer, AnswerModel), (tiny_summarizer, SummaryModel)],
+    ids=["translator", "answerer", "summarizer"],
+)
+def test_a_folder_is_loaded_by_the_kind_that_it_names(tmp_path: Path, make, expected) -> None:
+    folder = make(tmp_path / "model")
+    assert type(attnviz.load(str(folder))) is expected
+    assert shipped.kind_of(folder) in shipped.KINDS
+    with pytest.raises(ModelError, match="is of another kind"):
+        shipped.load_trained_as(Path, folder)
+
+
+def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match="attnviz train"):
+        shipped.load_trained(tmp_path)
+    for text in ("[]", "{", json.dumps({"kind": []}), json.dumps({"kind": "unknown"})):
+        (tmp_path / "config.json").write_text(text, encoding="utf-8")
+        assert shipped.kind_of(tmp_path) == ""
+        with pytest.raises(ModelError, match="damaged"):
+            shipped.load_trained(tmp_path)
+
+
+def test_every_model_of_the_catalog_is_found_by_its_task() -> None:
+    by_task = [catalog.available_for(task) for task in ("encode", "translate", "answer", "summarize")]
+    assert sorted(name for names in by_task for name in names) == sorted(catalog.available())
