@@ -133,7 +133,9 @@ def test_the_csv_has_a_row_for_every_cell() -> None:
     for row in rows:
         layer, head, query, key = (int(row[name]) for name in ("layer", "head", "query", "key"))
         assert np.float32(row["weight"]) == attention.weights(layer, head)[query, key]
-        assert (row["query_token"], row["key_token"]) == (attention.queries[query].text, attention.keys[key].text)
+        # A spreadsheet would run a token that begins like a formula: an apostrophe makes it a text.
+        asked = {"=1+1": "'=1+1"}.get(text := attention.queries[query].text, text)
+        assert (row["query_token"], row["key_token"]) == (asked, attention.keys[key].text)
         assert row["masked"] == "0"
     mean = list(csv.DictReader(io.StringIO(export(picture(traced(attention)), "csv").decode())))
     assert {row["head"] for row in mean} == {""}
