@@ -122,7 +122,7 @@ def _bound(key: str) -> int | float:
 
 
 def _check_sines(name: str, config: dict[str, Any]) -> None:
-    if config.get("model_type") not in _SINES and not any(config.get(key) for key in _TOLD):
+    if str(config.get("model_type")) not in _SINES and not any(config.get(key) for key in _TOLD):
         return
     numbers = {"max_position_embeddings": 1024.0, **dict(_numbers(config))}
     rows, width = numbers["max_position_embeddings"], max((numbers[key] for key in _WIDTHS if key in numbers), default=1024)

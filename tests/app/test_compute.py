@@ -240,6 +240,11 @@ def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
     opened(app, predict="most", at="7,2,0")
     assert drawn[-1]["at"] == [drawn[-1]["hidden"], 2, 0]
     key = drawn[-1]["key"]
-    opened(app, predict="most", at="6,2,0", revealed=key)
-    assert drawn[-1]["hidden"] is None
+    app.session_state.revealed = key
+    app.run()
     assert app.query_params["revealed"] == key
+    other = opened(
+        AppTest.from_file(str(PAGE), default_timeout=120), **{name: app.query_params[name] for name in app.query_params}
+    )
+    assert drawn[-1]["hidden"] is None
+    assert other.query_params == app.query_params

@@ -43,7 +43,7 @@ class Upload(io.BytesIO):
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(data)
-        self.name = name
+        self.name, self.size = name, len(data)
 
 
 def given(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str = "x.attn") -> dict[str, object]:

@@ -183,8 +183,9 @@ def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest,
     (tree,) = markup(app, "tree")
     assert re.findall(r'class="twig (\w+)" data-pick="(\d)"', tree).count(("chosen", "1")) == 1
     assert sorted(re.findall(r'data-pick="(\d)"', tree)) == ["0", "1", "2"]
-    app.button_group(key="decoding").set_value(["Greedy"]).run()
+    app.segmented_control(key="decoding").set_value("Greedy").run()
     assert not app.exception
+    assert "decoding" not in app.query_params
     assert not markup(app, "tree")
 
 

@@ -11,21 +11,14 @@ PAGES = ("Encode", "Translate", "Summarize")
 
 
 def still(page: Page) -> None:
-    page.wait_for_timeout(500)
+    """Until what was done has been sent, and its run has ended."""
+    page.wait_for_timeout(200)
     settle(page)
-    page.wait_for_timeout(500)
 
 
 def go(page: Page, name: str) -> None:
     page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name, timeout=PICTURE)
-    still(page)
-
-
-def run(page: Page, text: str) -> None:
-    """Runs a text with Enter."""
-    page.locator("textarea").first.fill(text)
-    page.keyboard.press("Enter")
     still(page)
 
 
@@ -39,25 +32,32 @@ def seen(page: Page) -> tuple[str, str, list[str], list[str]]:
 
 def expect_seen(page: Page, wanted: tuple[str, str, list[str], list[str]]) -> None:
     """A busy machine draws in pieces."""
-    for _ in range(60):
+    for _ in range(300):
         if seen(page) == wanted:
             return
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(100)
     assert seen(page) == wanted
 
 
-def act(page: Page, draw: random.Random) -> None:
-    """One deed that makes a visit: another text is run, another page opened, or something chosen."""
-    deed = draw.choice(("run", "page", "toggle"))
+def act(page: Page, draw: random.Random) -> tuple[str, str, list[str], list[str]]:
+    """One deed that makes a visit: another text is run, another page opened, or something chosen. Returns what is seen then."""
+    deed, before = draw.choice(("run", "page", "toggle")), page.url
     if deed == "run":
-        shown = page.locator("textarea").first.input_value()
-        run(page, draw.choice([text for text in TEXTS if text != shown]))
+        box = page.locator("textarea").first
+        box.fill(draw.choice([text for text in TEXTS if text != box.input_value()]))
+        page.keyboard.press("Enter")
     elif deed == "page":
         shown = page.locator("h1").inner_text()
         go(page, draw.choice([name for name in PAGES if name != shown]))
     else:
         page.get_by_text("Merge subwords to words").click()
-        still(page)
+    page.wait_for_url(lambda url: url != before, timeout=PICTURE)
+    still(page)
+    found, later = None, seen(page)
+    while found != later:
+        page.wait_for_timeout(300)
+        found, later = later, seen(page)
+    return later
 
 
 def walk_back_and_forth(page: Page, app_url: str, *, visits: int, seed: int) -> None:
@@ -66,8 +66,7 @@ def walk_back_and_forth(page: Page, app_url: str, *, visits: int, seed: int) -> 
     open_page(page, app_url)
     recorded = [seen(page)]
     while len(recorded) < visits:
-        act(page, draw)
-        recorded.append(seen(page))
+        recorded.append(act(page, draw))
     for wanted in recorded[-2::-1]:
         page.go_back()
         expect_seen(page, wanted)
@@ -103,7 +102,7 @@ def type_without_running(page: Page, app_url: str, *, walks: int, seed: int) -> 
 
 
 def test_back_and_forward_restore_every_visit(page: Page, app_url: str) -> None:
-    walk_back_and_forth(page, app_url, visits=6, seed=1)
+    walk_back_and_forth(page, app_url, visits=6, seed=10)
 
 
 def test_what_was_typed_and_not_run_stays(page: Page, app_url: str) -> None:

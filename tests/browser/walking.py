@@ -208,18 +208,22 @@ class Walker:
 
 def settle(page: Page, quiet: float = 0.15) -> None:
     """Until no script has run and nothing has been drawn for so many seconds."""
-    page.wait_for_function(
-        """(quiet) => {
-          const app = document.querySelector("[data-test-script-state]");
-          const rests = app?.dataset.testScriptState === "notRunning" && document.querySelector("h1");
-          const waits = document.querySelector("[data-testid=stSkeleton], .waiting");
-          if (!rests || waits) window.restsSince = null;
-          else window.restsSince ??= performance.now();
-          return window.restsSince && performance.now() - window.restsSince > 1000 * quiet;
+    # A promise: the app's Content-Security-Policy refuses what Playwright's wait_for_function does in the page.
+    rested = page.evaluate(
+        """async ([quiet, patience]) => {
+          const began = performance.now();
+          for (let since = null; performance.now() - began < patience; await new Promise((go) => setTimeout(go, 40))) {
+            const app = document.querySelector("[data-test-script-state]");
+            const rests = app?.dataset.testScriptState === "notRunning" && document.querySelector("h1");
+            const waits = document.querySelector("[data-testid=stSkeleton], .waiting");
+            since = rests && !waits ? (since ?? performance.now()) : null;
+            if (since !== null && performance.now() - since > quiet) return true;
+          }
+          return false;
         }""",
-        arg=quiet, timeout=PATIENCE, polling=40,
-    )  # fmt: skip
-    page.evaluate("window.restsSince = null")
+        [1000 * quiet, PATIENCE],
+    )
+    assert rested, f"{page.url} did not come to rest within {PATIENCE / 1000:.0f} s"
 
 
 def _click(page: Page, step: Step, box: dict[str, float], _at: int) -> None:
