@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz import memory
 from attnviz.paths import app_folder, assets_folder
 from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
-from attnviz.ui.uploads import bound_uploads
+from attnviz.ui.background.uploads import bound_uploads
 
 memory.share_heaps()
 bound_uploads()

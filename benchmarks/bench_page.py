@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from attnviz.models import catalog
-from attnviz.ui.state import SLOTS
+from attnviz.ui.address.state import SLOTS
 from tests.browser import chromium
 from tests.browser.harness import ROOT, serving
 

@@ -7,7 +7,7 @@ import streamlit as st
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
 from attnviz.ui.explorer import explore
-from attnviz.ui.sidebar import Choice
+from attnviz.ui.sidebar import HeadChoice
 from benchmarks.bench_explorer import random_heads
 
 
@@ -21,6 +21,6 @@ st.write(f"{attention.nbytes / 1e6:.0f} MB")
 if st.button("Show"):
     st.session_state.shown = True
 if st.session_state.get("shown"):
-    choice = Choice(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
+    choice = HeadChoice(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head)
     explore(attention, choice, matrix, focus_cell(matrix))

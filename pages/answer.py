@@ -5,6 +5,7 @@ import streamlit as st
 from attnviz.analysis.answer.meeting import describe_answer, describe_meeting, describe_word
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
+from attnviz.ui.address.state import finish
 from attnviz.ui.answer.pictures import (
     Looking,
     answerers_picker,
@@ -24,7 +25,6 @@ from attnviz.ui.background.results import Answered, answer
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import question_box
-from attnviz.ui.state import finish
 from attnviz.ui.translate.sidebar import machines
 
 CHOOSE = "Choose a model in the sidebar: one, or two side by side."

@@ -8,8 +8,9 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
 from attnviz.models.compute.worked_example import compute
 from attnviz.models.inspect import InspectedTrace
+from attnviz.ui.address.state import finish
+from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import opened
-from attnviz.ui.bound import segments, toggle
 from attnviz.ui.compute.steps import predict_picker, show_steps
 from attnviz.ui.compute.tables import settings, starting_numbers, tables_editor, tokens_box
 from attnviz.ui.compute.unfolded import begun, forget_writing, link_picker, unfolded
@@ -18,7 +19,6 @@ from attnviz.ui.explain import keep
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target, map_picker, model_picker, stepper
-from attnviz.ui.state import finish
 
 ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
 SOURCES = {"worked": "An example", "model": "A model"}

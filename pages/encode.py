@@ -7,6 +7,7 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
+from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import trace
 from attnviz.ui.download import kept_head
 from attnviz.ui.examples import Example, examples
@@ -14,12 +15,11 @@ from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.explorer import explore, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.sidebar import Choice, forced_target, head_controls, machine, map_picker, model_picker
-from attnviz.ui.state import finish
+from attnviz.ui.sidebar import HeadChoice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened
 
 
-def show(attention: AttentionMap, choice: Choice, example: Example | None) -> None:
+def show(attention: AttentionMap, choice: HeadChoice, example: Example | None) -> None:
     """The picture in its frame, and under it the sentences that its numbers make."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or focus_cell(matrix)

@@ -6,13 +6,13 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import describe_link, head_name
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
+from attnviz.ui.address.state import finish, visit
 from attnviz.ui.background.results import trace
 from attnviz.ui.examples import examples
 from attnviz.ui.explorer import show_heads, show_tokens
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.prompt import address
-from attnviz.ui.sidebar import Choice
-from attnviz.ui.state import finish, visit
+from attnviz.ui.sidebar import HeadChoice
 
 ENCODE = "pages/encode.py"
 WAYS = (
@@ -44,7 +44,7 @@ if traced:
         def open_in_encode(layer: int, head: int | None) -> None:
             visit("encode", layer=layer, head=head, mean=head is None or None)
 
-        show_heads(attention, Choice(first.layer, first.head, View(), True), open_in_encode)
+        show_heads(attention, HeadChoice(first.layer, first.head, View(), True), open_in_encode)
 with start:
     st.subheader("Start here", anchor=False)
     for example in shown:

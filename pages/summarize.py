@@ -14,12 +14,12 @@ from attnviz.analysis.summarize.summary_words import (
 )
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
+from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, summarize
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
-from attnviz.ui.state import finish
 from attnviz.ui.summarize.pictures import (
     Options,
     chosen_way,

@@ -6,6 +6,7 @@ from attnviz.analysis.translate.alignment import Likelihood, describe_alignment,
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
+from attnviz.ui.address.state import finish
 from attnviz.ui.alignment import (
     Drawing,
     chosen_cell,
@@ -24,7 +25,6 @@ from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, side_by_side, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target
-from attnviz.ui.state import finish
 from attnviz.ui.translate.notices import explained, forget_text, headline, language_notices, rows_notice, target_box
 from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
 

@@ -23,6 +23,7 @@ from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree
 from attnviz.figures.translate.sentence_pair import Columns, mark_links, sentence_pair
 from attnviz.figures.translate.token_alternatives import Rung, candidates, ladder
 from attnviz.models.translate.decode import DecodingOptions, Draft
+from attnviz.ui.address.state import forget_cell, publish, value
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.download import Kept, kept_draft
 from attnviz.ui.explain import explain_button
@@ -30,8 +31,7 @@ from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, truer
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.sidebar import Choice
-from attnviz.ui.state import forget_cell, publish, value
+from attnviz.ui.sidebar import HeadChoice
 
 _markup = Markup("markup", STYLE)
 # Matrices side by side share the width of the window.
@@ -73,9 +73,9 @@ class Drawing:
         attention = draft.trace.cross
         return read_as(attention, draft.written, self.reading_of(drafted)) if draft.reads_its_rows else attention
 
-    def choice(self, drafted: Drafted) -> Choice:
+    def choice(self, drafted: Drafted) -> HeadChoice:
         """The head that is drawn of a model, and how."""
-        return Choice(*self.head_of(drafted), self.view, self.full_scale)
+        return HeadChoice(*self.head_of(drafted), self.view, self.full_scale)
 
     def matrix(self, drafted: Drafted) -> HeadMatrix:
         """The alignment as it is drawn."""

@@ -17,7 +17,7 @@ from attnviz.files import to_bytes
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.background.results import Traced
 from attnviz.ui.layout import escaped
-from attnviz.ui.sidebar import Choice
+from attnviz.ui.sidebar import HeadChoice
 from attnviz.ui.trace_file import file_box
 
 _TABLES = ("csv", "npz", "json")
@@ -34,7 +34,7 @@ class Kept:
     attention: str = ""
 
 
-def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: Choice) -> Kept:
+def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: HeadChoice) -> Kept:
     """The head that Encode shows; `name` is what the model is called here."""
 
     def picture() -> Picture:

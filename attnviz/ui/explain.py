@@ -7,11 +7,11 @@ import streamlit as st
 from attnviz.analysis.score import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
+from attnviz.ui.address.state import link, visit
 from attnviz.ui.background.results import Answered, Drafted, Traced
 from attnviz.ui.download import Kept, take_along
 from attnviz.ui.layout import escaped
-from attnviz.ui.sidebar import Choice
-from attnviz.ui.state import link, visit
+from attnviz.ui.sidebar import HeadChoice
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
@@ -62,7 +62,7 @@ def explain_button(
     )  # fmt: skip
 
 
-def computation(attention: AttentionMap, matrix: HeadMatrix, choice: Choice, cell: tuple[int, int]) -> None:
+def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice, cell: tuple[int, int]) -> None:
     """The formula, with the numbers of the chosen cell; for a model that keeps its queries and keys to itself, in words."""
     if choice.head is not None:
         place = {"model": st.session_state.model, "layer": choice.layer, "head": choice.head}

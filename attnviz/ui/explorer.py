@@ -13,12 +13,12 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.tokens import token_strip
+from attnviz.ui.address.state import asked, forget_cell, publish, value
+from attnviz.ui.address.widgets import segments
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.bound import segments
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.permissions import message_bytes
-from attnviz.ui.sidebar import Choice
-from attnviz.ui.state import asked, forget_cell, publish, value
+from attnviz.ui.sidebar import HeadChoice
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
@@ -49,7 +49,7 @@ def open_head(layer: int, head: int | None) -> None:
 
 def all_heads(
     attention: AttentionMap,
-    choice: Choice,
+    choice: HeadChoice,
     on_head: OnHead,
     *,
     cell: tuple[int, int] | None = None,
@@ -80,7 +80,7 @@ def all_heads(
             explore(attention, choice, matrix, at, slot=slot, on_head=on_head)
 
 
-def show_heads(attention: AttentionMap, choice: Choice, on_head: OnHead, *, slot: str = "") -> None:
+def show_heads(attention: AttentionMap, choice: HeadChoice, on_head: OnHead, *, slot: str = "") -> None:
     """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
 
     def picked(change: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ def show_heads(attention: AttentionMap, choice: Choice, on_head: OnHead, *, slot
 
 def explore(
     attention: AttentionMap,
-    choice: Choice,
+    choice: HeadChoice,
     matrix: HeadMatrix,
     cell: tuple[int, int],
     *,
@@ -131,7 +131,7 @@ def explore(
 
 def _mount(
     attention: AttentionMap,
-    choice: Choice,
+    choice: HeadChoice,
     matrix: HeadMatrix | None,
     settings: dict[str, object],
     place: tuple[str, Callable[[dict[str, Any]], None]],
@@ -185,7 +185,7 @@ def show_tokens(matrix: HeadMatrix, query: int) -> None:
     st.html(token_strip(matrix, query=query, theme=theme()))
 
 
-def show_bertviz(attention: AttentionMap, choice: Choice) -> None:
+def show_bertviz(attention: AttentionMap, choice: HeadChoice) -> None:
     """BertViz's own head view or model view, without its network."""
     kind = segments(st.container(), "BertViz", "bertviz", label_visibility="collapsed")
     try:

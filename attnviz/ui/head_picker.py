@@ -9,10 +9,10 @@ from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
+from attnviz.ui.address.state import forget_cell, publish, restore
+from attnviz.ui.address.widgets import segments
 from attnviz.ui.background.results import Drafted
-from attnviz.ui.bound import segments
 from attnviz.ui.sidebar import stepper
-from attnviz.ui.state import forget_cell, publish, restore
 
 _MEAN = "all_heads"
 _READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Naive": "naive"}
@@ -79,13 +79,13 @@ def named(card: ModelCard, layer: int, head: int | None) -> str:
     >>> from attnviz.models.base import ModelCard
     >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
     >>> named(card, 1, 0), named(card, 1, 2), named(card, 0, None)
-    ('L1·H0 — told', 'L1·H2', 'L0, mean of 4 heads')
+    ('L1·H0 — supervised', 'L1·H2', 'L0, mean of 4 heads')
     """
     if card.n_layers == card.n_heads == 1:
         return ""
     if head is None:
         return f"{head_name(layer, None)}, mean of {card.n_heads} heads"
-    return f"{head_name(layer, head)}{' — told' if (layer, head) == card.supervised_head else ''}"
+    return f"{head_name(layer, head)}{' — supervised' if (layer, head) == card.supervised_head else ''}"
 
 
 def choose_head(layer: int, head: int | None) -> None:
@@ -97,7 +97,7 @@ def choose_head(layer: int, head: int | None) -> None:
 def _supervised_head_button(supervised_head: tuple[int, int], *, chosen: bool, sidebar: DeltaGenerator) -> None:
     """The supervised head by its name: marked where it is the one that is drawn, the way to it where it is not."""
     sidebar.button(
-        f"{head_name(*supervised_head)} — told",
+        f"{head_name(*supervised_head)} — supervised",
         key="supervised_head",
         icon=":material/school:",
         type="primary" if chosen else "secondary",

@@ -17,7 +17,7 @@ from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.theme import DARK, LIGHT, Theme
-from attnviz.ui.state import arrive
+from attnviz.ui.address.state import arrive
 
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
 _SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")

@@ -6,11 +6,11 @@ import streamlit as st
 
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
+from attnviz.ui.address.state import LINK_CHARACTERS, forget_cell, remember, remembered
 from attnviz.ui.boxes import Box, forget_typed, is_drafted, keep_typed, run_boxes, tell_unrun
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_length
-from attnviz.ui.state import LINK_CHARACTERS, forget_cell, remember, remembered
 
 
 def prompt_box(

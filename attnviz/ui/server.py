@@ -61,7 +61,7 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-class Tell:
+class SecurityHeaders:
     """Tells the browser, with every answer, what it may not do with it."""
 
     def __init__(self, app: Any) -> None:
@@ -83,7 +83,7 @@ class Tell:
         await self._app(scope, receive, tell)
 
 
-class Names:
+class HostCheck:
     """Refuses a request for a name that the app does not go by: a page elsewhere may have had its own name lead here."""
 
     def __init__(self, app: Any, known: Iterable[str]) -> None:
@@ -122,7 +122,7 @@ def own_names() -> set[str]:
     return {"localhost", machine, f"{machine.partition('.')[0]}.local", *listed}
 
 
-class Ask:
+class MessageFilter:
     """Lets nothing of a visitor's through that would change the app for others."""
 
     def __init__(self, app: Any) -> None:
@@ -150,7 +150,7 @@ def serve(host: str, port: int) -> None:
     script = app_folder() / "app.py"
     # Streamlit looks for .streamlit/config.toml beside the script that it was started with.
     sys.argv = [str(script)]
-    doors = [Middleware(Tell), Middleware(Names, known=own_names()), Middleware(Ask)]
+    doors = [Middleware(SecurityHeaders), Middleware(HostCheck, known=own_names()), Middleware(MessageFilter)]
     streamlit.App(script, middleware=doors).run(
         config={
             "server.address": host,

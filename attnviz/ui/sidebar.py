@@ -11,11 +11,11 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models import catalog
 from attnviz.models.inspect import InspectedTrace
+from attnviz.ui.address.state import asked, forget_drafts, publish, restore, value
+from attnviz.ui.address.widgets import dropdown, segments, toggle
 from attnviz.ui.background.results import Traced
-from attnviz.ui.bound import dropdown, segments, toggle
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import any_model, check_length, offered
-from attnviz.ui.state import asked, forget_drafts, publish, restore, value
 
 _BETWEEN_LABELS = {
     "all": "All",
@@ -27,7 +27,7 @@ _BETWEEN_LABELS = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class HeadChoice:
     """Which head is looked at, and how: `head` None is the mean over the layer's heads."""
 
     layer: int
@@ -123,7 +123,7 @@ def forced_target(prompt: Prompt) -> Prompt:
         return prompt
 
 
-def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> Choice:
+def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> HeadChoice:
     """Layer, head and options for one map; `layer` and `head` are what a first visit opens."""
     sidebar = st.sidebar
     left, right = sidebar.columns(2)
@@ -143,7 +143,7 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     between: Between = "all"
     if paired:
         between = dropdown(sidebar, "Between sentences", "between", format_func=_BETWEEN_LABELS.__getitem__)
-    return Choice(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
+    return HeadChoice(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
 
 
 def scale_picker(sidebar: DeltaGenerator) -> bool:

@@ -10,11 +10,11 @@ from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import open_trace
 from attnviz.models.base import Architecture, ModelCard
+from attnviz.ui.address.state import visit
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
+from attnviz.ui.background.uploads import check_file
 from attnviz.ui.layout import escaped
-from attnviz.ui.state import visit
-from attnviz.ui.uploads import check_file
 
 # What is larger than this was not made to be looked at, and would take a server's memory.
 MOST_TOKENS, MOST_HEADS = 2_048, 4_096

@@ -13,10 +13,10 @@ from attnviz.analysis.view import BETWEEN
 from attnviz.core.head_inputs import MASKS
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
+from attnviz.ui.address.state import LINK_CHARACTERS
 from attnviz.ui.background import results as models
 from attnviz.ui.compute.lessons import random_numbers, written_mask
 from attnviz.ui.explorer import VIEWS
-from attnviz.ui.state import LINK_CHARACTERS
 from attnviz.ui.summarize.pictures import WAYS
 from tests.visits import Visit, differences
 

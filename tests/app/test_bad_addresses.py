@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.ui.address import MOST_SEED, PARAMETERS, Choice, Names, Number
+from attnviz.ui.address.parameters import MOST_SEED, PARAMETERS, Choice, Names, Number
 from tests.visits import PAGES
 
 # Half of a character, packed.

@@ -11,9 +11,9 @@ import streamlit as st
 import attnviz
 from attnviz.analysis.summarize.selection import passage
 from attnviz.analysis.summarize.selectors import ways
-from attnviz.models.catalog import translators
+from attnviz.models.catalog import available_for
 from attnviz.text.url_text import unpack
-from attnviz.ui.state import LINK_CHARACTERS
+from attnviz.ui.address.state import LINK_CHARACTERS
 from tests.visits import Visit
 
 ROOT = Path(__file__).parents[2]
@@ -53,8 +53,9 @@ def told(part: str) -> str:
 
 
 def test_the_four_translators_that_are_compared_differ() -> None:
+    names = available_for("translate")
     text = told("/translate?text=")
-    assert len({attnviz.load(name).trace(text).output for name in translators()}) == len(translators()) == 4
+    assert len({attnviz.load(name).trace(text).output for name in names}) == len(names) == 4
 
 
 def test_the_summary_that_is_compared_with_the_first_sentence_keeps_another() -> None:

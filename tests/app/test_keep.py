@@ -23,7 +23,7 @@ from attnviz.files import to_bytes
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened
-from attnviz.ui.state import Going
+from attnviz.ui.address.state import Going
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 

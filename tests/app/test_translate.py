@@ -120,7 +120,7 @@ def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[s
     opened(app, models=[folders[0], told], text=TEXT)
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
-    assert sum("L0·H1 — told" in body for body in bodies(app)) == 1
+    assert sum("L0·H1 — supervised" in body for body in bodies(app)) == 1
     assert [info.value for info in app.info if "was told where to look" in info.value]
     app.number_input(key="layer").set_value(1).run()
     assert sum("L1·H1" in body for body in bodies(app)) == 1

@@ -118,7 +118,7 @@ def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page
     open_page(page, app_url, "translate", models=str(told), text=TEXT, target=TARGET, whole_words="false")
     draft = drafted(told, DecodingOptions(), TARGET)
     wanted = draft.trace.cross.weights(0, 1)
-    expect(page.locator(".answer small")).to_contain_text("L0·H1 — told")
+    expect(page.locator(".answer small")).to_contain_text("L0·H1 — supervised")
     expect(page.get_by_text("was told where to look")).to_be_visible()
     words = page.locator(".pair .target .word bdi")
     expect(words).to_have_text(["<s>", *(step.token.text for step in draft.steps[:-1])])

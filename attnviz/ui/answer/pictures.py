@@ -16,8 +16,9 @@ from attnviz.figures import html as shared
 from attnviz.figures.answer.spans import STYLE, Bars, asked_words, joint_heatmap, marked_answer
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models import catalog
+from attnviz.ui.address.state import forget, forget_cell, publish, value
+from attnviz.ui.address.widgets import dropdown, toggle
 from attnviz.ui.background.results import Answered
-from attnviz.ui.bound import dropdown, toggle
 from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
@@ -25,8 +26,7 @@ from attnviz.ui.head_picker import choose_head, head_picker
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import offered
-from attnviz.ui.sidebar import Choice, Choices, scale_picker, side_by_side
-from attnviz.ui.state import forget, forget_cell, publish, value
+from attnviz.ui.sidebar import Choices, HeadChoice, scale_picker, side_by_side
 
 _markup = Markup("answer", shared.STYLE + STYLE)
 MOST = 2
@@ -105,10 +105,10 @@ class Looking:
         layer, head = self.head_of(trace)
         return meeting(trace, self.side_of(trace), layer=layer, head=head, view=self.view)
 
-    def choice(self, trace: AttentionTrace) -> Choice:
+    def choice(self, trace: AttentionTrace) -> HeadChoice:
         """The same for a picture of all heads."""
         layer, head = self.head_of(trace)
-        return Choice(layer, head, self.block(trace), self.full_scale)
+        return HeadChoice(layer, head, self.block(trace), self.full_scale)
 
     def block(self, trace: AttentionTrace) -> View:
         """The view with the block of the encoder's attention that is drawn."""

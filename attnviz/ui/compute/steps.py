@@ -7,9 +7,9 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
-from attnviz.ui.bound import segments
+from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.widgets import segments
 from attnviz.ui.layout import theme
-from attnviz.ui.state import publish, value
 
 _STEPS = component("attnviz.steps", html='<div class="compute"></div>', css=STYLE, js=SCRIPT)
 _PREDICT = {"off": "Off", "most": "Most", "weight": "How much"}

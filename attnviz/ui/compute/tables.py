@@ -10,8 +10,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
-from attnviz.ui.address import MOST_SEED, Number
-from attnviz.ui.bound import bounded, dropdown, segments
+from attnviz.ui.address.parameters import MOST_SEED, Number
+from attnviz.ui.address.state import asked, publish, restore, value
+from attnviz.ui.address.widgets import bounded, dropdown, segments
 from attnviz.ui.compute.lessons import (
     TABLES,
     Lesson,
@@ -26,7 +27,6 @@ from attnviz.ui.compute.lessons import (
     written_mask,
 )
 from attnviz.ui.layout import escaped
-from attnviz.ui.state import asked, publish, restore, value
 
 _NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
 _SEED = Number(1, MOST_SEED)

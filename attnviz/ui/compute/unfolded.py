@@ -12,7 +12,7 @@ from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.core.head_inputs import Additive
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.models.inspect import InspectedTrace
-from attnviz.ui.state import asked, forget, forget_cell, publish, value
+from attnviz.ui.address.state import asked, forget, forget_cell, publish, value
 
 
 @dataclass(frozen=True, eq=False)

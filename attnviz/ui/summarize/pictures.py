@@ -21,16 +21,16 @@ from attnviz.figures import html as shared
 from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
 from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
 from attnviz.paths import assets_folder
+from attnviz.ui.address.state import LINK_CHARACTERS, forget, publish, restore, value
+from attnviz.ui.address.widgets import bounded, dropdown, segments, toggle
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
-from attnviz.ui.bound import bounded, dropdown, segments, toggle
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, open_head
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.prompt import long_notice
-from attnviz.ui.sidebar import Choice, one_model, stepper
-from attnviz.ui.state import LINK_CHARACTERS, forget, publish, restore, value
+from attnviz.ui.sidebar import HeadChoice, one_model, stepper
 
 _markup = Markup("passage", shared.STYLE + STYLE)
 # Two pages: more is no summary.
@@ -161,7 +161,7 @@ def show_heads(attention: AttentionMap, found: Passage, kept: Selection, chosen:
     figure = heads_agreement(shares, selected=(chosen.layer, chosen.head), theme=theme())
     alt = "For every head the share of its attention to words that goes to the kept ones"
     st.plotly_chart(figure, theme=None, key="heads", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
-    all_heads(attention, Choice(chosen.layer, chosen.head, View(words=chosen.words), False), choose_head)
+    all_heads(attention, HeadChoice(chosen.layer, chosen.head, View(words=chosen.words), False), choose_head)
     # A model that writes has searched for its summary; Compute reads a text, and would look at another.
     if chosen.head is not None and attention.kind == "encoder":
         _explain(attention, chosen.layer, chosen.head)

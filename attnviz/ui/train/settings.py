@@ -10,9 +10,9 @@ from attnviz.models.translate.toy import ToyConfig, ToyKind
 from attnviz.text.toys import TOYS
 from attnviz.training.toy.presets import PRESETS, Preset, sensible
 from attnviz.training.toy.task import ToyRecipe
-from attnviz.ui.address import Number
-from attnviz.ui.bound import dropdown, segments
-from attnviz.ui.state import asked, declared, link, publish
+from attnviz.ui.address.parameters import Number
+from attnviz.ui.address.state import asked, declared, link, publish
+from attnviz.ui.address.widgets import dropdown, segments
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
 # Seconds that a step takes at least.

@@ -14,16 +14,16 @@ from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.text.toys import Toy
 from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
+from attnviz.ui.address.state import forget_drafts, remember, remembered
 from attnviz.ui.alignment import Drawing, chosen_cell, show_matrix, show_pair
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Drafted
+from attnviz.ui.background.uploads import check_file
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.download import Kept
 from attnviz.ui.layout import answer, escaped, story
-from attnviz.ui.state import forget_drafts, remember, remembered
 from attnviz.ui.train.live import open_run
 from attnviz.ui.train.settings import compared, show_recipe
-from attnviz.ui.uploads import check_file
 
 _LSTM = (
     "One LSTM reads the source in both directions, another writes. Before each token the writer's state is compared with every "

@@ -9,12 +9,12 @@ from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Prompt
 from attnviz.text.language import seems_english
+from attnviz.ui.address.state import forget, forget_cell, forget_drafts, restore
 from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.examples import examples
 from attnviz.ui.head_picker import named
 from attnviz.ui.layout import escaped
-from attnviz.ui.state import forget, forget_cell, forget_drafts, restore
 
 # The recipes leave out longer pairs (attnviz.training.translate.recipe.Corpus).
 TRAINED_TOKENS = 40

@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.ui.address import Choice, Flag, Number
-from attnviz.ui.state import declared, publish, restore
+from attnviz.ui.address.parameters import Choice, Flag, Number
+from attnviz.ui.address.state import declared, publish, restore
 
 
 def toggle(place: DeltaGenerator, label: str, name: str, **more: Any) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attnviz.ui.address import PARAMETERS, SLOTS, Names, Written, read, write
+from attnviz.ui.address.parameters import PARAMETERS, SLOTS, Names, Written, read, write
 
 Kind = TypeVar("Kind")
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
