@@ -9,8 +9,8 @@ import pytest
 import streamlit as st
 
 import attnviz
-from attnviz.analysis.summarize.selection import passage
-from attnviz.analysis.summarize.selectors import ways
+from attnviz.analysis.summarize.selection import read_passage
+from attnviz.analysis.summarize.selectors import selectors
 from attnviz.models.catalog import available_for
 from attnviz.text.url_text import unpack
 from attnviz.ui.address.state import LINK_CHARACTERS
@@ -61,8 +61,8 @@ def test_the_four_translators_that_are_compared_differ() -> None:
 def test_the_summary_that_is_compared_with_the_first_sentence_keeps_another() -> None:
     text = told("/summarize?")
     trace = attnviz.load("minilm").trace(text)
-    found = passage(text, trace.encoder.keys)
-    compared = {way.name: way for way in ways(found, trace, selects=None, layer=5, head=None)}
+    found = read_passage(text, trace.encoder.keys)
+    compared = {way.name: way for way in selectors(found, trace, selects=None, layer=5, head=None)}
     attention, first = (compared[name].sentences.argmax() for name in ("Attention, last layer (L5)", "First"))
     assert attention != first == 0
 

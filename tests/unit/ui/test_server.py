@@ -35,7 +35,7 @@ def ask(door: Any, *, host: str = "localhost", kind: str = "http") -> list[dict[
 
 
 def test_every_answer_tells_the_browser_what_it_may_not_do() -> None:
-    headers = {name.decode(): value.decode() for name, value in ask(server.Tell(app))[0]["headers"]}
+    headers = {name.decode(): value.decode() for name, value in ask(server.SecurityHeaders(app))[0]["headers"]}
     rules = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
     assert rules["default-src"] == "'none'"
     assert "unsafe" not in rules["script-src"]
@@ -59,7 +59,7 @@ def test_the_scripts_that_are_known_are_all_there_are() -> None:
 )
 def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_HOSTS", "school.example")
-    assert ask(server.Names(app, server.own_names()), host=host)[0]["status"] == 200
+    assert ask(server.HostCheck(app, server.own_names()), host=host)[0]["status"] == 200
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.
 )
 def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
-    door = server.Names(app, server.own_names())
+    door = server.HostCheck(app, server.own_names())
     start, body = ask(door, host=host)
     assert start["status"] == 421
     assert b"ATTNVIZ_HOSTS" in body["body"]
@@ -89,5 +89,5 @@ def test_only_what_changes_nothing_for_others_is_heard() -> None:
     async def receive() -> dict[str, Any]:
         return waiting.pop(0)
 
-    asyncio.run(server.Ask(listens)({"type": "websocket"}, receive, lambda message: None))
+    asyncio.run(server.MessageFilter(listens)({"type": "websocket"}, receive, lambda message: None))
     assert heard == expected
