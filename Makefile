@@ -25,7 +25,7 @@ help: ## this list
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
-test: lint types chromium ## every check: ruff, pyright, pytest with a real browser
+test: lint types chromium ## every check: ruff, oxlint, pyright, pytest with a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table
@@ -37,9 +37,10 @@ docs: $(VENV)/.installed-test ## the documentation, into build/site; a warning s
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "attnviz: open build/site/index.html"
 
-lint: $(VENV)/.installed-test ## ruff: rules and formatting
+lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/oxlint --quiet attnviz tests
 
 types: $(VENV)/.installed-test ## pyright
 	$(BIN)/pyright

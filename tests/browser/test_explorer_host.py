@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from attnviz import AttentionMap
 from attnviz.figures.explorer import STYLE, heads_package, overview, script
-from attnviz.figures.explorer.packages import pack, unpack
+from attnviz.figures.explorer.packages import pack_chunks, unpack_chunks
 from tests.factories import make_map, numbered, typed
 
 WORDS = "the cat sat on the mat because it was tired of all the running"
@@ -101,9 +101,9 @@ def test_a_damaged_package_is_said_in_the_picture_and_the_next_one_is_drawn(page
     expected = afresh(page, OTHER)
     begin(page)
     shown = overview(ATTENTION)
-    header, chunks = unpack(shown.data)
+    header, chunks = unpack_chunks(shown.data)
     header.pop("chunks")
-    broken = pack(header, {**chunks, "thumbs": b"no zlib stream"})
+    broken = pack_chunks(header, {**chunks, "thumbs": b"no zlib stream"})
     page.evaluate("([place, message]) => void receive(place, message)", ["div", base64.b64encode(broken).decode()])
     package = heads_package(shown, ATTENTION, {}, layer=0, head=0, query=1, key=0, view="grid", fullScale=True, theme="light")
     page.evaluate("([place, message]) => void receive(place, message)", ["main", base64.b64encode(package).decode()])
@@ -111,6 +111,23 @@ def test_a_damaged_package_is_said_in_the_picture_and_the_next_one_is_drawn(page
     receive(page, OTHER)
     assert seen(page) == expected
     assert page.locator(".problem").is_hidden()
+
+
+def test_a_damaged_head_is_said_in_the_picture_and_drawn_once_it_comes_whole(page: Page) -> None:
+    expected = afresh(page, OTHER, limit=0)
+    begin(page)
+    shown = overview(OTHER, limit=0)
+    whole = heads_package(
+        shown, OTHER, {(0, 0): None}, layer=0, head=0, query=1, key=0, view="grid", fullScale=True, theme="light"
+    )
+    header, chunks = unpack_chunks(whole)
+    header.pop("chunks")
+    broken = pack_chunks(header, {name: chunk[:1] + b"no zlib stream" for name, chunk in chunks.items()})
+    for place, data in (("div", shown.data), ("main", broken)):
+        page.evaluate("([place, message]) => void receive(place, message)", [place, base64.b64encode(data).decode()])
+    page.get_by_text("This picture could not be drawn: reload the page to try again.").wait_for()
+    page.evaluate("([place, message]) => void receive(place, message)", ["main", base64.b64encode(whole).decode()])
+    assert seen(page) == expected
 
 
 def test_heads_that_are_missing_are_asked_for_together_until_they_have_come(page: Page) -> None:
@@ -141,9 +158,9 @@ def test_how_a_map_is_looked_at_is_told_and_opens_the_same(page: Page) -> None:
     page.get_by_role("tab", name="Matrix").click()
     page.locator("canvas.cells").focus()
     page.keyboard.press("+")
-    page.wait_for_timeout(700)
-    picked = told(page, "picked")[-1]
     name = overview(ATTENTION).name
+    page.wait_for_function(f"told.some(([, value]) => value.look?.includes('~zoom_{name[:6]}_1.5_'))")
+    picked = told(page, "picked")[-1]
     assert picked["of"] == name
     assert picked["look"].startswith(f"order_entropy~kind_arcs~links_0.1~gives_no~chips_1.2_2.0-4.1~zoom_{name[:6]}_1.5_")
     for view in ("grid", "matrix", "arcs", "text"):

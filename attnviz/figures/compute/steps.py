@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin
+from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import HEAD_COLOURS, LIGHT, Theme
 from attnviz.figures.tokens import visible_text
 
-SCRIPT = Path(__file__).with_name("steps.js").read_text(encoding="utf-8")
+SCRIPT = bundle(Path(__file__).with_name("steps.js"))
 STYLE = Path(__file__).with_name("steps.css").read_text(encoding="utf-8")
 Predict = Literal["off", "most", "weight"]
 # It stands in the address of what was revealed.

@@ -1,12 +1,17 @@
 // Arcs: who looks, on the left, at whom, on the right; an arc's opacity and width are the weight. Several heads lie over each other,
 // each in a colour of its own. Only what can be seen is drawn: the canvas is as high as its frame, whatever the text's length.
 
+import { HeadChips } from "./chips.js";
+import { MOST_LINKS } from "./look.js";
+import { clamp, cut, fit, fontOf, make } from "./paint.js";
+import { MASKED } from "./store.js";
+
 const ARC_ROW = 24;
 const ARC_MOST = 20_000;
 const ARC_LEVELS = 12;
 const ARC_LABEL_SHARE = 0.3;
 
-class ArcsView {
+export class ArcsView {
   constructor(explorer) {
     Object.assign(this, { explorer, pointed: null, widths: null, mark: null, arcs: [] });
     this.heads = new HeadChips(explorer);
@@ -199,7 +204,7 @@ class ArcsView {
     if (this.over) this.paintPointed();
     const head = this.explorer.current();
     const link = token && head?.strongestOf(token.axis, token.index);
-    if (link) this.explorer.sayCell(head, ...link);
+    if (link) this.explorer.live.sayCell(this.explorer.overview, head, ...link);
   }
 
   pick(token) {

@@ -1,6 +1,13 @@
 // Around the picture: the tabs, the order of the heads, and the strongest links as a table.
 
-class Bar {
+import { KINDS, ORDERS } from "./grid.js";
+import { make, word } from "./paint.js";
+import { headTitle } from "./store.js";
+
+export const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
+const STRONGEST = 10;
+
+export class Bar {
   constructor(explorer) {
     this.explorer = explorer;
     this.tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "View" });
@@ -77,7 +84,7 @@ class Bar {
 }
 
 // What a screen reader reads instead of the picture, and what anybody can copy.
-class LinksTable {
+export class LinksTable {
   constructor(explorer) {
     this.explorer = explorer;
     this.summary = make("summary", {}, "Strongest links, as a table");

@@ -1,6 +1,9 @@
 // The heads of a layer as chips: which of them the arcs show, and in which colour.
 
-class HeadChips {
+import { make } from "./paint.js";
+import { headTitle } from "./store.js";
+
+export class HeadChips {
   constructor(explorer) {
     Object.assign(this, { explorer, layer: null });
     this.chips = make("div", { class: "chips", role: "group", "aria-label": "Heads that are drawn" });

@@ -2,16 +2,25 @@
 // What stands on the screen is a function of the package and of `state`, nothing else: with another package come other views,
 // and what was under way for the views before reaches nobody.
 
-const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
+import { ArcsView } from "./arcs.js";
+import { Bar, LinksTable, TABS } from "./bar.js";
+import { GridView, ORDERS } from "./grid.js";
+import { chipsName, FIRST_LOOK, readLook, writeLook } from "./look.js";
+import { MatrixView } from "./matrix.js";
+import { clamp, make, Motion, Note, Palette } from "./paint.js";
+import { LiveRegion } from "./say.js";
+import { headName, HeadStore } from "./store.js";
+import { TextView } from "./text.js";
+import { THEMES } from "./themes.js";
+
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;
-const STRONGEST = 10;
 const LONG_LINE = 160;
 // A slider, or a matrix that is moved, is told once it rests.
 const REST = 300;
 const PROBLEM = "This picture could not be drawn: reload the page to try again.";
 
-class Explorer {
+export class Explorer {
   // host.pick(change): a person chose; host.want([[layer, head], …]): heads are missing.
   constructor(root, host) {
     Object.assign(this, { root, host, seq: 0, views: Object.keys(TABS), extra: [], fact: "", package: null });
@@ -20,11 +29,11 @@ class Explorer {
     this.note = new Note(root);
     this.motion = new Motion();
     this.bar = new Bar(this);
-    this.live = make("p", { class: "live", "aria-live": "polite" });
+    this.live = new LiveRegion();
     this.problem = make("p", { class: "problem", role: "alert", hidden: true }, PROBLEM);
     this.stage = make("div", { class: "stage", id: `${this.id}-stage` });
     this.below = make("div");
-    root.replaceChildren(this.bar.element, this.problem, this.stage, this.below, this.live, this.note.element);
+    root.replaceChildren(this.bar.element, this.problem, this.stage, this.below, this.live.element, this.note.element);
     this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(root);
     this.onResize = () => this.resize();
@@ -139,10 +148,7 @@ class Explorer {
     const { theme } = this.state;
     const name = theme === "auto" ? (this.media.matches ? "dark" : "light") : theme;
     if (this.palette?.name !== name) this.palette = new Palette(THEMES[name]);
-    for (const part of ["background", "panel", "text", "faint", "border", "accent", "masked"]) {
-      this.root.style.setProperty(`--${part}`, this.palette[part]);
-    }
-    this.root.style.colorScheme = name;
+    this.palette.colourAll(this.root);
   }
 
   // The picture's own height is what it makes itself: only its width counts, and the window's height.
@@ -285,24 +291,5 @@ class Explorer {
     // The line of a long text takes a frame's time: it waits until the picture stands and the pointer rests.
     if (this.overview.keys.length > LONG_LINE) this.resting = setTimeout(() => this.package && this.strip.draw(), 80);
     else this.strip.draw();
-  }
-
-  tellCell(head, query, key) {
-    const { queries, keys } = this.overview;
-    const name = ([text, , piece]) => (piece ? [make("strong", {}, word(text)), " (", word(piece), ")"] : [make("strong", {}, word(text))]);
-    const masked = head.masked(query, key);
-    const value = masked ? "masked: it cannot look there" : ["weight ", make("strong", {}, head.tell(query, key))];
-    return [[...name(queries[query]), " → ", ...name(keys[key])], value];
-  }
-
-  sayCell(head, query, key) {
-    const { queries, keys } = this.overview;
-    this.say(`${queries[query][0]} to ${keys[key][0]}, ${head.tell(query, key)}`);
-  }
-
-  // For a screen reader; only what one rests on.
-  say(text) {
-    clearTimeout(this.saying);
-    this.saying = setTimeout(() => (this.live.textContent = text), 150);
   }
 }

@@ -1,19 +1,23 @@
 // All heads: layers down, heads across, each a small picture. A click, or Enter, opens a head.
 
+import { clamp, fit, make, word } from "./paint.js";
+import { sketchArcs } from "./sketch.js";
+import { headTitle, THUMB_MASKED } from "./store.js";
+
 const GRID_LEFT = 30;
 const GRID_TOP = 26;
 const GRID_GAP = 3;
 const GRID_LEAST = 22;
 const GRID_MOST = 120;
-const KINDS = { cells: "as matrices", arcs: "as arcs" };
-const ORDERS = {
+export const KINDS = { cells: "as matrices", arcs: "as arcs" };
+export const ORDERS = {
   model: ["as in the model", () => 0],
   entropy: ["by entropy, sharpest first", (note) => note.entropy],
   diagonal: ["by the diagonal, nearest first", (note) => -note.diagonal],
   distance: ["by distance, furthest first", (note) => -note.distance],
 };
 
-class GridView {
+export class GridView {
   constructor(explorer) {
     Object.assign(this, { explorer, pointed: null, thumbs: null, painted: null, sketched: null });
     this.caption = make("p", { class: "caption" });
@@ -160,7 +164,7 @@ class GridView {
     const lines = this.tell(place.layer, place.head);
     const x = GRID_LEFT + (place.place + 0.5) * (cell + GRID_GAP);
     this.explorer.note.show(this.canvas, x, GRID_TOP + (place.layer + 1) * (height + GRID_GAP) - 8, ...lines);
-    this.explorer.say(lines.map((line) => [line].flat().map((part) => part.textContent ?? part).join("")).join(". "));
+    this.explorer.live.say(lines.map((line) => [line].flat().map((part) => part.textContent ?? part).join("")).join(". "));
   }
 
   tell(layer, head) {

@@ -1,8 +1,11 @@
 // How a person looks at a map, and how that stands in an address: "order_entropy~links_0.1". What is not there is as at first.
 // chips, zoom: what was chosen for one head, or for one map, and says so: it counts only while that is looked at.
 
-const FIRST_LOOK = { order: "model", kind: "cells", links: 0.03, gives: true, chips: null, zoom: null };
-const MOST_LINKS = 0.5;
+import { KINDS, ORDERS } from "./grid.js";
+import { headName } from "./store.js";
+
+export const FIRST_LOOK = { order: "model", kind: "cells", links: 0.03, gives: true, chips: null, zoom: null };
+export const MOST_LINKS = 0.5;
 const PARTS_OF_LOOK = {
   order: [(value) => value, ([value]) => (value in ORDERS ? value : null)],
   kind: [(value) => value, ([value]) => (value in KINDS ? value : null)],
@@ -12,16 +15,16 @@ const PARTS_OF_LOOK = {
   zoom: [({ of, zoom, x, y }) => [of, zoom, x, y].join("_"), readZoom],
 };
 
-const chipsName = (layer, head) => headName(layer, head).replace(":", ".");
+export const chipsName = (layer, head) => headName(layer, head).replace(":", ".");
 const within = (number, low, high) => (number >= low && number <= high ? number : null);
 
-function writeLook(state) {
+export function writeLook(state) {
   const changed = Object.keys(FIRST_LOOK).filter((name) => state[name] !== FIRST_LOOK[name]);
   return changed.map((name) => `${name}_${PARTS_OF_LOOK[name][0](state[name])}`).join("~");
 }
 
 // What is no look, or one of another version, is left out.
-function readLook(text) {
+export function readLook(text) {
   const look = { ...FIRST_LOOK };
   for (const part of text.split("~")) {
     const [name, ...values] = part.split("_");

@@ -1,8 +1,12 @@
 // Pointer and keys over the picture of one head: pointing, selecting, zooming, moving.
 
+import { clamp, make } from "./paint.js";
+import { MatrixPicture } from "./picture.js";
+import { describeCell } from "./say.js";
+
 const MOST_ZOOM_CELL = 60;
 
-class MatrixView extends MatrixPicture {
+export class MatrixView extends MatrixPicture {
   constructor(explorer) {
     super(explorer);
     for (const [sign, title, act] of [
@@ -49,11 +53,12 @@ class MatrixView extends MatrixPicture {
     this.explorer.pointAt(place);
     const head = this.explorer.current();
     if (!place || !head) return this.explorer.note.hide();
+    const { overview } = this.explorer;
     const { left, top, cell } = this.size;
     const x = left + (place.key + 1 - this.window.x) * cell;
     const y = top + (place.query + 1 - this.window.y) * cell;
-    this.explorer.note.show(this.canvas, x, y, ...this.explorer.tellCell(head, place.query, place.key));
-    this.explorer.sayCell(head, place.query, place.key);
+    this.explorer.note.show(this.canvas, x, y, ...describeCell(overview, head, place.query, place.key));
+    this.explorer.live.sayCell(overview, head, place.query, place.key);
   }
 
   press(event) {

@@ -1,5 +1,9 @@
 // The host in a file of its own: the packages are in the page, every head with them, and nothing is ever asked for.
 
+import { Explorer } from "./explorer.js";
+import { make } from "./paint.js";
+import { readPackage } from "./store.js";
+
 for (const place of document.querySelectorAll(".attnviz")) mountPage(place);
 
 function mountPage(place) {

@@ -2,17 +2,25 @@
 
 const LABEL = 14;
 const LONGEST_LABEL = 24;
-const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 // Colours as a canvas keeps them: alpha, blue, green, red from the highest byte down.
 const pixelOf = (red, green, blue) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 const parseColour = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 
-class Palette {
+export class Palette {
   constructor(theme) {
     Object.assign(this, theme);
     this.scaleBytes = Uint8Array.from({ length: 768 }, (_, at) => parseInt(theme.scale.slice(2 * at, 2 * at + 2), 16));
     this.maskedPixel = pixelOf(...parseColour(theme.masked));
+  }
+
+  // Gives the style sheet the colours.
+  colourAll(root) {
+    for (const part of ["background", "panel", "text", "faint", "border", "accent", "masked"]) {
+      root.style.setProperty(`--${part}`, this[part]);
+    }
+    root.style.colorScheme = this.name;
   }
 
   // The colour of a weight that is a share of the scale's end, 0 to 1, as red, green, blue; between two of the 256 it is mixed.
@@ -59,7 +67,7 @@ class Palette {
 }
 
 // A canvas of so many CSS pixels, cleared; its context draws in CSS pixels.
-function fit(canvas, width, height) {
+export function fit(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
@@ -73,10 +81,10 @@ function fit(canvas, width, height) {
   return context;
 }
 
-const fontOf = (element, style = "") => `${style} ${LABEL}px ${getComputedStyle(element).fontFamily}`;
-const cut = (text) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
+export const fontOf = (element, style = "") => `${style} ${LABEL}px ${getComputedStyle(element).fontFamily}`;
+export const cut = (text) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
 
-function make(tag, attributes = {}, ...children) {
+export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -88,10 +96,10 @@ function make(tag, attributes = {}, ...children) {
 }
 
 // A token in running text keeps its own direction.
-const word = (text) => make("bdi", {}, text);
+export const word = (text) => make("bdi", {}, text);
 
 // The note beside the pointer: a bold line, and lines below it. Tokens in it are text, never markup.
-class Note {
+export class Note {
   constructor(root) {
     this.element = make("div", { class: "note", hidden: true, "aria-hidden": "true" });
     this.root = root;
@@ -119,7 +127,7 @@ class Note {
 }
 
 // From one set of numbers to another, at once where a person asked for less motion.
-class Motion {
+export class Motion {
   stop() {
     cancelAnimationFrame(this.frame);
   }

@@ -1,10 +1,14 @@
 // The picture of one head: queries down, keys across. Cells that share a pixel show the largest of them.
 
+import { clamp, cut, fit, fontOf, make } from "./paint.js";
+import { poolRegion } from "./pool.js";
+import { headTitle, MASKED } from "./store.js";
+
 const MOST_CELL = 40;
 const LABEL_STEP = 16;
 const GAP_FROM = 8;
 
-class MatrixPicture {
+export class MatrixPicture {
   constructor(explorer) {
     Object.assign(this, { explorer, pointed: null, widths: null });
     this.canvas = make("canvas", { tabindex: "0", role: "application", class: "cells" });

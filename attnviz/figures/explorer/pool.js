@@ -1,8 +1,10 @@
 // From cells to pixels: which code every pixel of a region of a head shows.
 
+import { MASKED } from "./store.js";
+
 // A pixel inside a cell shows that cell. A pixel that covers several shows the largest of them, so that a single bright one
 // survives, and is masked only where all of them are. `x`, `y`: the cell at the top left; `step`: cells a pixel.
-function poolRegion(head, { x, y, step, columns, rows }) {
+export function poolRegion(head, { x, y, step, columns, rows }) {
   const across = spans(x, step, columns, head.nKeys);
   const down = spans(y, step, rows, head.nQueries);
   const pooled = new Uint16Array(columns * rows);

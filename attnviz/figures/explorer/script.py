@@ -5,23 +5,18 @@ import json
 from pathlib import Path
 from typing import Literal
 
+from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import DARK, FONT, HEAD_COLOURS, LIGHT, Theme
 
 FOLDER = Path(__file__).parent
-# In the order in which they build on each other.
-PARTS = ("store", "look", "paint", "pool", "sketch", "grid", "picture", "matrix", "chips", "arcs", "text", "bar", "explorer")
 STYLE = f".explorer {{ --font: {FONT}; }}\n" + (FOLDER / "explorer.css").read_text(encoding="utf-8")
 
 
 @functools.cache
 def script(host: Literal["streamlit", "page"]) -> str:
-    """Join the whole script for a host: one ES module.
-
-    It is made of parts because a Streamlit component takes one text, and a file that is opened from disk may import nothing.
-    """
+    """Join the whole script for a host: one ES module, with the themes as they are in Python."""
     themes = json.dumps({theme.name: _theme(theme) for theme in (LIGHT, DARK)})
-    parts = [(FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in (*PARTS, host)]
-    return "\n".join([f"const THEMES = {themes};\n", *parts])
+    return bundle(FOLDER / f"{host}.js", {"themes.js": f"export const THEMES = {themes};\n"})
 
 
 def _theme(theme: Theme) -> dict[str, object]:

@@ -1,10 +1,12 @@
 // A head as small arcs, as BertViz's model view draws it: lines from who looks, on the left, to whom, on the right.
 
+import { THUMB_MASKED } from "./store.js";
+
 const SKETCH_LEAST = 0.05;
 const SKETCH_LEVELS = 6;
 
 // `levels`: the head's small picture, a share of its largest weight a pixel; `end`: the share of the scale that the largest has.
-function sketchArcs(levels, { rows, columns }, end, colour, { width, height, ratio }) {
+export function sketchArcs(levels, { rows, columns }, end, colour, { width, height, ratio }) {
   const canvas = new OffscreenCanvas(Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);

@@ -1,11 +1,11 @@
 // Packages as Python packs them (packages.py), and the heads unpacked from them.
 
-const MASKED = 65535;
-const THUMB_MASKED = 255;
+export const MASKED = 65535;
+export const THUMB_MASKED = 255;
 // Codes of this many cells stay unpacked: 64 MB. What was looked at longest ago goes first.
 const CELLS_KEPT = 32e6;
 
-function readPackage(data) {
+export function readPackage(data) {
   const bytes = data instanceof Uint8Array ? data : new Uint8Array(data);
   const body = 4 + new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, body)));
@@ -22,11 +22,11 @@ async function inflate(bytes) {
 }
 
 // "3:1" is L3·H1, "3:mean" the mean over the heads of layer 3.
-const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
-const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all heads` : `L${layer}·H${head}`);
+export const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
+export const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all heads` : `L${layer}·H${head}`);
 
 // The heads of one map under one view. A head that is not here is asked for, and waited for.
-class HeadStore {
+export class HeadStore {
   constructor(overview, ask) {
     Object.assign(this, { overview, ask, chunks: new Map(overview.chunks), unpacked: new Map(), waiting: new Map() });
     this.thumbs = inflate(overview.chunks.get("thumbs"));

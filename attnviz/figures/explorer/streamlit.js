@@ -1,6 +1,9 @@
 // The host in a Streamlit page. The same module is mounted twice: for the overview, which Streamlit sends once and keeps, and for
 // the explorer, whose small package says what is looked at. They meet here, whichever comes first.
 
+import { Explorer } from "./explorer.js";
+import { readPackage } from "./store.js";
+
 // Four models side by side, each now and before.
 const SHELF_SIZE = 8;
 const shelf = new Map();

@@ -1,6 +1,9 @@
 // The text itself: every token shaded by what one token gives it, or gets from it.
 
-class TextView {
+import { clamp, make, word } from "./paint.js";
+import { headName } from "./store.js";
+
+export class TextView {
   // `strip`: a line under the matrix, of the keys alone, shaded by the row that is pointed at there.
   constructor(explorer, { strip = false } = {}) {
     Object.assign(this, { explorer, strip, pointed: null, overview: null });
@@ -114,7 +117,7 @@ class TextView {
     if (!span || !head) return;
     const { axis, index } = this.pointed;
     const link = head.strongestOf(axis, index);
-    if (link) this.explorer.sayCell(head, ...link);
+    if (link) this.explorer.live.sayCell(this.explorer.overview, head, ...link);
   }
 
   placeOf(span) {

@@ -1,0 +1,29 @@
+// The sum that a cell came from, written out.
+
+import { make, typeset } from "./typeset.js";
+import { go, result, tone } from "./walk.js";
+
+export function written(walk, step) {
+  const matrix = result(walk);
+  const [row, column] = walk.cell;
+  const id = walk.asked ?? matrix.cells[row][column].id;
+  const cell = step.matrices.flatMap((each) => each.cells.flat()).find((each) => each.id === id);
+  const origin = walk.data.origins[id];
+  const line = make("div", { className: "sum" });
+  line.setAttribute("aria-live", "polite");
+  const name = walk.asked ? "" : [matrix.rows[row], matrix.columns[column]].filter(Boolean).join(" · ");
+  if (name) line.append(make("span", { className: "place" }, name));
+  if (!origin) line.append(cell?.text === "…" ? "The others, which are not shown one by one." : `${cell?.text ?? ""}  is given.`);
+  const inStep = new Map(step.matrices.map((each, index) => [each.name, index]));
+  for (const [text, of] of origin?.sum ?? []) {
+    if (!of) line.append(...typeset(text));
+    else {
+      const own = of === id.split(":").slice(0, -2).join(":");
+      const colour = inStep.has(of) ? tone(walk, step, inStep.get(of)) : "transparent";
+      line.append(make("span", { className: own ? "number result" : "number", tone: colour }, ...typeset(text)));
+    }
+  }
+  if (cell?.exact) line.append(make("span", { className: "exact" }, `exactly ${cell.exact}`));
+  if (walk.asked && origin) line.append(make("button", { className: "goto", onclick: () => go(walk, origin.step) }, `Step ${origin.step + 1}`));
+  return line;
+}

@@ -1,0 +1,23 @@
+// Elements, and formulas as they are set.
+
+export function make(tag, options = {}, ...children) {
+  const { tone, ...rest } = options;
+  const element = Object.assign(document.createElement(tag), rest);
+  if (tone) element.style.setProperty("--tone", tone);
+  element.append(...children);
+  return element;
+}
+
+// "W_Q" and "e^{0.5}" with their subscripts and superscripts.
+export function typeset(text, marks = /([_^])(?:\{([^}]*)\}|(\S))/g) {
+  const pieces = [];
+  let end = 0;
+  for (const found of text.matchAll(marks)) {
+    pieces.push(text.slice(end, found.index), make(found[1] === "_" ? "sub" : "sup", {}, found[2] ?? found[3]));
+    end = found.index + found[0].length;
+  }
+  return [...pieces, text.slice(end)];
+}
+
+// A sentence may hold tokens as they were typed: of it, only the names of matrices and sizes are set as such.
+export const MATRICES = /(?<=\bW|√d)(_)(?:\{([^}]*)\}|([A-Zk]))/g;

@@ -1,0 +1,90 @@
+"""The JavaScript: joined as it is imported, and checked by a linter that sees its faults."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnviz.figures.compute.steps import SCRIPT
+from attnviz.figures.explorer import script
+from attnviz.figures.javascript import bundle
+
+ROOT = Path(__file__).parents[3]
+
+
+def write(folder: Path, **modules: str) -> Path:
+    """Write modules by their names, and return the entry."""
+    for name, text in modules.items():
+        (folder / f"{name}.js").write_text(text, encoding="utf-8")
+    return folder / "entry.js"
+
+
+def lint(*paths: Path, more: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    linter = Path(sys.executable).with_name("oxlint")
+    command = [linter, "--config", ROOT / ".oxlintrc.json", "--format", "unix", *more, *paths]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+def test_each_module_stands_once_after_those_it_imports(tmp_path):
+    entry = write(
+        tmp_path,
+        entry='// Say.\nimport { a, b } from "./middle.js";\nimport { B } from "./last.js";\n\nexport default () => a(b, B);\n',
+        middle='import { B } from "./last.js";\nimport { N } from "./given.js";\nexport const b = N;\nexport function a() {}\n',
+        last="export class B {}\nexport async function c() {}\nconst own = 1;\n",
+    )
+    assert bundle(entry, {"given.js": "export const N = 3;\n"}) == (
+        "class B {}\nasync function c() {}\nconst own = 1;\n\nconst N = 3;\n\nconst b = N;\nfunction a() {}\n\n"
+        "// Say.\n\nexport default () => a(b, B);\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "other", "message"),
+    [
+        ('import { a, b } from "./other.js";\n', "export const a = 1;\nconst b = 2;\n", "entry.js imports b from other.js"),
+        ('import { a } from "./other.js";\nconst b = 1;\n', "export const a = 1;\nfunction b() {}\n", "b is declared twice"),
+        ('import { a } from "./other.js";\nexport class a {}\n', "export const a = 1;\n", "a is declared twice"),
+        (
+            'import { a } from "./other.js";\nexport const b = 1;\n',
+            'import { b } from "./entry.js";\nexport const a = 1;\n',
+            "in a circle: other.js → entry.js → other.js|in a circle: entry.js → other.js → entry.js",
+        ),
+        ('import a from "./other.js";\n', "export default 1;\n", "instead of: import a from"),
+        ('import * as a from "./other.js";\n', "export const a = 1;\n", "instead of: import \\* as a"),
+        (
+            'import { a } from "./other.js";\n',
+            "export const a = 1;\nexport default a;\n",
+            "other.js: .* instead of: export default a;",
+        ),
+        ('import { a } from "./other.js";\nexport { a };\n', "export const a = 1;\n", "instead of: export { a };"),
+        ('import { a as b } from "./other.js";\n', "export const a = 1;\n", "entry.js imports a as b from other.js"),
+    ],
+)
+def test_what_cannot_be_joined_is_told(tmp_path, entry, other, message):
+    with pytest.raises(ValueError, match=message):
+        bundle(write(tmp_path, entry=entry, other=other))
+
+
+def test_what_the_hosts_get_has_every_name_that_it_uses(tmp_path):
+    write(tmp_path, streamlit=script("streamlit"), page=script("page"), steps=SCRIPT)
+    found = lint(tmp_path, more=("--allow=max-lines",))
+    assert (found.returncode, found.stdout.strip()) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("source", "finding"),
+    [
+        ("export const a = undefinedName;\n", "no-undef"),
+        ("const a = 1;\n", "no-unused-vars"),
+        ('import { b } from "./other.js";\nexport const c = b;\n', "import(named)"),
+        ('import { a } from "./other.js";\nexport const b = a;\n', "import(no-cycle)"),
+        ("fetch('').then(() => 1);\n", "catch-or-return"),
+        ("export const a = ;\n", "Unexpected token"),
+    ],
+)
+def test_a_fault_is_seen(tmp_path, source, finding):
+    write(tmp_path, entry=source, other='import { c } from "./entry.js";\nexport const a = () => c;\n')
+    found = lint(tmp_path / "entry.js")
+    assert found.returncode != 0
+    assert finding in found.stdout
