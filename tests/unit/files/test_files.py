@@ -263,7 +263,7 @@ def test_a_bias_that_layers_share_is_checked_once(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("given", [None, b"x.attn", ["x.attn"], 1.5, 3, io.StringIO("x")], ids=lambda given: type(given).__name__)
+@pytest.mark.parametrize("given", [None, b"x.attn", ["x.attn"], 1.5, 3, io.StringIO("x")], ids=lambda it: type(it).__name__)
 def test_what_is_neither_a_path_nor_a_file_is_told(given: Any) -> None:
     with pytest.raises(ArgumentError, match="open takes the path of a trace file"):
         attnviz.open(given)
