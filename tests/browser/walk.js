@@ -6,7 +6,7 @@
     chip: ".explorer .chips button", gives: ".explorer .choice button", zoom: ".explorer .zoom button",
     sort: ".explorer .order select", links: ".explorer input[type=range]",
     way: ".compute .way button:enabled", number: ".compute td[data-id]", guess: ".compute :is(.answers button, .again, .goto)",
-    example: "[data-testid^=stBaseButton-pills]", segment: "[data-testid^=stBaseButton-segmented]",
+    example: "[data-testid=stButtonGroup] [data-variant=pills]", segment: "[data-testid=stButtonGroup] button:not([data-variant=pills])",
     toggle: "[data-testid=stCheckbox] label", step: "[data-testid^=stNumberInputStep]:enabled",
     slider: "[data-testid=stSlider] [role=slider]", select: "[data-testid=stSelectbox]", models: "[data-testid=stMultiSelect]",
     button: "[data-testid=stButton] button:enabled", fold: "[data-testid=stExpander] summary",

@@ -250,7 +250,7 @@ def _type(page: Page, step: Step, box: dict[str, float], at: int) -> None:
     page.keyboard.insert_text(TEXTS[int(step.x * len(TEXTS))])
     # Now and then what was typed is not run.
     if step.y < 0.75:
-        page.get_by_role("button", name="Run", exact=True).first.click()
+        page.locator("[class*=st-key-prompt]").get_by_role("button", name="Run", exact=True).click()
 
 
 def _enter(page: Page, step: Step, box: dict[str, float], at: int) -> None:
