@@ -9,8 +9,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from attnviz.models.translate.toy import ToyConfig
-from attnviz.training.milestones import Milestones
 from attnviz.training.toy.live import Line, LiveRun
+from attnviz.training.toy.milestones import Milestones
 from attnviz.training.toy.presets import PRESETS
 from attnviz.training.toy.task import ToyRecipe, Training, to_file
 from attnviz.ui.train import live as training

@@ -23,3 +23,11 @@ def test_it_builds_and_stands_alone(tmp_path: Path) -> None:
     assert "attnviz.models.catalog.load" in pages["api.html"].read_text(encoding="utf-8")
     fetched = [url for path in pages.values() for url in FETCHED.findall(path.read_text(encoding="utf-8"))]
     assert not fetched
+
+
+def test_every_word_of_the_glossary_is_at_home_in_a_file_that_there_is() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = text.partition("## Glossary")[2].partition("\n## ")[0].splitlines()
+    homes = [home for row in rows if row.startswith("|") for home in re.findall(r"`([\w*]+/[\w*/.]*)`", row.split("|")[3])]
+    assert len(homes) >= 30
+    assert [home for home in homes if not any((ROOT / "attnviz").glob(home.rstrip("/")))] == []

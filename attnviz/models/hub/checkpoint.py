@@ -18,7 +18,7 @@ from transformers import (
 from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError
 from attnviz.models import device
 from attnviz.models.failures import failing_as
-from attnviz.models.sizes import check_size, count_parameters, read_config
+from attnviz.models.hub.sizes import check_size, count_parameters, read_config
 
 CONFIG = "config.json"
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm", "*.bpe")

@@ -21,9 +21,10 @@ from tqdm.auto import tqdm
 
 from attnviz import settings
 from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError
-from attnviz.models import conversion, device
+from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.failures import failing_as
+from attnviz.models.hub import conversion
 from attnviz.models.hub.checkpoint import CONFIG, NUMBERS, PICKLES, SAFETENSORS, Checkpoint, no_weights, only_pickles
 
 FILES = ["*.json", "*.txt", "*.model", "*.spm", "*.bpe"]

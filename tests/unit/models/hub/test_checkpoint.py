@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 
 from attnviz.core.errors import AttnvizError, ModelError, ModelTooLargeError, UnsupportedModelError
 from attnviz.core.trace import Prompt
-from attnviz.models import catalog, sizes
+from attnviz.models import catalog
 from attnviz.models.failures import failing_as
-from attnviz.models.hub import checkpoint
+from attnviz.models.hub import checkpoint, sizes
 from tests import tiny
 
 FAMILY = {family.name: family for family in tiny.FAMILIES}

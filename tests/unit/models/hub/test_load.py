@@ -23,8 +23,8 @@ from attnviz.core.errors import (
     UnsupportedModelError,
 )
 from attnviz.core.trace import Prompt
-from attnviz.models import catalog, sizes
-from attnviz.models.hub import download
+from attnviz.models import catalog
+from attnviz.models.hub import download, sizes
 from attnviz.models.hub import load as hub
 from tests import tiny
 

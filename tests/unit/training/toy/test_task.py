@@ -13,8 +13,8 @@ from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import ToyConfig
 from attnviz.training import commands
-from attnviz.training.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
 from attnviz.training.sentence_pairs import DataError
+from attnviz.training.toy.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
 from attnviz.training.toy.presets import PRESETS, preset
 from attnviz.training.toy.task import HELD_OUT, ToyRecipe, Training, from_file, kept_back, to_file
 from attnviz.training.translate.alignment_error import LinkedPair, alignment_error_rate
