@@ -203,7 +203,9 @@ export class Explorer {
     }
     this.drawStrip();
     this.root.dataset.view = this.state.view;
-    this.root.dataset.head = this.current() ? headName(this.state.layer, this.state.head) : "";
+    // Under a tab whose picture the page draws there is no head at full size, whichever was there before.
+    const isDrawn = this.state.view in TABS && this.current();
+    this.root.dataset.head = isDrawn ? headName(this.state.layer, this.state.head) : "";
   }
 
   current() {
