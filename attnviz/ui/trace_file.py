@@ -37,7 +37,7 @@ def file_box() -> None:
         key="trace_file",
         on_change=_receive,
         max_upload_size=settings.limit("ATTNVIZ_FILE_MB"),
-        help="A file saved here, or by `trace.save` in Python. It is shown on Encode; no model runs for it.",
+        help="A file saved here, or by `attnviz.save` in Python. It is shown on Encode; no model runs for it.",
     )
     if refused := st.session_state.get("refused"):
         st.error(escaped(refused), icon=":material/draft:")
