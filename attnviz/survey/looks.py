@@ -1,0 +1,121 @@
+"""Where every head looks in a treebank: the model's own, the same model's untrained, and with the words shuffled."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attnviz.analysis.heads.claim import Claim
+from attnviz.analysis.heads.counts import count
+from attnviz.analysis.heads.verdict import Evidence, Tested, judge
+from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
+from attnviz.core.errors import ClaimError
+from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.survey.batches import trace_all
+from attnviz.survey.untrained import untrained
+from attnviz.text.conllu import ParsedSentence
+
+SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """Sentences, and where each unit of them looks; of an untrained model and of shuffled words where they were computed."""
+
+    sentences: tuple[ParsedSentence, ...]
+    model: tuple[Strongest, ...]
+    untrained: tuple[Strongest, ...] | None = None
+    shuffled: tuple[tuple[ParsedSentence, ...], tuple[Strongest, ...]] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held."""
+        stacks = [self.model, self.untrained or (), self.shuffled[1] if self.shuffled else ()]
+        return sum(each.top.nbytes + each.other.nbytes for stack in stacks for each in stack)
+
+    def evidence(self, claim: Claim) -> Evidence:
+        """Count a claim.
+
+        Raises:
+            ClaimError: the sentences lack what it is about, or a regular expression takes too long.
+        """
+        _check_annotated(claim, self.sentences)
+        return Evidence(
+            count(claim, self.sentences, self.model),
+            None if self.untrained is None else count(claim, self.sentences, self.untrained),
+            None if self.shuffled is None else count(claim, *self.shuffled),
+        )
+
+    def test(self, claims: Sequence[Claim]) -> list[Tested]:
+        """Test claims together.
+
+        Raises:
+            ClaimError: as of `evidence` and of `judge`.
+        """
+        return judge(claims, [self.evidence(claim) for claim in claims])
+
+
+def _check_annotated(claim: Claim, sentences: Sequence[ParsedSentence]) -> None:
+    if claim.needs_syntax and not any(word.pos for sentence in sentences for word in sentence.words):
+        raise ClaimError(
+            f"“{claim.text}” needs sentences with their syntax, and these have none: claim something of words or places, or "
+            "choose the treebank."
+        )
+    if claim.needs_antecedent and not any(sentence.pronoun is not None for sentence in sentences):
+        raise ClaimError(f"“{claim.text}” needs sentences whose pronouns are resolved: choose winogender.")
+
+
+def look(
+    model: AttentionModel, sentences: Sequence[ParsedSentence], *, rivals: bool = True, progress: Progress = silent
+) -> Looks:
+    """Run the model over all sentences, and with `rivals` also untrained, and over the same words shuffled.
+
+    Raises:
+        ClaimError: the model can read none of them.
+    """
+    n_passes = 3 if rivals else 1
+
+    def part(number: int, stage: str) -> Callable[[float], None]:
+        return lambda fraction: progress(stage, (number + fraction) / n_passes)
+
+    name = model.card.name
+    read = _read(model, sentences, part(0, f"{name} reads {len(sentences):,} sentences"))
+    if not read:
+        raise ClaimError(f"{name} can read none of these sentences: choose others.")
+    # What the model cannot read is left out everywhere.
+    kept = tuple(sentences[index] for index in sorted(read))
+    looks = Looks(kept, tuple(read[index] for index in sorted(read)))
+    if not rivals:
+        return looks
+    blank = untrained(model, SEED)
+    if blank is not None:
+        again = _read(blank, kept, part(1, f"{name}, untrained, reads them"))
+        looks = replace(looks, untrained=tuple(again[index] for index in range(len(kept))))
+    mixed = tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(kept))
+    found = _read(model, mixed, part(2, f"{name} reads their words shuffled"))
+    return replace(looks, shuffled=(mixed, tuple(found[index] for index in range(len(mixed)))))
+
+
+def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[float], None]) -> dict[int, Strongest]:
+    found: dict[int, Strongest] = {}
+    for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
+        attention = surveyed.trace.maps[0]
+        found[surveyed.index] = strongest(word_attention(attention, sentences[surveyed.index]))
+        if len(found) % 16 == 0:
+            report(len(found) / len(sentences))
+    return found
+
+
+def shuffled(sentence: ParsedSentence, seed: int) -> ParsedSentence:
+    """Lay the words of a sentence out in another order, each with its head, parted by spaces."""
+    order = np.random.default_rng(seed).permutation(len(sentence.words)).tolist()
+    places = {old: new for new, old in enumerate(order)}
+    words, position = [], 0
+    for old in order:
+        word = sentence.words[old]
+        head = None if word.head is None else places[word.head]
+        words.append(replace(word, start=position, end=position + len(word.text), head=head))
+        position += len(word.text) + 1
+    pronoun, antecedent = (None if place is None else places[place] for place in (sentence.pronoun, sentence.antecedent))
+    text = " ".join(word.text for word in words)
+    return ParsedSentence(text, tuple(words), sentence.name, pronoun, antecedent)
