@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from attnviz.survey.untrained import untrained
 from attnviz.text.conllu import ParsedSentence
 
 SEED = 0
+# The untrained model and the shuffled words need no more sentences than these to be known well enough.
+RIVAL_SENTENCES = 500
+Rivals = frozenset[Literal["untrained", "shuffled"]]
+RIVALS: Rivals = frozenset({"untrained", "shuffled"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,7 @@ class Looks:
     def nbytes(self) -> int:
         """Bytes that are held."""
         stacks = [self.model, self.untrained or (), self.shuffled[1] if self.shuffled else ()]
-        return sum(each.top.nbytes + each.other.nbytes for stack in stacks for each in stack)
+        return sum(each.nbytes for stack in stacks for each in stack)
 
     def evidence(self, claim: Claim) -> Evidence:
         """Count a claim.
@@ -42,7 +47,7 @@ class Looks:
         _check_annotated(claim, self.sentences)
         return Evidence(
             count(claim, self.sentences, self.model),
-            None if self.untrained is None else count(claim, self.sentences, self.untrained),
+            None if self.untrained is None else count(claim, self.sentences[: len(self.untrained)], self.untrained),
             None if self.shuffled is None else count(claim, *self.shuffled),
         )
 
@@ -66,43 +71,42 @@ def _check_annotated(claim: Claim, sentences: Sequence[ParsedSentence]) -> None:
 
 
 def look(
-    model: AttentionModel, sentences: Sequence[ParsedSentence], *, rivals: bool = True, progress: Progress = silent
+    model: AttentionModel, sentences: Sequence[ParsedSentence], *, rivals: Rivals = RIVALS, progress: Progress = silent
 ) -> Looks:
-    """Run the model over all sentences, and with `rivals` also untrained, and over the same words shuffled.
+    """Run the model over all sentences; of the `rivals`, the model untrained, and the same words shuffled, over the first 500.
 
     Raises:
         ClaimError: the model can read none of them.
     """
-    n_passes = 3 if rivals else 1
+    few = min(RIVAL_SENTENCES, len(sentences))
+    total, name = len(sentences) + few * len(rivals), model.card.name
 
-    def part(number: int, stage: str) -> Callable[[float], None]:
-        return lambda fraction: progress(stage, (number + fraction) / n_passes)
+    def part(before: int, stage: str) -> Callable[[int], None]:
+        return lambda done: progress(stage, (before + done) / total)
 
-    name = model.card.name
     read = _read(model, sentences, part(0, f"{name} reads {len(sentences):,} sentences"))
     if not read:
         raise ClaimError(f"{name} can read none of these sentences: choose others.")
     # What the model cannot read is left out everywhere.
     kept = tuple(sentences[index] for index in sorted(read))
     looks = Looks(kept, tuple(read[index] for index in sorted(read)))
-    if not rivals:
-        return looks
-    blank = untrained(model, SEED)
-    if blank is not None:
-        again = _read(blank, kept, part(1, f"{name}, untrained, reads them"))
-        looks = replace(looks, untrained=tuple(again[index] for index in range(len(kept))))
-    mixed = tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(kept))
-    found = _read(model, mixed, part(2, f"{name} reads their words shuffled"))
-    return replace(looks, shuffled=(mixed, tuple(found[index] for index in range(len(mixed)))))
+    if "untrained" in rivals and (blank := untrained(model, SEED)) is not None:
+        again = _read(blank, kept[:few], part(len(sentences), f"{name}, untrained, reads {few}"))
+        looks = replace(looks, untrained=tuple(again[index] for index in range(len(again))))
+    if "shuffled" in rivals:
+        mixed = tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(kept[:few]))
+        found = _read(model, mixed, part(total - few, f"{name} reads the words of {few} shuffled"))
+        looks = replace(looks, shuffled=(mixed, tuple(found[index] for index in range(len(mixed)))))
+    return looks
 
 
-def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[float], None]) -> dict[int, Strongest]:
+def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[int], None]) -> dict[int, Strongest]:
     found: dict[int, Strongest] = {}
     for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
         attention = surveyed.trace.maps[0]
         found[surveyed.index] = strongest(word_attention(attention, sentences[surveyed.index]))
         if len(found) % 16 == 0:
-            report(len(found) / len(sentences))
+            report(len(found))
     return found
 
 

@@ -78,6 +78,11 @@ class Half:
     p: Float[np.ndarray, "layer head"]
     ahead: Float[np.ndarray, "layer head"]
 
+    @property
+    def enough(self) -> Bool[np.ndarray, "layer head"]:
+        """Mark which heads are ahead of every rival by the margin, on enough words."""
+        return (self.ahead >= MARGIN) & (self.reported.queries.sum() >= LEAST_QUERIES)
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -99,8 +104,10 @@ def report(claim: Claim, evidence: Evidence) -> Half:
     rivals.append((Rival(f"offset {OFFSETS[best]:+d}", float(offsets.sum() / total), counts=not claim.is_place), offsets))
     if evidence.untrained is not None:
         layer, head = _best(evidence.untrained.of(slice(0, None, 2)), claim)
-        untrained = evidence.untrained.of(slice(1, None, 2)).hits[:, layer, head]
-        rivals.append((Rival("untrained", float(untrained.sum() / total)), untrained))
+        blank = evidence.untrained.of(slice(1, None, 2))
+        rate = float(blank.hits[:, layer, head].sum() / max(blank.queries.sum(), 1))
+        # It may have read fewer sentences: its rate stands for the others.
+        rivals.append((Rival("untrained", rate), rate * reported.queries))
     p, ahead = np.zeros(reported.hits.shape[1:]), np.full(reported.hits.shape[1:], np.inf)
     for rival, hits in rivals:
         if rival.counts:
@@ -111,28 +118,24 @@ def report(claim: Claim, evidence: Evidence) -> Half:
 
 
 def supported(halves: Sequence[Half]) -> list[Bool[np.ndarray, "layer head"]]:
-    """Mark which heads hold which claims, bearing with heads × claims tests; a layer's mean counts as a head."""
-    stands = holm(np.concatenate([half.p.ravel() for half in halves])) if halves else np.zeros(0, dtype=bool)
-    marks, begins = [], 0
-    for half in halves:
-        mark = stands[begins : begins + half.p.size].reshape(half.p.shape)
-        begins += half.p.size
-        marks.append(mark & (half.ahead >= MARGIN) & (half.reported.queries.sum() >= LEAST_QUERIES))
-    return marks
+    """Mark which heads hold which claims, where all heads × claims were tested; a layer's mean is no head here."""
+    p_values = np.array([half.p[:, :-1] for half in halves])
+    stands = holm(p_values.ravel()).reshape(p_values.shape)
+    return [mark & half.enough[:, :-1] for mark, half in zip(stands, halves, strict=True)]
 
 
 def judge(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> list[Tested]:
-    """Test claims together: Holm bears with all heads of all of them.
+    """Test claims together. Each is one test, of a head that was named or that other sentences chose: Holm bears with all.
 
     Raises:
         ClaimError: a claim names a head that the model does not have, or is about no word of these sentences.
     """
     chosen = [choose(claim, each.model) for claim, each in zip(claims, evidence, strict=True)]
     halves = [report(claim, each) for claim, each in zip(claims, evidence, strict=True)]
-    marks = supported(halves)
+    stands = holm(np.array([half.p[place] for half, place in zip(halves, chosen, strict=True)]))
     return [
-        _tested(claim, each, half, mark, place)
-        for claim, each, half, mark, place in zip(claims, evidence, halves, marks, chosen, strict=True)
+        tested(claim, each, half, place, holds=bool(stand))
+        for claim, each, half, place, stand in zip(claims, evidence, halves, chosen, stands, strict=True)
     ]
 
 
@@ -160,7 +163,8 @@ def _best(counts: Counts, claim: Claim) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def _tested(claim: Claim, evidence: Evidence, half: Half, mark: np.ndarray, place: tuple[int, int]) -> Tested:
+def tested(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int], *, holds: bool) -> Tested:
+    """Sum up what is known of one head; `holds`: its test stands, whatever others were made."""
     layer, head = place
     hits, queries = half.reported.hits[:, layer, head], half.reported.queries
     low, high = bootstrap_interval(hits, queries)
@@ -182,7 +186,7 @@ def _tested(claim: Claim, evidence: Evidence, half: Half, mark: np.ndarray, plac
         sentences=int(np.count_nonzero(queries)),
         rivals=rivals,
         p=float(half.p[layer, head]),
-        holds=bool(mark[layer, head]),
+        holds=holds and bool(half.enough[place]),
     )
 
 

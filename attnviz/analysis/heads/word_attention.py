@@ -29,11 +29,18 @@ class Strongest:
 
     other  among the words, itself and special tokens left out
     top    among all units, itself and special tokens too; a number from `n_words` on is a special token
+    other_weight, top_weight  the weights that these receive
     """
 
     other: Int[np.ndarray, "layer head unit"]
     top: Int[np.ndarray, "layer head unit"]
+    other_weight: Float[np.ndarray, "layer head unit"]
+    top_weight: Float[np.ndarray, "layer head unit"]
     n_words: int
+
+    @property
+    def nbytes(self) -> int:
+        return 2 * (self.other.nbytes + self.other_weight.nbytes)
 
 
 def word_attention(attention: AttentionMap, sentence: ParsedSentence) -> WordAttention:
@@ -79,12 +86,14 @@ def strongest(attention: WordAttention) -> Strongest:
     others = weights[..., :n_words].copy()
     diagonal = np.arange(n_words)
     others[:, :, diagonal, diagonal] = 0
-    return Strongest(_largest(others), _largest(weights), n_words)
+    (other, other_weight), (top, top_weight) = _largest(others), _largest(weights)
+    return Strongest(other, top, other_weight, top_weight, n_words)
 
 
-def _largest(weights: Float[np.ndarray, "layer head unit key"]) -> Int[np.ndarray, "layer head unit"]:
+def _largest(weights: Float[np.ndarray, "layer head unit key"]) -> tuple[np.ndarray, np.ndarray]:
+    """Find the largest weight of each row and where it stands; half precision is enough to put rows in order."""
     if not weights.shape[3]:
-        return np.full(weights.shape[:3], NOTHING, dtype=np.int16)
+        return np.full(weights.shape[:3], NOTHING, dtype=np.int16), np.zeros(weights.shape[:3], dtype=np.float16)
     places = weights.argmax(axis=3)
     largest = np.take_along_axis(weights, places[..., None], axis=3)[..., 0]
-    return np.where(largest > 0, places, NOTHING).astype(np.int16)
+    return np.where(largest > 0, places, NOTHING).astype(np.int16), largest.astype(np.float16)
