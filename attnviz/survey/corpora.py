@@ -43,7 +43,9 @@ def corpus(name: str) -> tuple[ParsedSentence, ...]:
         return shipped(name)
     path = Path(name)
     if not path.is_file():
-        raise CorpusError(f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, or a file, CoNLL-U or one sentence a line.")
+        raise CorpusError(
+            f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, or a file, CoNLL-U or one sentence a line."
+        )
     if path.name.removesuffix(".gz").endswith(".conllu"):
         return read_conllu(read_text(path), path.name)
     return plain(read_text(path).splitlines(), path.name)
@@ -91,7 +93,9 @@ def lines_of(path: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path.name} is no text in UTF-8 after line {number:,}: save it in UTF-8.") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): choose another file.") from error
+        raise CorpusError(
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): choose another file."
+        ) from error
 
 
 def _sample(text: str) -> str:
@@ -99,7 +103,9 @@ def _sample(text: str) -> str:
     kept: list[str] = []
     for block in text.strip().split("\n\n"):
         lines = block.splitlines()
-        words = [line for line in lines if line[:1].isdigit() and "-" not in line.split("\t")[0] and "." not in line.split("\t")[0]]
+        words = [
+            line for line in lines if line[:1].isdigit() and "-" not in line.split("\t")[0] and "." not in line.split("\t")[0]
+        ]
         if SHORTEST <= len(words) <= LONGEST and len(kept) < MOST:
             comments = [line for line in lines if line.startswith(("# sent_id", "# text ="))]
             kept.append("\n".join([*comments, *map(_thin, (line for line in lines if not line.startswith("#")))]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.counts import count
-from attnviz.analysis.heads.verdict import Evidence, Tested, judge
+from attnviz.analysis.heads.verdict import Evidence, Tested, choose, judge
 from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
 from attnviz.core.errors import ClaimError
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -58,6 +58,24 @@ class Looks:
             ClaimError: as of `evidence` and of `judge`.
         """
         return judge(claims, [self.evidence(claim) for claim in claims])
+
+    def test_each(self, claims: Sequence[Claim | ClaimError]) -> list[Tested | ClaimError]:
+        """Test claims together; what is wrong with one stands in its place, as what was wrong with its text does already."""
+        results: list[Tested | ClaimError] = []
+        evidence = {}
+        for index, claim in enumerate(claims):
+            try:
+                if isinstance(claim, ClaimError):
+                    raise claim
+                found = self.evidence(claim)
+                choose(claim, found.model)
+                evidence[index] = claim, found
+                results.append(ClaimError(""))
+            except ClaimError as error:
+                results.append(error)
+        for index, tested in zip(evidence, judge(*zip(*evidence.values(), strict=True)) if evidence else (), strict=True):
+            results[index] = tested
+        return results
 
 
 def _check_annotated(claim: Claim, sentences: Sequence[ParsedSentence]) -> None:

@@ -102,7 +102,9 @@ def _sentence(block: list[tuple[int, str]], name: str) -> ParsedSentence:
             continue
         columns = line.split("\t")
         if len(columns) != COLUMNS:
-            raise CorpusError(f"{name}, line {number}: a word has {COLUMNS} columns parted by tabs, and here are {len(columns)}.")
+            raise CorpusError(
+                f"{name}, line {number}: a word has {COLUMNS} columns parted by tabs, and here are {len(columns)}."
+            )
         if "." in columns[0]:
             continue
         spaced = "SpaceAfter=No" not in columns[9].split("|")
@@ -137,7 +139,9 @@ def _row(columns: list[str], number: int, name: str, expected: int, spaced: bool
     if not columns[1].strip():
         raise CorpusError(f"{name}, line {number}: the word itself, the second column, is empty.")
     if not columns[6].isdecimal():
-        raise CorpusError(f"{name}, line {number}: a head, the seventh column, is the number of a word or 0, not {columns[6]!r}.")
+        raise CorpusError(
+            f"{name}, line {number}: a head, the seventh column, is the number of a word or 0, not {columns[6]!r}."
+        )
     if columns[7].partition(":")[0] not in RELATIONS:
         raise CorpusError(f"{name}, line {number}: {columns[7]!r} is no relation of Universal Dependencies.")
     if columns[3] not in PARTS_OF_SPEECH:

@@ -13,8 +13,8 @@ from attnviz.core.errors import CorpusError
 
 # Relations with 60 words or more in the shipped sample: 30 are left to report on.
 RELATIONS = (
-    "acl", "acl:relcl", "advcl", "advmod", "amod", "appos", "aux", "aux:pass", "case", "cc", "ccomp", "compound", "compound:prt",
-    "conj", "cop", "det", "discourse", "expl", "flat", "iobj", "list", "mark", "nmod", "nmod:poss", "nsubj", "nsubj:pass",
+    "acl", "acl:relcl", "advcl", "advmod", "amod", "appos", "aux", "aux:pass", "case", "cc", "ccomp", "compound",
+    "compound:prt", "conj", "cop", "det", "discourse", "expl", "flat", "iobj", "list", "mark", "nmod", "nmod:poss", "nsubj", "nsubj:pass",
     "nummod", "obj", "obl", "parataxis", "punct", "xcomp",
 )  # fmt: skip
 PARTS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB")
@@ -35,7 +35,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class ClaimFacts:
-    """What is known of a claim besides its heads: words reported on, and how often each rival is right; None: it is no rival."""
+    """What is known of a claim besides its heads: words reported on, and how often each rival is right."""
 
     text: str
     queries: int
@@ -121,10 +121,11 @@ _SHARES = ("rates", "low", "high", "histogram")
 def to_json(atlas: Atlas) -> str:
     """Write an atlas: shares in thousandths, measures with four digits."""
     facts: dict[str, Any] = {
-        "version": VERSION, "model": atlas.model, "corpus": atlas.corpus, "sentences": atlas.sentences, "command": atlas.command,
+        "version": VERSION, "model": atlas.model, "corpus": atlas.corpus, "sentences": atlas.sentences,
+        "command": atlas.command,
         "claims": [{name: _rounded(value) for name, value in asdict(claim).items()} for claim in atlas.claims],
         "measures": list(MEASURES),
-        "means": [[[None if np.isnan(value) else round(float(value), 4) for value in row] for row in rows] for rows in atlas.means],
+        "means": [[[_rounded(float(value)) for value in row] for row in rows] for rows in atlas.means],
         "supported": np.argwhere(atlas.supported).tolist(),
         **{name: np.rint(1000 * getattr(atlas, name)).astype(int).tolist() for name in _SHARES},
         "examples": {
@@ -136,7 +137,10 @@ def to_json(atlas: Atlas) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
+    """Round a number; what was not measured is null."""
+    if not isinstance(value, float):
+        return value
+    return None if np.isnan(value) else round(value, 4)
 
 
 def from_json(text: str, name: str = "this atlas") -> Atlas:
@@ -148,7 +152,7 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
     try:
         facts = json.loads(text)
         if facts["version"] != VERSION:
-            raise CorpusError(f"{name} is an atlas of another version of attnviz: make it again with the command that is in it.")
+            raise CorpusError(f"{name} is an atlas of another version of attnviz: make it again.")
         shares = {field: np.array(facts[field]) / 1000 for field in _SHARES}
         supported = np.zeros(shares["rates"].shape, dtype=bool)
         supported[tuple(np.array(facts["supported"], dtype=int).reshape(-1, 3).T)] = True

@@ -131,7 +131,7 @@ def _terms(written: str, side: str) -> tuple[Term, ...]:
     terms, end = [], 0
     while end < len(written):
         match = _TERM.match(written, end)
-        if match is None or (after := written[match.end() :].lstrip()) and not after.startswith("|"):
+        if match is None or ((after := written[match.end() :].lstrip()) and not after.startswith("|")):
             raise ClaimError(f'"{written[end:].strip()}" cannot be read: put a bar between terms, such as DET | "the".')
         terms.append(_term(match[0].strip(), side))
         end = len(written) - len(after.removeprefix("|").lstrip())
@@ -151,7 +151,9 @@ def _term(written: str, side: str) -> Term:
         return Term("offset", "-1" if named == "previous" else "1") if named in ("previous", "next") else Term(named)
     if named in others:
         other = "target" if side == "source" else "source"
-        raise ClaimError(f'"{written}" can only be the {other} of a claim, not its {side}: swap the sides, or choose another term.')
+        raise ClaimError(
+            f'"{written}" can only be the {other} of a claim, not its {side}: swap the sides, or choose another term.'
+        )
     if side == "target" and named.startswith("its "):
         return Term("dependent", _relation(written[4:].strip(), side))
     if written in PARTS_OF_SPEECH:
@@ -168,7 +170,9 @@ def _relation(written: str, side: str) -> str:
 
 def _offset(written: str, side: str) -> Term:
     if side == "source":
-        raise ClaimError(f'"{written}" is a distance, which only a target can be: write what looks there, such as any -> {written}.')
+        raise ClaimError(
+            f'"{written}" is a distance, which only a target can be: write what looks there, such as any -> {written}.'
+        )
     if not 1 <= abs(int(written[:12])) <= FURTHEST or len(written) > 4:
         raise ClaimError(f'"{written}" is no distance: write one from -{FURTHEST} to +{FURTHEST} without 0, or self.')
     return Term("offset", str(int(written)))
@@ -186,5 +190,7 @@ def _quoted(written: str) -> Term:
     try:
         regex.compile(inside, regex.IGNORECASE)
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        raise ClaimError(f"The regular expression {written} cannot be read ({error}): mend it, or write words in quotes.") from error
+        raise ClaimError(
+            f"The regular expression {written} cannot be read ({error}): mend it, or write words in quotes."
+        ) from error
     return Term("regex", inside)

@@ -92,9 +92,7 @@ def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Float[np.nd
     return np.take_along_axis(right, np.where(inside, places, -1), axis=1).sum(axis=0)
 
 
-def cases(
-    claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest], layer: int, head: int
-) -> list[Case]:
+def cases(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest], layer: int, head: int) -> list[Case]:
     """List every word that the claim is about, with where one head looks; the head after the last is the layer's mean.
 
     Raises:

@@ -188,5 +188,3 @@ def tested(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int],
         p=float(half.p[layer, head]),
         holds=holds and bool(half.enough[place]),
     )
-
-
