@@ -18,9 +18,8 @@ def falsely_supported(seeds: int, sentences: int | None) -> None:
         begun = time.perf_counter()
         atlas = make(untrained(model, 1000 + seed), most=sentences)
         share, heads = atlas.supported.mean(), atlas.supported.any(axis=0).mean()
-        print(
-            f"seed {seed}: {share:.2%} of heads × claims supported, {heads:.0%} of heads any ({time.perf_counter() - begun:.0f} s)"
-        )
+        seconds = time.perf_counter() - begun
+        print(f"seed {seed}: {share:.2%} of heads × claims supported, {heads:.0%} of heads any ({seconds:.0f} s)")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.verdict import Tested
-from attnviz.analysis.heads.wording import describe_verdict
+from attnviz.analysis.heads.wording import describe_verdict, unit_name
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.errors import ClaimError, CorpusError
@@ -155,11 +155,7 @@ def _examples(looks: Any, tested: Tested, most: int) -> list[str]:
     lines = []
     for example in examples_of(tested.claim, looks, tested.layer, head, most):
         sentence = looks.sentences[example.sentence]
-        units = [*(word.text for word in sentence.words)]
-        looked = (
-            units[example.looks] if 0 <= example.looks < len(units) else "a special token" if example.looks >= 0 else "nothing"
-        )
-        source = units[example.word] if example.word < len(units) else "a special token"
+        source, looked = (unit_name(sentence, unit) for unit in (example.word, example.looks))
         lines.append(f"{'holds' if example.holds else 'fails'}: {source} → {looked}   in: {sentence.text}")
     return lines
 
@@ -174,7 +170,7 @@ def run_survey(arguments: argparse.Namespace) -> int:
     elif not (arguments.model and arguments.text):
         arguments.wrong("name a model, and the texts with --text; or --merge folders")
     else:
-        job = run.Job(arguments.model, tuple(arguments.text), _shard(arguments.shard))
+        job = run.SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
         if arguments.ray:
             from attnviz.survey.ray_data import survey_on_ray
 

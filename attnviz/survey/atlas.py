@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, ClaimFacts, Example, from_json
+from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts, from_json
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.counts import cases
 from attnviz.analysis.heads.inference import CONFIDENCE, RESAMPLES, SEED
@@ -42,7 +42,8 @@ def make(model: AttentionModel, *, most: int | None = None, progress: Progress =
     marks = np.array(supported(halves))
     statistics = _statistics(model, treebank[::EVERY])
     rates, low, high = (np.array(values) for values in zip(*map(_intervals, halves), strict=True))
-    command = f"attnviz atlas {model.card.name}" + (f" --first {most}" if most else "")
+    name = model.card.name
+    command = f"attnviz atlas {name} -o {name}.json" + (f" --first {most}" if most else "")
     atlas = Atlas(
         model.card.name, TREEBANK, len(looks.sentences), command, tuple(map(_facts, claims, halves)), rates, low, high, marks,
         statistics.means, _shares(statistics), {},
@@ -83,7 +84,7 @@ def _shares(statistics: Statistics) -> np.ndarray:
     return statistics.histogram / np.where(total > 0, total, 1)
 
 
-def _examples(atlas: Atlas, claims: Sequence[Claim], looks: Looks) -> dict[str, tuple[Example, ...]]:
+def _examples(atlas: Atlas, claims: Sequence[Claim], looks: Looks) -> dict[str, tuple[AtlasExample, ...]]:
     """Find for each head the words of the treebank that its best claim is most and least right about."""
     found = {}
     for layer in range(atlas.shape[0]):
@@ -94,7 +95,7 @@ def _examples(atlas: Atlas, claims: Sequence[Claim], looks: Looks) -> dict[str, 
     return found
 
 
-def examples_of(claim: Claim, looks: Looks, layer: int, head: int, most: int = EXAMPLES) -> tuple[Example, ...]:
+def examples_of(claim: Claim, looks: Looks, layer: int, head: int, most: int = EXAMPLES) -> tuple[AtlasExample, ...]:
     """Find the words where a head looks most strongly and a claim fails, and those where it holds; one a sentence."""
     listed = sorted(
         cases(claim, looks.sentences, looks.model, layer, head),
@@ -106,7 +107,7 @@ def examples_of(claim: Claim, looks: Looks, layer: int, head: int, most: int = E
         for case in listed:
             if case.holds == holds and case.sentence not in seen and len(seen) < most:
                 seen.add(case.sentence)
-                found.append(Example(case.sentence, case.word, case.looks, case.holds))
+                found.append(AtlasExample(case.sentence, case.word, case.looks, case.holds))
     return tuple(found)
 
 

@@ -43,9 +43,7 @@ def corpus(name: str) -> tuple[ParsedSentence, ...]:
         return shipped(name)
     path = Path(name)
     if not path.is_file():
-        raise CorpusError(
-            f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, or a file, CoNLL-U or one sentence a line."
-        )
+        raise CorpusError(f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, CoNLL-U, or a text, one sentence a line.")
     if path.name.removesuffix(".gz").endswith(".conllu"):
         return read_conllu(read_text(path), path.name)
     return plain(read_text(path).splitlines(), path.name)

@@ -10,13 +10,13 @@ import numpy as np
 from attnviz.analysis.heads.statistics import merge
 from attnviz.core.errors import CorpusError
 from attnviz.survey.folder import State, from_bytes, save, to_bytes, write_tables
-from attnviz.survey.run import Job, read_part
+from attnviz.survey.run import SurveyJob, read_part
 
 
 class PartReader:
     """Holds the model in an actor, and measures one part of the corpus at a call."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: SurveyJob) -> None:
         from attnviz.models import catalog
 
         self.job, self.model = job, catalog.load(job.model)
@@ -31,7 +31,7 @@ class PartReader:
         return {"part": parts, "state": states}
 
 
-def survey_on_ray(job: Job, folder: Path, address: str, workers: int) -> State:
+def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int) -> State:
     """Measure every head over the corpus on the Ray cluster at `address`; "local" starts one on this machine.
 
     Raises:
@@ -57,7 +57,7 @@ def survey_on_ray(job: Job, folder: Path, address: str, workers: int) -> State:
     return state
 
 
-def _summed(rows: Iterator[dict[str, Any]], job: Job) -> State:
+def _summed(rows: Iterator[dict[str, Any]], job: SurveyJob) -> State:
     """Add up the parts in the order of the corpus, as a run on one machine does."""
     found = {row["part"]: from_bytes(row["state"], f"part {row['part']}") for row in rows}
     if not found:

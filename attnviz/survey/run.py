@@ -18,7 +18,7 @@ PART = 256
 
 
 @dataclass(frozen=True)
-class Job:
+class SurveyJob:
     """What a survey reads: the model's name, files of one text a line, and which of how many shards."""
 
     model: str
@@ -54,7 +54,7 @@ def _batched(texts: Iterator[str], size: int) -> Iterator[tuple[str, ...]]:
         yield part
 
 
-def survey(model: AttentionModel, job: Job, folder: Path, progress: Progress = silent) -> State:
+def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progress = silent) -> State:
     """Measure every head over the corpus, and write folder/heads.parquet; goes on where a run before was stopped.
 
     Raises:
@@ -77,7 +77,7 @@ def survey(model: AttentionModel, job: Job, folder: Path, progress: Progress = s
     return state
 
 
-def _begun(job: Job, folder: Path) -> State | None:
+def _begun(job: SurveyJob, folder: Path) -> State | None:
     state = load(folder)
     if state and (state.model, state.corpus, state.shards) != (job.model, job.corpus, (job.shard_name,)):
         raise CorpusError(f"{folder} holds a survey of another model, corpus or shard: choose another folder.")

@@ -14,7 +14,8 @@ from attnviz.core.errors import CorpusError
 # Relations with 60 words or more in the shipped sample: 30 are left to report on.
 RELATIONS = (
     "acl", "acl:relcl", "advcl", "advmod", "amod", "appos", "aux", "aux:pass", "case", "cc", "ccomp", "compound",
-    "compound:prt", "conj", "cop", "det", "discourse", "expl", "flat", "iobj", "list", "mark", "nmod", "nmod:poss", "nsubj", "nsubj:pass",
+    "compound:prt", "conj", "cop", "det", "discourse",
+    "expl", "flat", "iobj", "list", "mark", "nmod", "nmod:poss", "nsubj", "nsubj:pass",
     "nummod", "obj", "obl", "parataxis", "punct", "xcomp",
 )  # fmt: skip
 PARTS = ("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB")
@@ -52,7 +53,7 @@ class ClaimFacts:
 
 
 @dataclass(frozen=True)
-class Example:
+class AtlasExample:
     """A word of a sentence of the treebank, and where a head looks from it: the place, and whether the claim is right."""
 
     sentence: int
@@ -83,7 +84,7 @@ class Atlas:
     supported: Bool[np.ndarray, "claim layer head"]
     means: Float[np.ndarray, "measure layer head"]
     histogram: Float[np.ndarray, "layer head bin"]
-    examples: dict[str, tuple[Example, ...]]
+    examples: dict[str, tuple[AtlasExample, ...]]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -162,7 +163,8 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
             supported=supported,
             means=np.array(facts["means"], dtype=float),
             examples={
-                head: tuple(Example(*case[:3], bool(case[3])) for case in cases) for head, cases in facts["examples"].items()
+                head: tuple(AtlasExample(*case[:3], bool(case[3])) for case in cases)
+                for head, cases in facts["examples"].items()
             },
             **shares,
         )

@@ -33,7 +33,7 @@ _HEAD = re.compile(r"l\s*(\d{1,4})\s*[·.,:]?\s*(?:h\s*(\d{1,4})|(mean))", re.IG
 
 
 @dataclass(frozen=True)
-class Term:
+class ClaimTerm:
     """One thing to look for: its kind, and what is looked for (a relation, a word, an offset written as a number)."""
 
     kind: str
@@ -56,8 +56,8 @@ class Where:
 class Claim:
     """A claim as it was understood; `text` is how it is written."""
 
-    source: tuple[Term, ...]
-    target: tuple[Term, ...]
+    source: tuple[ClaimTerm, ...]
+    target: tuple[ClaimTerm, ...]
     where: Where
     text: str
 
@@ -88,7 +88,7 @@ def parse(text: str) -> Claim:
 
     >>> claim = parse("L2·H0: obj -> head")
     >>> claim.where, claim.source, claim.target
-    (Where(layer=2, head=0), (Term(kind='relation', value='obj'),), (Term(kind='head', value=''),))
+    (Where(layer=2, head=0), (ClaimTerm(kind='relation', value='obj'),), (ClaimTerm(kind='head', value=''),))
     """
     written = " ".join(text.split())
     if not written:
@@ -124,7 +124,7 @@ def _where(written: str) -> Where:
     raise ClaimError(f'"{written}" names no head: write L2·H0, L2·mean for the mean of a layer, or any.')
 
 
-def _terms(written: str, side: str) -> tuple[Term, ...]:
+def _terms(written: str, side: str) -> tuple[ClaimTerm, ...]:
     written = written.strip()
     if not written:
         raise ClaimError(f'The {side} of this claim is missing: write what looks, an arrow, and where, such as "obj -> head".')
@@ -140,7 +140,7 @@ def _terms(written: str, side: str) -> tuple[Term, ...]:
     return tuple(terms)
 
 
-def _term(written: str, side: str) -> Term:
+def _term(written: str, side: str) -> ClaimTerm:
     if written[:1] in ('"', "/"):
         return _quoted(written)
     if re.fullmatch(r"[+-]\d+", written):
@@ -148,37 +148,34 @@ def _term(written: str, side: str) -> Term:
     named = written.lower()
     own, others = (SOURCES, TARGETS) if side == "source" else (TARGETS, SOURCES)
     if named in NAMED or named in own:
-        return Term("offset", "-1" if named == "previous" else "1") if named in ("previous", "next") else Term(named)
+        return ClaimTerm("offset", "-1" if named == "previous" else "1") if named in ("previous", "next") else ClaimTerm(named)
     if named in others:
         other = "target" if side == "source" else "source"
-        raise ClaimError(
-            f'"{written}" can only be the {other} of a claim, not its {side}: swap the sides, or choose another term.'
-        )
+        raise ClaimError(f'"{written}" can only be the {other} of a claim, not its {side}: swap the sides.')
     if side == "target" and named.startswith("its "):
-        return Term("dependent", _relation(written[4:].strip(), side))
+        return ClaimTerm("dependent", _relation(written[4:].strip(), side))
     if written in PARTS_OF_SPEECH:
-        return Term("pos", written)
-    return Term("relation", _relation(written, side))
+        return ClaimTerm("pos", written)
+    return ClaimTerm("relation", _relation(written, side))
 
 
 def _relation(written: str, side: str) -> str:
     if written.lower().partition(":")[0] in RELATIONS and re.fullmatch(r"[a-zA-Z]+(:[a-zA-Z]+)?", written):
         return written.lower()
     known = [*RELATIONS, *PARTS_OF_SPEECH, *NAMED, *(SOURCES if side == "source" else TARGETS)]
-    raise ClaimError(f'"{written}" is no relation, part of speech or place; {nearest(written, known)}; words stand in quotes.')
+    near = nearest(written, known) or ["obj", "NOUN", "any"]
+    raise ClaimError(f'"{written}" is no relation, part of speech or place: write {", ".join(near)}, or a word in quotes.')
 
 
-def _offset(written: str, side: str) -> Term:
+def _offset(written: str, side: str) -> ClaimTerm:
     if side == "source":
-        raise ClaimError(
-            f'"{written}" is a distance, which only a target can be: write what looks there, such as any -> {written}.'
-        )
+        raise ClaimError(f'"{written}" is a distance, which only a target can be: write any -> {written}.')
     if not 1 <= abs(int(written[:12])) <= FURTHEST or len(written) > 4:
         raise ClaimError(f'"{written}" is no distance: write one from -{FURTHEST} to +{FURTHEST} without 0, or self.')
-    return Term("offset", str(int(written)))
+    return ClaimTerm("offset", str(int(written)))
 
 
-def _quoted(written: str) -> Term:
+def _quoted(written: str) -> ClaimTerm:
     mark, inside = written[0], written[1:-1]
     if len(written) < 2 or written[-1] != mark:
         kind = "word in quotes" if mark == '"' else "regular expression"
@@ -186,11 +183,11 @@ def _quoted(written: str) -> Term:
     if not inside.strip():
         raise ClaimError(f"There is nothing between {mark} and {mark}: write a word, or take the term away.")
     if mark == '"':
-        return Term("word", inside.replace('\\"', '"').casefold())
+        return ClaimTerm("word", inside.replace('\\"', '"').casefold())
     try:
         regex.compile(inside, regex.IGNORECASE)
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
         raise ClaimError(
             f"The regular expression {written} cannot be read ({error}): mend it, or write words in quotes."
         ) from error
-    return Term("regex", inside)
+    return ClaimTerm("regex", inside)

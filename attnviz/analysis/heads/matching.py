@@ -6,7 +6,7 @@ import numpy as np
 import regex
 from jaxtyping import Bool
 
-from attnviz.analysis.heads.claim import Claim, Term
+from attnviz.analysis.heads.claim import Claim, ClaimTerm
 from attnviz.core.errors import ClaimError
 from attnviz.text.conllu import ParsedSentence
 
@@ -62,7 +62,7 @@ def targets(claim: Claim, sentence: ParsedSentence, n_units: int, clock: Clock) 
     return cells
 
 
-def _members(term: Term, sentence: ParsedSentence, n_units: int, clock: Clock) -> Bool[np.ndarray, " unit"]:
+def _members(term: ClaimTerm, sentence: ParsedSentence, n_units: int, clock: Clock) -> Bool[np.ndarray, " unit"]:
     """Mark the units that are what a term names."""
     words, found = sentence.words, np.zeros(n_units, dtype=bool)
     if term.kind == "special":
@@ -80,7 +80,7 @@ def _members(term: Term, sentence: ParsedSentence, n_units: int, clock: Clock) -
     return found
 
 
-def _is(term: Term, text: str, pos: str, relation: str) -> bool:
+def _is(term: ClaimTerm, text: str, pos: str, relation: str) -> bool:
     if term.kind == "any":
         return True
     if term.kind == "pos":
@@ -99,18 +99,18 @@ def is_relation(relation: str, wanted: str) -> bool:
     return relation == wanted if ":" in wanted else relation.partition(":")[0] == wanted
 
 
-def _offset(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
+def _offset(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     cells = np.zeros((n_units, n_units), dtype=bool)
     n_words = len(sentence.words)
     cells[:n_words, :n_words] = np.eye(n_words, k=term.offset, dtype=bool)
     return cells
 
 
-def _self(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
+def _self(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     return np.eye(n_units, dtype=bool)
 
 
-def _head(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
+def _head(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     cells = np.zeros((n_units, n_units), dtype=bool)
     for index, word in enumerate(sentence.words):
         if word.head is not None:
@@ -118,7 +118,7 @@ def _head(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
     return cells
 
 
-def _dependent(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
+def _dependent(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     cells = np.zeros((n_units, n_units), dtype=bool)
     for index, word in enumerate(sentence.words):
         if word.head is not None and is_relation(word.relation, term.value):
@@ -126,7 +126,7 @@ def _dependent(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
     return cells
 
 
-def _same(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
+def _same(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     cells = np.zeros((n_units, n_units), dtype=bool)
     forms = np.array([word.text.casefold() for word in sentence.words], dtype=object)
     n_words = len(forms)
@@ -134,14 +134,14 @@ def _same(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
     return cells
 
 
-def _after_same(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
+def _after_same(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     cells, n_words = _same(term, sentence, n_units), len(sentence.words)
     cells[:, 1:n_words] = cells[:, : max(n_words - 1, 0)]
     cells[:, 0] = False
     return cells
 
 
-def _antecedent(term: Term, sentence: ParsedSentence, n_units: int) -> Cells:
+def _antecedent(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
     cells = np.zeros((n_units, n_units), dtype=bool)
     if sentence.pronoun is not None and sentence.antecedent is not None:
         cells[sentence.pronoun, sentence.antecedent] = True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.heads.measures import FURTHEST, MEASURES, Places, distance_histogram
+from attnviz.analysis.heads.measures import FURTHEST, MEASURES, TokenPlaces, distance_histogram
 from attnviz.core.errors import CorpusError
 from attnviz.core.trace import AttentionMap
 
@@ -75,7 +75,7 @@ FIELDS = ("rows", "texts", "row_squares", "sums", "squares", "text_squares", "cr
 
 def measure(attention: AttentionMap, text: str = "", *, seed: int = 0) -> Statistics:
     """Take every measure of one trace's map."""
-    places = Places.of(attention)
+    places = TokenPlaces.of(attention)
     weights = np.concatenate([attention.layer_weights(layer) for layer in range(attention.n_layers)])
     shape = (attention.n_layers, attention.n_heads)
     rows, sums, squares = np.zeros(len(NAMES)), np.zeros((len(NAMES), len(weights))), np.zeros((len(NAMES), len(weights)))

@@ -1,20 +1,22 @@
 """Claims and what became of them, in words that can be handed in."""
 
-from attnviz.analysis.heads.claim import Claim, Term
+from attnviz.analysis.heads.claim import Claim, ClaimTerm
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, Rival, Tested
 from attnviz.analysis.wording import head_name
+from attnviz.text.conllu import ParsedSentence
 
 # What the relations and parts of speech of Universal Dependencies are called in a grammar lesson.
 RELATION_NAMES = {
     "acl": "a clause on a noun", "advcl": "an adverbial clause", "advmod": "an adverb", "amod": "an adjective on a noun",
-    "appos": "an apposition", "aux": "an auxiliary", "case": "a preposition", "cc": "a conjunction", "ccomp": "a clause as object",
-    "compound": "part of a compound", "conj": "a conjunct", "cop": "a copula", "csubj": "a clause as subject",
-    "det": "a determiner", "discourse": "an interjection", "expl": "an expletive", "fixed": "part of a fixed phrase",
-    "flat": "part of a name", "iobj": "an indirect object", "list": "an item of a list", "mark": "a clause's marker",
-    "nmod": "a noun on a noun", "nsubj": "a subject", "nummod": "a number on a noun", "obj": "an object", "obl": "an oblique noun",
-    "parataxis": "a clause beside another", "punct": "punctuation", "root": "the root", "vocative": "a vocative",
-    "xcomp": "an open complement", "acl:relcl": "a relative clause", "aux:pass": "a passive's auxiliary",
-    "compound:prt": "a verb's particle", "nmod:poss": "a possessor", "nsubj:pass": "a passive's subject",
+    "appos": "an apposition", "aux": "an auxiliary", "case": "a preposition", "cc": "a conjunction",
+    "ccomp": "a clause as object", "compound": "part of a compound", "conj": "a conjunct", "cop": "a copula",
+    "csubj": "a clause as subject", "det": "a determiner", "discourse": "an interjection", "expl": "an expletive",
+    "fixed": "part of a fixed phrase", "flat": "part of a name", "iobj": "an indirect object", "list": "an item of a list",
+    "mark": "a clause's marker", "nmod": "a noun on a noun", "nsubj": "a subject", "nummod": "a number on a noun",
+    "obj": "an object", "obl": "an oblique noun", "parataxis": "a clause beside another", "punct": "punctuation",
+    "root": "the root", "vocative": "a vocative", "xcomp": "an open complement", "acl:relcl": "a relative clause",
+    "aux:pass": "a passive's auxiliary", "compound:prt": "a verb's particle", "nmod:poss": "a possessor",
+    "nsubj:pass": "a passive's subject",
 }  # fmt: skip
 POS_NAMES = {
     "ADJ": "an adjective", "ADP": "a preposition", "ADV": "an adverb", "AUX": "an auxiliary", "CCONJ": "a conjunction",
@@ -29,10 +31,10 @@ _NAMED = {
 }  # fmt: skip
 
 
-def describe_term(term: Term) -> str:
+def describe_term(term: ClaimTerm) -> str:
     """Say what a term means.
 
-    >>> describe_term(Term("relation", "obj")), describe_term(Term("offset", "-1")), describe_term(Term("dependent", "obj"))
+    >>> describe_term(ClaimTerm("relation", "obj")), describe_term(ClaimTerm("offset", "-1")), describe_term(ClaimTerm("dependent", "obj"))
     ('an object', 'the word before it', 'its object')
     """
     if term.kind == "offset":
@@ -59,6 +61,13 @@ def describe_claim(claim: Claim) -> str:
     return f"{source} → {target}"
 
 
+def unit_name(sentence: ParsedSentence, unit: int) -> str:
+    """Name a unit of a sentence: a word, a special token, or nothing where a word looks at none."""
+    if unit < 0:
+        return "nothing"
+    return sentence.words[unit].text if unit < len(sentence.words) else "a special token"
+
+
 def describe_rival(rival: Rival) -> str:
     """Say what a rival does."""
     if rival.name.startswith("offset"):
@@ -74,12 +83,12 @@ def describe_verdict(tested: Tested) -> str:
     whose = head_name(tested.layer, tested.head)
     if tested.is_small:
         return (
-            f"Nothing can be said: only {tested.queries} words of the sentences kept for the test are {source} with {target} to "
-            f"look at, and {LEAST_QUERIES} are needed."
+            f"Nothing can be said: only {tested.queries} words of the sentences kept for the test are {source} with {target} "
+            f"to look at, and {LEAST_QUERIES} are needed."
         )
     rate = (
-        f"{whose} looks from {source} to {target} in {tested.rate:.0%} of {tested.queries:,} cases (95% interval {tested.low:.0%} "
-        f"to {tested.high:.0%}; {tested.sentences:,} sentences that had no part in choosing the head)"
+        f"{whose} looks from {source} to {target} in {tested.rate:.0%} of {tested.queries:,} cases (95% interval "
+        f"{tested.low:.0%} to {tested.high:.0%}; {tested.sentences:,} sentences that had no part in choosing the head)"
     )
     strongest = tested.strongest_rival
     rivals = "; ".join(f"{describe_rival(rival)} {rival.rate:.0%}" for rival in tested.rivals)
