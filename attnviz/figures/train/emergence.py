@@ -1,4 +1,4 @@
-"""Alignment as it emerges: what a model in training looks at, beside what it should look at, and how far it has come, as curves."""
+"""Alignment as it emerges: what a model in training looks at, where it should look, and how far it has come, as curves."""
 
 import html
 from collections.abc import Sequence
