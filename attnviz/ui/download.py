@@ -70,7 +70,7 @@ def kept_draft(
 
 def take_along(shown: Sequence[Kept]) -> None:
     """A folded box; nothing in it is computed before it is opened, and no file before its button is pressed."""
-    box = st.expander("Keep it · picture, numbers, trace file, Python", key="keep", on_change="rerun")
+    box = st.expander("Download · picture, numbers, trace file, Python", key="keep", on_change="rerun")
     if not box.open:
         return
     with box:

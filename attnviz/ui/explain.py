@@ -1,4 +1,4 @@
-"""Under the picture: how its number comes about, how far to believe it, and how to keep it."""
+"""Under the picture: how its number comes about, how much to trust this, and how to keep it."""
 
 from collections.abc import Sequence
 
@@ -93,7 +93,7 @@ def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice,
 
 def belief() -> None:
     """What attention shows, and what it does not."""
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
 
 

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz import memory, settings
-from attnviz.analysis.wording import Sentence
+from attnviz.analysis.wording import Sentence, written
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.theme import DARK, LIGHT, Theme
@@ -103,10 +103,10 @@ def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
 
 
 def story(*sentences: Sentence) -> None:
-    """Sentences made from the picture's numbers, in large type, their tokens in the accent colour."""
+    """Sentences made from the picture's numbers, in large type, their tokens quoted and in the accent colour."""
     paragraphs = (
         "".join(
-            f'<strong dir="auto">{html.escape(part.text)}</strong>' if part.strong else html.escape(part.text)
+            f'<strong dir="auto">{html.escape(written(part))}</strong>' if part.strong else html.escape(written(part))
             for part in sentence
         )
         for sentence in sentences
