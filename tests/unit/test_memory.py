@@ -92,9 +92,8 @@ libc.fflush(out)
 
 def heaps(way: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    return subprocess.run(
-        [sys.executable, "-c", HEAPS, way], env=environment, capture_output=True, text=True, check=True
-    ).stdout
+    command = [sys.executable, "-c", HEAPS, way]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives every thread a heap and tells of it")
