@@ -4,10 +4,11 @@
 
 import { ArcsView } from "./arcs.js";
 import { Bar, LinksTable, TABS } from "./bar.js";
-import { GridView, ORDERS } from "./grid.js";
+import { GridView } from "./grid.js";
 import { chipsName, FIRST_LOOK, readLook, writeLook } from "./look.js";
 import { MatrixView } from "./matrix.js";
 import { clamp, make, Motion, Note, Palette } from "./paint.js";
+import { ORDERS, RankingView } from "./ranking.js";
 import { LiveRegion } from "./say.js";
 import { headName, HeadStore } from "./store.js";
 import { TextView } from "./text.js";
@@ -16,6 +17,8 @@ import { THEMES } from "./themes.js";
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;
 const LONG_LINE = 160;
+const STRIP_ROOM = 100;
+const LEAST_COLUMN = 240;
 // A slider, or a matrix that is moved, is told once it rests.
 const REST = 300;
 const PROBLEM = "This picture could not be drawn: reload the page to try again.";
@@ -72,10 +75,12 @@ export class Explorer {
     this.motion.stop();
     const unfolded = this.links?.element.open;
     Object.assign(this, { grid: new GridView(this), matrix: new MatrixView(this), arcs: new ArcsView(this), text: new TextView(this) });
+    this.ranking = new RankingView(this);
     Object.assign(this, { strip: new TextView(this, { strip: true }), links: new LinksTable(this) });
     this.links.element.open = Boolean(unfolded);
-    this.stage.replaceChildren(this.grid.element, this.matrix.element, this.arcs.element, this.text.element);
-    this.below.replaceChildren(this.strip.element, this.links.element);
+    this.panes = [this.grid, this.ranking, this.matrix, this.arcs, this.text];
+    this.stage.replaceChildren(...this.panes.map(({ element }) => element), this.strip.element);
+    this.below.replaceChildren(this.links.element);
     this.settle();
     this.layOut();
   }
@@ -168,7 +173,9 @@ export class Explorer {
     this.laidOut = this.room();
     const wide = this.root.clientWidth >= WIDE;
     const both = view === "grid" && wide && this.views.includes("matrix");
-    this.grid.element.hidden = view !== "grid";
+    this.isBeside = both;
+    this.grid.element.hidden = view !== "grid" || this.order !== "model";
+    this.ranking.element.hidden = view !== "grid" || this.order === "model";
     this.matrix.element.hidden = !(view === "matrix" || both);
     this.arcs.element.hidden = view !== "arcs";
     this.text.element.hidden = view !== "text";
@@ -198,9 +205,7 @@ export class Explorer {
 
   draw() {
     if (!this.package || !this.palette) return;
-    for (const view of [this.grid, this.matrix, this.arcs, this.text]) {
-      if (!view.element.hidden) view.draw();
-    }
+    for (const view of this.panes) if (!view.element.hidden) view.draw();
     this.drawStrip();
     this.root.dataset.view = this.state.view;
     // Under a tab whose picture the page draws there is no head at full size, whichever was there before.
@@ -222,7 +227,15 @@ export class Explorer {
   }
 
   matrixHeight() {
-    return this.state.view === "grid" ? 520 : clamp(window.innerHeight * 0.75, 440, 900);
+    const [share, least, most] = this.state.view === "grid" ? [0.58, 440, 720] : [0.75, 440, 900];
+    return clamp(window.innerHeight * share, least, most);
+  }
+
+  // What the heads may take: beside a matrix its height, less some lines of the text below them.
+  columnHeight() {
+    if (!this.isBeside) return clamp(window.innerHeight * 0.6, LEAST_COLUMN, 720);
+    const { top, height } = this.matrix.measure();
+    return Math.max(top + height - STRIP_ROOM, LEAST_COLUMN);
   }
 
   openHead(layer, head, { keyboard = false } = {}) {
@@ -252,14 +265,14 @@ export class Explorer {
   back() {
     if (!this.views.includes("grid")) return;
     this.show("grid");
-    this.grid.canvas.focus();
+    (this.order === "model" ? this.grid : this.ranking).canvas.focus();
   }
 
   // Another way to look at the same head.
   look(change) {
     Object.assign(this.state, change);
     this.tellHost({});
-    this.draw();
+    this.layOut();
   }
 
   lookAtHeads(on) {
