@@ -17,8 +17,6 @@ import { THEMES } from "./themes.js";
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;
 const LONG_LINE = 160;
-const STRIP_ROOM = 100;
-const LEAST_COLUMN = 240;
 // A slider, or a matrix that is moved, is told once it rests.
 const REST = 300;
 const PROBLEM = "This picture could not be drawn: reload the page to try again.";
@@ -224,18 +222,6 @@ export class Explorer {
 
   selected() {
     return { query: this.state.query ?? 0, key: this.state.key ?? 0 };
-  }
-
-  matrixHeight() {
-    const [share, least, most] = this.state.view === "grid" ? [0.58, 440, 720] : [0.75, 440, 900];
-    return clamp(window.innerHeight * share, least, most);
-  }
-
-  // What the heads may take: beside a matrix its height, less some lines of the text below them.
-  columnHeight() {
-    if (!this.isBeside) return clamp(window.innerHeight * 0.6, LEAST_COLUMN, 720);
-    const { top, height } = this.matrix.measure();
-    return Math.max(top + height - STRIP_ROOM, LEAST_COLUMN);
   }
 
   openHead(layer, head, { keyboard = false } = {}) {

@@ -1,5 +1,6 @@
 // All heads: layers down, heads across, each a small picture. A click, or Enter, opens a head.
 
+import { columnHeight } from "./heights.js";
 import { clamp, fit, make, word } from "./paint.js";
 import { sketchArcs } from "./sketch.js";
 import { headTitle, THUMB_MASKED } from "./store.js";
@@ -83,7 +84,7 @@ export class GridView {
     const cell = clamp((room - GRID_LEFT) / heads - GRID_GAP, GRID_LEAST, GRID_MOST);
     const own = Math.max(cell * Math.min(rows / columns, 1.6), 12);
     // The grid fills its column, as far as its pictures stay true to what they show.
-    const filling = (this.explorer.columnHeight() - GRID_TOP) / layers - GRID_GAP;
+    const filling = (columnHeight(this.explorer) - GRID_TOP) / layers - GRID_GAP;
     const height = this.explorer.isBeside ? clamp(filling, own, Math.max(own, cell * GRID_STRETCH)) : own;
     const width = GRID_LEFT + heads * (cell + GRID_GAP);
     return { cell, height, width, total: GRID_TOP + layers * (height + GRID_GAP) };

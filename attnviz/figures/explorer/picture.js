@@ -1,5 +1,6 @@
 // The picture of one head: queries down, keys across. Cells that share a pixel show the largest of them.
 
+import { matrixHeight } from "./heights.js";
 import { clamp, cut, fit, fontOf, make, shorten } from "./paint.js";
 import { poolRegion } from "./pool.js";
 import { headTitle, MASKED } from "./store.js";
@@ -40,7 +41,7 @@ export class MatrixPicture {
 
   // Margins for the labels, and the size of a cell; the longer side of the picture sets it, so that cells are square.
   measure() {
-    const { queries, keys, height: most } = { ...this.explorer.overview, height: this.explorer.matrixHeight() };
+    const { queries, keys, height: most } = { ...this.explorer.overview, height: matrixHeight(this.explorer.state.view) };
     const room = this.element.clientWidth;
     const context = this.canvas.getContext("2d");
     context.font = fontOf(this.canvas, "bold");
@@ -53,8 +54,8 @@ export class MatrixPicture {
     const right = Math.min(lean, 60);
     const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, MOST_CELL);
     const ratio = window.devicePixelRatio || 1;
-    // Whole device pixels, where a cell has at least two: then all cells are alike.
-    const whole = fitting * ratio >= 2 ? Math.floor(fitting * ratio) / ratio : fitting;
+    // Whole device pixels, where a cell has at least four: then all cells are alike. Smaller ones would lose much of the room.
+    const whole = fitting * ratio >= 4 ? Math.floor(fitting * ratio) / ratio : fitting;
     const cell = whole * this.chosen.zoom;
     const width = Math.max(whole * keys.length, 1);
     const height = Math.max(whole * queries.length, 1);

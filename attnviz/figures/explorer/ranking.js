@@ -1,6 +1,7 @@
 // All heads of the model as one list, sorted by a measure: a small picture, the head's name, and a bar as long as its measure.
 // Only what can be seen is drawn: the canvas is as high as its frame, however many heads there are.
 
+import { columnHeight } from "./heights.js";
 import { clamp, fit, fontOf, make } from "./paint.js";
 import { headTitle } from "./store.js";
 
@@ -52,7 +53,7 @@ export class RankingView {
     const { told } = ORDERS[explorer.order];
     this.caption.textContent = `All ${heads.length} heads of the model, ${told}`;
     this.canvas.setAttribute("aria-label", `${heads.length} heads, ${told}. Arrow keys move, Enter opens one.`);
-    const height = Math.min(heads.length * ROW, explorer.columnHeight());
+    const height = Math.min(heads.length * ROW, columnHeight(explorer));
     this.size = { width: this.element.clientWidth - 6, height };
     this.frame.style.height = `${height}px`;
     this.sizer.style.height = `${heads.length * ROW}px`;
