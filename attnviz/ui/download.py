@@ -60,9 +60,9 @@ def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: HeadCh
     return Kept(name, picture, made)
 
 
-def kept_answer(name: str, picture: Callable[[], Picture], prompt: Prompt) -> Kept:
-    """A head that Answer shows."""
-    return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})")
+def kept_answer(name: str, picture: Callable[[], Picture], prompt: Prompt, sheets: Mapping[str, Callable[[], Sheet]]) -> Kept:
+    """A head that Answer shows, and what it marks in the passage."""
+    return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})", sheets=sheets)
 
 
 def kept_draft(
@@ -120,7 +120,9 @@ def _downloads(shown: Sequence[Kept]) -> None:
 
 def _pictures(kept: Kept, picture: Picture, name: str, slot: int) -> list[Picture]:
     """What is drawn, of which heads, and of which part of a long text; as SVG and PNG. Returns the heads that are chosen."""
-    kind = st.segmented_control("Picture", [*kept.sheets, *_KINDS], key="keep_kind", default=next(iter(kept.sheets), "Matrix"),
+    whole = is_whole(picture)
+    kinds = [*kept.sheets, *(kind for kind in _KINDS if whole or kind != "All heads")]
+    kind = st.segmented_control("Picture", kinds, key="keep_kind", default=next(iter(kept.sheets), "Matrix"),
                                 required=True)  # fmt: skip
     heads, file = [picture], f"{name}-{re.sub(r'[^a-z]+', '-', kind.lower())}"
     if kind in kept.sheets:
@@ -128,7 +130,7 @@ def _pictures(kept: Kept, picture: Picture, name: str, slot: int) -> list[Pictur
     elif kind == "All heads":
         _vectors(file, lambda: grid.draw(picture))
     else:
-        heads = _heads(picture)
+        heads = _heads(picture) if whole else heads
         part = _part(picture, kind, slot)
         _vectors(name if kind == "Matrix" else file, lambda: _sheet(kind, heads, part, slot))
     return heads
@@ -141,9 +143,9 @@ def _vectors(file: str, sheet: Callable[[], Sheet]) -> None:
 
 
 def _heads(picture: Picture) -> list[Picture]:
-    """The heads that are drawn side by side: that of the page first; others where the page shows a head as it is."""
+    """The heads that are drawn side by side, that of the page first."""
     attention = picture.trace.map(picture.kind)
-    if attention.n_layers * attention.n_heads == 1 or not is_whole(picture):
+    if attention.n_layers * attention.n_heads == 1:
         return [picture]
     places = [(layer, head) for layer in range(attention.n_layers) for head in (*range(attention.n_heads), None)]
     others = st.multiselect(
