@@ -72,7 +72,7 @@ def _intervals(half: Half) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _statistics(model: AttentionModel, sentences: Sequence) -> Statistics:
     total = None
     for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
-        found = measure(surveyed.trace.maps[0])
+        found = measure(surveyed.attention)
         total = found if total is None else merge(total, found)
     if total is None:
         raise CorpusError(f"{model.card.name} can read none of these sentences: choose others.")

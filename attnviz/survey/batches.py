@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import PromptError
+from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.hub import seam
@@ -18,6 +18,7 @@ from attnviz.text.tokens import Encoded
 
 # So many weights of all heads are held at a time, and so many tokens are read: more is no faster.
 MOST_WEIGHTS, MOST_TOKENS = 2**24, 4096
+SHORT_TARGET = "."
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,21 @@ class Surveyed:
     index: int
     trace: AttentionTrace
 
+    @property
+    def attention(self) -> AttentionMap:
+        """How the text looks at itself.
+
+        Raises:
+            ModelError: it does not: the model only looks at it while it writes.
+        """
+        first = self.trace.maps[0]
+        if first.kind == "cross":
+            raise ModelError(
+                f"{self.trace.model} has no attention of a text to itself, which claims are about: choose an encoder, a decoder "
+                "or a Transformer."
+            )
+        return first
+
 
 def trace_all(model: AttentionModel, texts: Sequence[str]) -> Iterator[Surveyed]:
     """Trace every text, texts of like length together where the model allows it; texts that it cannot read are left out.
@@ -35,10 +51,12 @@ def trace_all(model: AttentionModel, texts: Sequence[str]) -> Iterator[Surveyed]
     """
     stack = _stack_of(model)
     if stack is None:
+        # What a translator writes says nothing of how it reads: it is given something short, and need not search.
+        target = SHORT_TARGET if "target" in model.card.reads else None
         for index, text in enumerate(texts):
             cancellation_point()
             try:
-                yield Surveyed(index, model.trace(Prompt(text)))
+                yield Surveyed(index, model.trace(Prompt(text, target=target)))
             except PromptError:
                 continue
         return

@@ -121,8 +121,7 @@ def look(
 def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[int], None]) -> dict[int, Strongest]:
     found: dict[int, Strongest] = {}
     for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
-        attention = surveyed.trace.maps[0]
-        found[surveyed.index] = strongest(word_attention(attention, sentences[surveyed.index]))
+        found[surveyed.index] = strongest(word_attention(surveyed.attention, sentences[surveyed.index]))
         if len(found) % 16 == 0:
             report(len(found))
     return found

@@ -88,7 +88,7 @@ def read_part(model: AttentionModel, texts: Sequence[str]) -> tuple[Statistics |
     """Measure some texts; nothing where the model can read none of them."""
     total, kind = None, ""
     for surveyed in trace_all(model, texts):
-        attention = surveyed.trace.maps[0]
+        attention = surveyed.attention
         found, kind = measure(attention, texts[surveyed.index]), attention.kind
         total = found if total is None else merge(total, found)
     return total, kind

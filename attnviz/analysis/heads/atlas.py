@@ -144,6 +144,10 @@ def _rounded(value: Any) -> Any:
     return None if np.isnan(value) else round(value, 4)
 
 
+def _example(case: list[int]) -> AtlasExample:
+    return AtlasExample(*case[:3], bool(case[3]))
+
+
 def from_json(text: str, name: str = "this atlas") -> Atlas:
     """Read an atlas.
 

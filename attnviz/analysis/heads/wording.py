@@ -34,8 +34,8 @@ _NAMED = {
 def describe_term(term: ClaimTerm) -> str:
     """Say what a term means.
 
-    >>> describe_term(ClaimTerm("relation", "obj")), describe_term(ClaimTerm("offset", "-1")), describe_term(ClaimTerm("dependent", "obj"))
-    ('an object', 'the word before it', 'its object')
+    >>> [describe_term(ClaimTerm(*term)) for term in (("relation", "obj"), ("offset", "-1"), ("dependent", "obj"))]
+    ['an object', 'the word before it', 'its object']
     """
     if term.kind == "offset":
         near = {-1: "the word before it", 1: "the word after it"}
