@@ -38,8 +38,8 @@ class Surveyed:
         first = self.trace.maps[0]
         if first.kind == "cross":
             raise ModelError(
-                f"{self.trace.model} has no attention of a text to itself, which claims are about: choose an encoder, a decoder "
-                "or a Transformer."
+                f"{self.trace.model} has no attention of a text to itself, which claims are about: choose an encoder, a "
+                "decoder or a Transformer."
             )
         return first
 

@@ -1,6 +1,6 @@
 """Claims and what became of them, in words that can be handed in."""
 
-from attnviz.analysis.heads.claim import Claim, ClaimTerm
+from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, Rival, Tested
 from attnviz.analysis.wording import head_name
 from attnviz.text.conllu import ParsedSentence
@@ -59,6 +59,31 @@ def describe_claim(claim: Claim) -> str:
     """
     source, target = (" or ".join(map(describe_term, terms)) for terms in (claim.source, claim.target))
     return f"{source} → {target}"
+
+
+_SHORT = {
+    "head": "its head", "special": "special tokens", "first": "first word", "last": "last word", "self": "itself",
+    "same": "same word earlier", "after same": "what followed it before", "antecedent": "antecedent",
+}  # fmt: skip
+
+
+def short_claim(text: str) -> str:
+    """Say a claim in as few words as a cell of a table has room for.
+
+    >>> short_claim("obj -> head"), short_claim("any -> previous"), short_claim("any -> its det")
+    ('object → its head', '→ previous word', '→ its determiner')
+    """
+    claim = parse(text)
+    source = " or ".join(_short(term) for term in claim.source if term.kind != "any")
+    return f"{source} → {' or '.join(map(_short, claim.target))}".strip()
+
+
+def _short(term: ClaimTerm) -> str:
+    if term.kind == "offset":
+        near = {-1: "previous word", 1: "next word"}
+        return near.get(term.offset) or f"{abs(term.offset)} words {'on' if term.offset > 0 else 'back'}"
+    words = _SHORT.get(term.kind) or describe_term(term)
+    return words.removeprefix("an ").removeprefix("a ").removeprefix("the ")
 
 
 def unit_name(sentence: ParsedSentence, unit: int) -> str:
