@@ -69,8 +69,9 @@ def trace_all(model: AttentionModel, texts: Sequence[str]) -> Iterator[Surveyed]
 def _stack_of(model: AttentionModel) -> TracedModel | None:
     """Find the one stack of layers that reads a text alone, if its queries and keys can be recorded."""
     stack = getattr(model, "encoder", model)
-    single = isinstance(stack, TracedModel) and stack.card.architecture != "encoder-decoder"
-    return stack if single and isinstance(stack.reader, SeamReader) else None
+    if not isinstance(stack, TracedModel) or stack.card.architecture == "encoder-decoder":
+        return None
+    return stack if isinstance(stack.reader, SeamReader) else None
 
 
 def _encoded(stack: TracedModel, texts: Sequence[str]) -> Iterator[tuple[int, Encoded]]:
@@ -104,7 +105,7 @@ def _traced(stack: TracedModel, texts: Sequence[str], batch: list[int], encoded:
         size = len(read)
         store = DenseWeights(tuple(layer[row, :, :size, :size].copy() for layer in layers))
         attention = AttentionMap(kind, read.tokens, read.tokens, store, causal=kind == "decoder")
-        trace = AttentionTrace(stack.card.name, Prompt(texts[index]), (attention,), "", *read.cuts)
+        trace = AttentionTrace(stack.card.name, Prompt(texts[index]), (attention,), cut=read.cuts[0])
         yield Surveyed(index, trace)
 
 

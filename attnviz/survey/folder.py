@@ -63,13 +63,13 @@ def from_bytes(data: bytes, name: str) -> State:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             facts = json.loads(str(file["facts"]))
-            arrays = [file[field] for field in FIELDS]
+            arrays: dict[str, Any] = {field: file[field] for field in FIELDS}
         if tuple(facts["measures"]) != NAMES:
             raise ValueError("other measures")
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise CorpusError(f"{name} holds no survey of this version of attnviz: survey the corpus again.") from error
     examples = tuple((key, text) for key, text in facts["examples"])
-    statistics = Statistics(*arrays, examples, facts["read"], facts["tokens"])
+    statistics = Statistics(**arrays, examples=examples, read=facts["read"], tokens=facts["tokens"])
     return State(facts["model"], facts["kind"], facts["corpus"], tuple(facts["shards"]), facts["parts"], statistics)
 
 

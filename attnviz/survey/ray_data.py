@@ -1,6 +1,6 @@
 """The same survey on a cluster: Ray Data hands the parts of the corpus to actors that hold the model (`attnviz[ray]`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int) -> S
     return state
 
 
-def _summed(rows: Iterator[dict[str, Any]], job: SurveyJob) -> State:
+def _summed(rows: Iterable[dict[str, Any]], job: SurveyJob) -> State:
     """Add up the parts in the order of the corpus, as a run on one machine does."""
     found = {row["part"]: from_bytes(row["state"], f"part {row['part']}") for row in rows}
     if not found:

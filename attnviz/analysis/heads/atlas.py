@@ -29,6 +29,8 @@ CLAIMS = (
     *(f"{part} -> head" for part in PARTS),
     *(f"any -> {part}" for part in PARTS),
 )
+# A name for what a head does in fewer cases than these would mislead.
+LEAST_RATE = 0.3
 PARKED = "any -> special"
 ANTECEDENT = "pronoun -> antecedent"
 VERSION = 1
@@ -97,18 +99,22 @@ class Atlas:
         return self.rates - np.array([claim.strongest_rival for claim in self.claims])[:, None, None]
 
     def best(self, layer: int, head: int) -> int | None:
-        """Choose the supported claim that is furthest above its rivals; None: no claim holds.
+        """Choose the supported claim that is furthest above its rivals; None: none holds in three of ten cases or more.
 
         Most heads look at special tokens most of the time, which often means that they have nothing to do (Clark et al. 2019,
         section 3.2): that is what a head is said to do only where nothing else holds.
         """
-        stands = [claim for claim in self.ranked(layer, head) if self.supported[claim, layer, head]]
+        names = self.supported[:, layer, head] & (self.rates[:, layer, head] >= LEAST_RATE)
+        stands = [claim for claim in self._ordered(layer, head) if names[claim]]
         return next((claim for claim in stands if self.claims[claim].text != PARKED), stands[0] if stands else None)
 
     def ranked(self, layer: int, head: int) -> list[int]:
-        """Order the claims of a head: those that hold first, each furthest above its rivals first."""
-        order = np.lexsort((-self.ahead[:, layer, head], ~self.supported[:, layer, head]))
-        return order.tolist()
+        """Order the claims of a head: its best, then those that hold, each furthest above its rivals first."""
+        best = self.best(layer, head)
+        return sorted(self._ordered(layer, head), key=lambda claim: claim != best)
+
+    def _ordered(self, layer: int, head: int) -> list[int]:
+        return np.lexsort((-self.ahead[:, layer, head], ~self.supported[:, layer, head])).tolist()
 
     def holding(self, claim: int) -> list[tuple[int, int]]:
         """List the heads that a claim holds of, the best first."""
@@ -145,7 +151,8 @@ def _rounded(value: Any) -> Any:
 
 
 def _example(case: list[int]) -> AtlasExample:
-    return AtlasExample(*case[:3], bool(case[3]))
+    sentence, word, looks, holds = case
+    return AtlasExample(sentence, word, looks, bool(holds))
 
 
 def from_json(text: str, name: str = "this atlas") -> Atlas:
@@ -162,14 +169,14 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
         supported = np.zeros(shares["rates"].shape, dtype=bool)
         supported[tuple(np.array(facts["supported"], dtype=int).reshape(-1, 3).T)] = True
         return Atlas(
-            **{field: facts[field] for field in ("model", "corpus", "sentences", "command")},
+            model=facts["model"],
+            corpus=facts["corpus"],
+            sentences=facts["sentences"],
+            command=facts["command"],
             claims=tuple(ClaimFacts(**claim) for claim in facts["claims"]),
             supported=supported,
             means=np.array(facts["means"], dtype=float),
-            examples={
-                head: tuple(AtlasExample(*case[:3], bool(case[3])) for case in cases)
-                for head, cases in facts["examples"].items()
-            },
+            examples={head: tuple(map(_example, cases)) for head, cases in facts["examples"].items()},
             **shares,
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -220,4 +220,4 @@ def _all(places: TokenPlaces, values: Float[np.ndarray, "head row"]) -> Measured
 
 def _over(weights: Weights, places: TokenPlaces, where: Bool[np.ndarray, "row key"]) -> Measured:
     """Sum each row over the marked columns; rows without any are not measured."""
-    return Measured(np.einsum("hqk,qk->hq", weights[:, places.rows], where.astype(weights.dtype)), where.any(axis=1))
+    return Measured(np.einsum("hqk,qk->hq", weights[:, places.rows], where.astype(weights.dtype)), np.any(where, axis=1))

@@ -48,8 +48,8 @@ class Statistics:
     def empty(n_layers: int, n_heads: int) -> "Statistics":
         """Begin with nothing."""
         by_measure, by_head = (len(NAMES),), (len(NAMES), n_layers, n_heads)
-        zeros = [np.zeros(shape) for shape in (*[by_measure] * 3, *[by_head] * 4, (n_layers, n_heads, 2 * FURTHEST + 1))]
-        return Statistics(*zeros)
+        shapes = (*[by_measure] * 3, *[by_head] * 4, (n_layers, n_heads, 2 * FURTHEST + 1))
+        return Statistics(**dict(zip(FIELDS, map(np.zeros, shapes), strict=True)))
 
     @property
     def means(self) -> Float[np.ndarray, "measure layer head"]:
@@ -108,4 +108,5 @@ def merge(*parts: Statistics) -> Statistics:
         raise CorpusError("These surveys are of models with different heads: merge the shards of one survey.")
     sums = [np.sum([getattr(part, field) for part in parts], axis=0) for field in FIELDS]
     examples = sorted({example for part in parts for example in part.examples})[:RESERVOIR]
-    return Statistics(*sums, tuple(examples), sum(part.read for part in parts), sum(part.tokens for part in parts))
+    read, tokens = sum(part.read for part in parts), sum(part.tokens for part in parts)
+    return Statistics(**dict(zip(FIELDS, sums, strict=True)), examples=tuple(examples), read=read, tokens=tokens)

@@ -21,7 +21,7 @@ RELATION_NAMES = {
 POS_NAMES = {
     "ADJ": "an adjective", "ADP": "a preposition", "ADV": "an adverb", "AUX": "an auxiliary", "CCONJ": "a conjunction",
     "DET": "a determiner", "INTJ": "an interjection", "NOUN": "a noun", "NUM": "a number", "PART": "a particle",
-    "PRON": "a pronoun", "PROPN": "a name", "PUNCT": "a punctuation mark", "SCONJ": "a subordinating conjunction",
+    "PRON": "a pronoun", "PROPN": "a name", "PUNCT": "punctuation", "SCONJ": "a subordinating conjunction",
     "SYM": "a symbol", "VERB": "a verb", "X": "some other word",
 }  # fmt: skip
 _NAMED = {

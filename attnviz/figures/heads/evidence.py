@@ -23,7 +23,7 @@ def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: 
         facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
         low, high = float(atlas.low[claim, layer, head]), float(atlas.high[claim, layer, head])
         holds = bool(atlas.supported[claim, layer, head])
-        offset = "itself" if facts.place else f"{facts.offset:+d}: {facts.offset_rate:.0%}"
+        offset = "–" if facts.place else f"{facts.offset:+d}: {facts.offset_rate:.0%}"
         untrained = "" if facts.untrained is None else f"{facts.untrained:.0%}"
         figures = (f"{rate:.0%}", f"{low:.0%} to {high:.0%}", f"{facts.chance:.0%}", offset, untrained, f"{facts.queries:,}")
         rows.append(

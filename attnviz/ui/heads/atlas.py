@@ -25,6 +25,7 @@ LOOKS_KEPT, LOOKS_BYTES, ATLASES_KEPT = 6, 192 * 2**20, 16
 # An atlas that somebody waits for is made of the first sentences only.
 WAITED_SENTENCES = 500
 MOST_SENTENCES = 300
+VERDICT_PIXELS = 240
 
 
 @st.cache_resource(show_spinner=False)
@@ -72,7 +73,7 @@ def looks_of(model: str, corpus: str, own: str = "") -> Looks | None:
             kept.weigh(key, found.nbytes)
             return found
 
-        return shared(kept, key, work, place, expected=20.0)
+        return shared(kept, key, work, place, expected=20.0, pixels=VERDICT_PIXELS)
 
     return _told(compute)
 
