@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.matching import Clock, sources, targets
@@ -86,7 +86,7 @@ def asked(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: C
     return wanted, np.flatnonzero(about & read & wanted.any(axis=1))
 
 
-def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Float[np.ndarray, " offset"]:
+def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Int[np.ndarray, " offset"]:
     places = rows[:, None] + np.array(OFFSETS)
     inside = (places >= 0) & (places < n_words) & (rows < n_words)[:, None]
     return np.take_along_axis(right, np.where(inside, places, -1), axis=1).sum(axis=0)
