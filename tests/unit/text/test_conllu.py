@@ -23,7 +23,12 @@ def test_words_know_where_they_stand_and_which_word_is_their_head():
     (sentence,) = read_conllu(GOOD)
     assert sentence.name == "one"
     assert [sentence.text[word.start : word.end] for word in sentence.words] == ["I", "do", "n't", "see", "it", "."]
-    assert [(word.relation, word.head) for word in sentence.words][:4] == [("nsubj", 3), ("aux", 3), ("advmod", 3), ("root", None)]
+    assert [(word.relation, word.head) for word in sentence.words][:4] == [
+        ("nsubj", 3),
+        ("aux", 3),
+        ("advmod", 3),
+        ("root", None),
+    ]
 
 
 def test_a_contraction_that_is_written_otherwise_gives_its_parts_one_place():
@@ -62,7 +67,9 @@ def test_what_is_wrong_is_said_with_its_line(line, wrong):
     assert str(raised.value).startswith("dev.conllu")
 
 
-@pytest.mark.parametrize("line", ["clerk.txt\tNo.", "clerk.visitor.1.female.txt\t", "clerk.visitor.1.female.txt\tThe clerk sat."])
+@pytest.mark.parametrize(
+    "line", ["clerk.txt\tNo.", "clerk.visitor.1.female.txt\t", "clerk.visitor.1.female.txt\tThe clerk sat."]
+)
 def test_what_is_no_sentence_of_winogender_is_said_with_its_line(line):
     with pytest.raises(CorpusError, match="line 1"):
         read_winogender(line)

@@ -67,12 +67,16 @@ def test_a_planted_head_is_found_and_its_claim_holds(text):
 
 def test_heads_that_do_nothing_hold_no_claim():
     sentences, looked = corpus(5, planted=False)
-    claims = [parse(f"{source} -> {target}") for source in ("det", "obj", "any") for target in ("head", "previous", "NOUN", "+2")]
+    claims = [
+        parse(f"{source} -> {target}") for source in ("det", "obj", "any") for target in ("head", "previous", "NOUN", "+2")
+    ]
     halves = [report(claim, Evidence(count(claim, sentences, looked))) for claim in claims]
     assert np.mean(supported(halves)) <= 0.05
 
 
-@pytest.mark.parametrize("text", ["obj -> head", "det | nsubj -> its obj", "any -> -2", "any -> special", "special -> first", "any -> self"])
+@pytest.mark.parametrize(
+    "text", ["obj -> head", "det | nsubj -> its obj", "any -> -2", "any -> special", "special -> first", "any -> self"]
+)
 def test_counts_equal_plain_loops(text):
     sentences, looked = corpus(3, size=17)
     claim = parse(text)
@@ -135,7 +139,11 @@ def test_holm_is_stricter_the_more_is_tested():
 
 def test_a_claim_that_cannot_be_tested_says_why():
     sentences, looked = corpus(4, size=40)
-    for text, wrong in (("L7·H0: obj -> head", "no layer 7"), ("L1·H9: obj -> head", "no head 9"), ('"zebra" -> head', "No word")):
+    for text, wrong in (
+        ("L7·H0: obj -> head", "no layer 7"),
+        ("L1·H9: obj -> head", "no head 9"),
+        ('"zebra" -> head', "No word"),
+    ):
         claim = parse(text)
         with pytest.raises(ClaimError, match=wrong):
             judge([claim], [Evidence(count(claim, sentences, looked))])
