@@ -26,8 +26,8 @@ from attnviz.survey.folder import load, merge_folders
 from attnviz.survey.looks import look, shuffled
 from attnviz.survey.untrained import untrained
 
-TEXTS = [f"The {name} saw the cat, and the cat saw the {name}{' again' * (index % 5)}." for index, name in enumerate(
-    ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish"))]  # fmt: skip
+NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
+TEXTS = [f"The {name} saw the cat, and the cat saw the {name}{' again' * (n % 5)}." for n, name in enumerate(NAMES_SEEN)]
 
 
 @pytest.fixture(scope="module")

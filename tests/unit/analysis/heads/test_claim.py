@@ -29,9 +29,10 @@ def test_the_parts_of_a_claim():
     assert claim.target == (ClaimTerm("offset", "-2"), ClaimTerm("dependent", "obj"))
 
 
-NONSENSE = ("", " ", "objj", "noun", "Noun", "head head", "its", "its foo", "+0", "+99", "-", "+", "1", "NOUN,VERB", "H3", "the", "#", "?!",
-            '"open', "open'", "/open", '""', '" "', "//", "/(/", "/[/", "/*/", "obj |", "| obj", "obj || det", "obj det", "nsubj: pass",
-            "nsubj:pass:x", "ключ", "a" * 50, "*", "DET NOUN", "its its obj", "previous next", "\\")  # fmt: skip
+NONSENSE = ("", " ", "objj", "noun", "Noun", "head head", "its", "its foo", "+0", "+99", "-", "+", "1", "NOUN,VERB", "H3",
+            "the", "#", "?!",
+            '"open', "open'", "/open", '""', '" "', "//", "/(/", "/[/", "/*/", "obj |", "| obj", "obj || det", "obj det",
+            "nsubj: pass", "nsubj:pass:x", "ключ", "a" * 50, "*", "DET NOUN", "its its obj", "previous next", "\\")  # fmt: skip
 MALFORMED = [
     *(f"{nonsense} -> head" for nonsense in NONSENSE),
     *(f"obj -> {nonsense}" for nonsense in NONSENSE),
