@@ -29,20 +29,20 @@ def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(c
     atlas = shipped_atlas("minilm")
     cells = page.locator(".atlas button.head")
     expect(cells).to_have_count(72)
-    cell = page.locator('.atlas [data-pick="2.8"]')
-    best = atlas.best(2, 8)
+    cell = page.locator('.atlas [data-pick="4.9"]')
+    best = atlas.best(4, 9)
     assert best is not None
-    expect(cell).to_contain_text(f"{atlas.rates[best, 2, 8]:.0%}")
+    expect(cell).to_contain_text(f"{atlas.rates[best, 4, 9]:.0%}")
     cell.focus()
     page.keyboard.press("Enter")
-    expect(page.locator("h3", has_text="What L2·H8 does")).to_be_visible(timeout=PICTURE)
+    expect(page.locator("h3", has_text="What L4·H9 does")).to_be_visible(timeout=PICTURE)
     expect(page.locator(".claims tbody tr").first).to_contain_text(short_claim(atlas.claims[best].text))
     settled(page)
-    assert (parameters(page)["layer"], parameters(page)["head"]) == ("2", "8")
+    assert (parameters(page)["layer"], parameters(page)["head"]) == ("4", "9")
     second = context.new_page()
     second.goto(page.url)
     settled(second)
-    expect(second.locator('.atlas [data-pick="2.8"]')).to_have_class("head chosen holds")
+    expect(second.locator('.atlas [data-pick="4.9"]')).to_have_class("head chosen holds")
 
 
 def test_heads_are_found_by_a_claim(page: Page, app_url: str) -> None:
