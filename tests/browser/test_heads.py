@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from attnviz.analysis.heads.wording import short_claim
-from attnviz.survey.atlas import shipped_atlas
+from attnviz.survey.shipped import shipped_atlas
 from tests.browser.test_accessible import serious
 from tests.browser.test_encode import PICTURE, parameters
 

@@ -74,8 +74,6 @@ def _curves(looks: Sequence[InductionLook]) -> list[Curve]:
     return [
         Curve("loss in the second half", f"{last.loss:.2f}", tuple((look.step, look.loss) for look in looks), top),
         Curve("right letters there", f"{last.accuracy:.0%}", tuple((look.step, look.accuracy) for look in looks)),
-        Curve(
-            "looks at the letter before", f"{previous:.2f}", tuple((look.step, float(look.previous.max())) for look in looks)
-        ),
+        Curve("looks at the letter before", f"{previous[-1][1]:.2f}", tuple(previous)),
         Curve("looks at what followed", f"{induction[-1][1]:.2f}", tuple(induction)),
     ]
