@@ -113,7 +113,7 @@ def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, Looks] | N
     return (tested, looks) if tested else None
 
 
-def _tested(looks: Looks, claim: Claim) -> Tested:
+def _tested(looks: "Looks", claim: Claim) -> Tested:
     with at_a_place():
         return looks.test([claim])[0]
 
