@@ -87,7 +87,7 @@ export class ArcsView {
     const widest = (tokens) => Math.max(...tokens.map(([text]) => context.measureText(cut(text)).width));
     this.widths ??= { queries: widest(queries), keys: widest(keys) };
     const whole = Math.max(queries.length, keys.length) * ARC_ROW;
-    const height = Math.min(whole, clamp(window.innerHeight * 0.72, 380, 820));
+    const height = Math.min(whole, this.explorer.roomHeight() || clamp(window.innerHeight * 0.72, 380, 820));
     // The room for weights that stand beside the tokens on the right.
     const numbers = 56;
     const columns = Math.min(width, 720);

@@ -158,7 +158,7 @@ export class Explorer {
   }
 
   room() {
-    return `${this.root.clientWidth} ${window.innerHeight}`;
+    return `${this.root.clientWidth} ${window.innerHeight} ${this.roomHeight()}`;
   }
 
   // Which panes can be seen, for the view and the width there is.
@@ -221,7 +221,13 @@ export class Explorer {
     return { query: this.state.query ?? 0, key: this.state.key ?? 0 };
   }
 
+  // What the page leaves to the picture while it presents; else 0.
+  roomHeight() {
+    return Number.parseFloat(getComputedStyle(this.root).getPropertyValue("--picture-height")) || 0;
+  }
+
   matrixHeight() {
+    if (this.roomHeight()) return this.roomHeight();
     return this.state.view === "grid" ? 520 : clamp(window.innerHeight * 0.75, 440, 900);
   }
 

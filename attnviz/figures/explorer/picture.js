@@ -1,6 +1,6 @@
 // The picture of one head: queries down, keys across. Cells that share a pixel show the largest of them.
 
-import { clamp, cut, fit, fontOf, make } from "./paint.js";
+import { clamp, cut, fit, fontOf, make, pixelRatio } from "./paint.js";
 import { poolRegion } from "./pool.js";
 import { headTitle, MASKED } from "./store.js";
 
@@ -49,8 +49,9 @@ export class MatrixPicture {
     const lean = Math.min(this.widths.keys * 0.71, 120);
     const top = lean + 18;
     const right = Math.min(lean, 60);
-    const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, MOST_CELL);
-    const ratio = window.devicePixelRatio || 1;
+    const largest = this.explorer.roomHeight() ? Infinity : MOST_CELL;
+    const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, largest);
+    const ratio = pixelRatio(this.canvas);
     // Whole device pixels, where a cell has at least two: then all cells are alike.
     const whole = fitting * ratio >= 2 ? Math.floor(fitting * ratio) / ratio : fitting;
     const cell = whole * this.chosen.zoom;
@@ -90,7 +91,7 @@ export class MatrixPicture {
 
   drawCells(head, palette, fullScale) {
     const { left, top, width, height, cell } = this.size;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const table = palette.table(head, fullScale);
     const { x, y } = this.window;
     const columns = Math.round(width * ratio);
@@ -107,7 +108,7 @@ export class MatrixPicture {
 
   gaps(palette) {
     const { left, top, width, height, cell } = this.size;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const crisp = (value) => (Math.round(value * ratio) + 0.5) / ratio;
     const { context } = this;
     context.strokeStyle = palette.background;

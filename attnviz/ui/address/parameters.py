@@ -138,7 +138,7 @@ def _each(slots: int, **types: Type) -> dict[str, Type]:
 
 
 _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, **_VIEW}
-PARAMETERS: dict[str, Mapping[str, Type]] = {
+_PAGES: dict[str, Mapping[str, Type]] = {
     "home": {},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
@@ -181,6 +181,8 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
+# Every page can be opened in its present mode.
+PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag()} for page, own in _PAGES.items()}
 
 
 def read(page: str, name: str, written: Written | None) -> Any:
