@@ -4,6 +4,8 @@
 // A window of this size shows letters as they are; a larger screen enlarges them, so that 14 px are 28 at 1920 × 1080.
 const PLAIN = { width: 960, height: 540 };
 const LARGEST = 2.5;
+// Of layout.css, above and below the picture.
+const MARGIN = 7;
 const FIELDS = "input, textarea, select, [contenteditable=true], [role=combobox], [role=textbox]";
 const page = document.documentElement;
 const state = { turn: 0, tell: () => {}, listens: false };
@@ -52,7 +54,7 @@ function turn(on) {
   // A browser that does not give the whole screen gives its window.
   if (on) page.requestFullscreen?.().catch(() => {});
   else if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
-  if (on) picture()?.focus?.({ preventScroll: true });
+  if (on) pictures()[0]?.focus?.({ preventScroll: true });
   state.tell(on);
 }
 
@@ -64,52 +66,51 @@ function show(on) {
   dispatchEvent(new Event("resize"));
 }
 
-// What takes the arrow keys: the canvas of the explorer, or the steps of a computation.
-function picture() {
-  for (const host of document.querySelectorAll(".st-key-hero [data-testid=stBidiComponentIsolated], .st-key-hero *")) {
-    const found = [...(host.shadowRoot?.querySelectorAll("canvas[tabindex], .compute") ?? [])].find((each) => each.offsetParent);
-    if (found) return found;
-  }
-  return null;
+// The pictures that take the arrow keys: canvases of the explorer, or the steps of a computation.
+function pictures() {
+  const hosts = [...document.querySelectorAll(".st-key-hero *")].filter((each) => each.shadowRoot);
+  const found = hosts.flatMap((each) => [...each.shadowRoot.querySelectorAll("canvas[tabindex], .compute")]);
+  return found.filter((each) => each.offsetParent);
 }
 
 // Enlarges by the screen's size, and further while the picture fits; a picture that takes its height from the room there is
 // (`--picture-height`) gets all that the rest leaves.
 function fit() {
-  const { style } = page;
-  if (!isOn()) {
-    for (const name of ["--present-zoom", "--picture-height"]) style.removeProperty(name);
-    for (const each of document.querySelectorAll(".st-key-hero")) mark(each, false);
+  const hero = document.querySelector(".st-key-hero");
+  if (!isOn() || !hero) {
+    for (const name of ["--present-zoom", "--picture-height"]) page.style.removeProperty(name);
+    if (hero) mark(hero, false);
     return;
   }
-  const hero = document.querySelector(".st-key-hero");
-  if (!hero) return;
   mark(hero, true);
   const least = Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height);
-  const isFlexible = picture()?.matches("canvas");
-  const block = hero.closest("[data-testid=stMainBlockContainer]");
-  const set = (zoom) => style.setProperty("--present-zoom", zoom);
-  const fits = (zoom) => {
-    set(zoom);
-    return block.scrollHeight * zoom <= innerHeight + 1 && block.scrollWidth <= block.clientWidth + 1;
-  };
-  if (isFlexible) {
-    set(least);
-    flex(block, least);
-    return;
-  }
-  let zoom = least;
-  while (zoom < least * LARGEST && fits(zoom * 1.08)) zoom *= 1.08;
-  set(zoom);
+  const [block] = hero.closest("[data-testid=stMainBlockContainer]").children;
+  const canvases = pictures().filter((each) => each.matches("canvas"));
+  zoomTo(least);
+  if (canvases.length) flex(block, canvases);
+  else enlarge(block, least);
 }
 
-// The picture's height is what the screen has left beside all else.
-function flex(block, zoom) {
-  const room = innerHeight / zoom;
-  const canvas = picture();
-  const rest = block.scrollHeight - canvas.getBoundingClientRect().height / zoom;
-  const height = `${Math.max(120, Math.floor(room - rest))}px`;
-  if (page.style.getPropertyValue("--picture-height") !== height) page.style.setProperty("--picture-height", height);
+const zoomTo = (zoom) => page.style.setProperty("--present-zoom", zoom);
+const heightOf = (element) => element.getBoundingClientRect().height;
+
+function enlarge(block, least) {
+  const fits = (zoom) => {
+    zoomTo(zoom);
+    return heightOf(block) <= innerHeight - 2 * MARGIN * zoom && block.scrollWidth <= block.clientWidth + 1;
+  };
+  let zoom = least;
+  while (zoom < least * LARGEST && fits(zoom * 1.08)) zoom *= 1.08;
+  zoomTo(zoom);
+}
+
+function flex(block, canvases) {
+  const zoom = Number(page.style.getPropertyValue("--present-zoom"));
+  const rest = heightOf(block) - Math.max(...canvases.map(heightOf));
+  const height = `${Math.max(120, Math.floor((innerHeight - rest) / zoom - 2 * MARGIN))}px`;
+  if (page.style.getPropertyValue("--picture-height") === height) return;
+  page.style.setProperty("--picture-height", height);
+  dispatchEvent(new Event("resize"));
 }
 
 // The roots of components learn what layout.css cannot tell them across their shadow.
