@@ -35,6 +35,7 @@ _BELIEVE = """
 
 # The pages that read a text.
 READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
+SENTENCE_READERS = ("encode", "translate")
 
 
 def explain_button(
@@ -127,10 +128,18 @@ def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> 
 
     `opens` says what the link opens: exactly this picture again, unless the page says another thing.
     """
+    _bring_home()
     fill_toolbar(opens)
     take_along(shown)
     with st.container(horizontal=True, vertical_alignment="center"):
         _elsewhere()
+
+
+def _bring_home() -> None:
+    """What was typed last on a page that reads a sentence is what Home shows."""
+    state = st.session_state
+    if state.page in SENTENCE_READERS and (text := state.address.get("text")):
+        state.visits["home"] = {"text": text}
 
 
 def _elsewhere() -> None:

@@ -54,7 +54,7 @@ def header(title: str, promise: str, page: str = "") -> None:
     presenter()
     with st.container(key="title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(title, anchor=False, width="content")
-        st.html(f'<p class="promise">{html.escape(promise)}</p>', width="content")
+        st.html(f'<p class="promise of-{page or title.lower()}">{html.escape(promise)}</p>', width="content")
 
 
 def _open(page: str) -> None:
