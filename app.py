@@ -4,9 +4,11 @@ import streamlit as st
 
 from attnviz import memory
 from attnviz.paths import app_folder, assets_folder
+from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
 from attnviz.ui.background.uploads import bound_uploads
 
+import_ahead.finish()
 memory.bound_heaps()
 bound_uploads()
 st.set_page_config(page_title="attnviz", page_icon=str(assets_folder() / "icon.svg"), layout="wide")

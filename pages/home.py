@@ -41,7 +41,7 @@ def show(traced: Traced, example: Example) -> None:
 
     with hero() as told:
         story(describe_link(matrix, head_name(example.layer, example.head), cell), place=told)
-        grid, sentence = st.columns([3, 2], gap="large", vertical_alignment="center")
+        grid, sentence = st.columns([3, 2], gap="large")
         with grid:
             show_heads(attention, HeadChoice(example.layer, example.head, View(), True), open_in_encode)
         with sentence:

@@ -23,6 +23,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
+from attnviz.ui.background import import_ahead
 from attnviz.ui.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
@@ -193,6 +194,7 @@ def _is_refused(message: bytes) -> bool:
 
 def serve(host: str, port: int) -> None:
     """Serves the app until it is stopped."""
+    import_ahead.begin()
     script = app_folder() / "app.py"
     # Streamlit looks for .streamlit/config.toml beside the script that it was started with.
     sys.argv = [str(script)]
