@@ -70,7 +70,7 @@ def test_one_press_presents_arrows_move_and_escape_returns(page: Page, app_url: 
     open_page(page, app_url, "encode")
     page.get_by_role("button", name="Present").click()
     expect(page.get_by_test_id("stSidebar")).to_be_hidden(timeout=2000)
-    expect(page.locator(".explorer[data-presenting]")).to_be_visible()
+    expect(page.locator(".explorer[data-presenting][data-view]")).to_be_visible()
     page.wait_for_url("**present=true*", timeout=PICTURE)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
