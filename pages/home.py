@@ -12,10 +12,10 @@ from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import notices
 from attnviz.ui.explorer import show_heads, show_tokens
+from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import address, sentence_box
 from attnviz.ui.sidebar import HeadChoice
-from attnviz.ui.toolbar import fill_toolbar
 
 # Page, name, icon, what its address calls the text, and one line.
 WAYS = (

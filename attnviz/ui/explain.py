@@ -1,4 +1,4 @@
-"""Under the picture: how its number comes about, how far to believe it, and how to keep it."""
+"""Under the picture: how its number comes about, how much to trust this, and how to keep it."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.address.state import visit
 from attnviz.ui.background.results import Answered, Drafted, Traced
 from attnviz.ui.download import Kept, take_along
+from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import HeadChoice
-from attnviz.ui.toolbar import fill_toolbar
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
@@ -95,7 +95,7 @@ def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice,
 
 def belief() -> None:
     """What attention shows, and what it does not."""
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
 
 
@@ -124,13 +124,13 @@ def _unknown(trace: AttentionTrace) -> str:
 
 
 def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
-    """Fills the toolbar at the picture, and draws below it what can be taken along and the ways to other pages.
+    """Fills the toolbar at the picture with what can be taken along and more, and draws here the ways to other pages.
 
     `opens` says what the link opens: exactly this picture again, unless the page says another thing.
     """
     _bring_home()
-    fill_toolbar(opens)
-    take_along(shown)
+    with fill_toolbar(opens):
+        take_along(shown)
     with st.container(horizontal=True, vertical_alignment="center"):
         _elsewhere()
 

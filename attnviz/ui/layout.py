@@ -13,14 +13,14 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz import memory, settings
-from attnviz.analysis.wording import Sentence
+from attnviz.analysis.wording import Sentence, written
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.state import arrive
-from attnviz.ui.present import presenter
-from attnviz.ui.style import STYLE
-from attnviz.ui.toolbar import forget_toolbar, reserve_toolbar
+from attnviz.ui.frame.present import presenter
+from attnviz.ui.frame.style import STYLE
+from attnviz.ui.frame.toolbar import forget_toolbar, reserve_toolbar
 
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
 _SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
@@ -115,13 +115,13 @@ def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
 
 
 def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
-    """Sentences made from the picture's numbers, in large type, their tokens in the accent colour.
+    """Sentences made from the picture's numbers, in large type, their tokens quoted and in the accent colour.
 
     `place`: what `hero` yields, for the row beside the toolbar; None: here.
     """
     paragraphs = (
         "".join(
-            f'<strong dir="auto">{html.escape(part.text)}</strong>' if part.strong else html.escape(part.text)
+            f'<strong dir="auto">{html.escape(written(part))}</strong>' if part.strong else html.escape(written(part))
             for part in sentence
         )
         for sentence in sentences

@@ -24,7 +24,7 @@ from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
 from attnviz.ui.background import import_ahead
-from attnviz.ui.style import STYLE
+from attnviz.ui.frame.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
 REFUSED = ("clear_cache", "set_run_on_save", "load_git_info")

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-
-def _read(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
+_FRAME = Path(__file__).parent
+_LAYOUT = (_FRAME.parent / "layout.css").read_text(encoding="utf-8")
+_PRESENT = (_FRAME / "present.css").read_text(encoding="utf-8")
 
 # Within `:root` each rule counts more than Streamlit's own of the same element, which the browser reads later.
-STYLE = f":root {{ {_read('layout.css')} }}\n{_read('present.css')}"
+STYLE = f":root {{ {_LAYOUT} }}\n{_PRESENT}"

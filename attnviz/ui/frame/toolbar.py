@@ -17,7 +17,7 @@ _COPY = component(
     "attnviz.copy", html='<div class="tool"></div>', css=_STYLE,
     js=Path(__file__).with_name("copy.js").read_text(encoding="utf-8"),
 )  # fmt: skip
-# Present: `attnviz.ui.present` listens.
+# Present: `attnviz.ui.frame.present` listens.
 _PRESENT = component(
     "attnviz.present-button",
     html='<div class="tool"><button type="button" title="Fills the screen with the picture. F does it too; Escape returns.">'
