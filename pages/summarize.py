@@ -66,7 +66,7 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Selectio
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
 model = summarizer_picker()
-prompt, example = prompt_box("summarize", pairs=False, forget=forget_word)
+prompt, example = prompt_box("summarize", further=(), forget=forget_word)
 place = st.sidebar.container()
 traced = summarize(model, prompt) if prompt else None
 if prompt and traced:
