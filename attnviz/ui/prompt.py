@@ -139,8 +139,8 @@ def _chips(page: str, text: str, pair: str, further: Sequence[Further], forget: 
         if not st.session_state[each.key]:
             keep_typed(each.box.key)
             st.session_state[each.name] = ""
-        elif each is OTHER and current:
-            st.session_state.update(other=current.other, view="text")
+        elif each is OTHER:
+            st.session_state.update(other=current.other if current else "", view="text")
 
     with st.container(horizontal=True, vertical_alignment="center"):
         _pills(shown, current, choose)
