@@ -29,7 +29,7 @@ export class GridView {
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     const { layers, heads } = explorer.overview;
-    this.caption.textContent = layers * heads === 1 ? "The one head of this model" : "Layers down, heads across. Open one.";
+    this.caption.textContent = layers * heads === 1 ? "The one head of this model" : "Rows: layers, columns: heads. Click one.";
     const label = `${layers} layers by ${heads} heads. Arrow keys move between heads, Enter opens one.`;
     this.canvas.setAttribute("aria-label", label);
     explorer.when(explorer.store.thumbs, (thumbs) => {
@@ -158,7 +158,7 @@ export class GridView {
       const [query, key, weight] = link;
       lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${weight.toFixed(3)}`]);
     }
-    if (distance !== null) lines.push(`looks ${distance.toFixed(1)} tokens far, ${Math.round(100 * diagonal)} % to neighbours`);
+    if (distance !== null) lines.push(`mean distance ${distance.toFixed(1)} tokens, ${Math.round(100 * diagonal)} % to neighbours`);
     return lines;
   }
 

@@ -286,9 +286,9 @@ def forget_question() -> None:
 
 
 def explained() -> None:
-    """How an answer is found, and how far to believe it."""
+    """How an answer is found, and how much to trust this."""
     with st.expander("How this answer is found · softmax over all spans"):
         st.markdown(_HOW)
         st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
