@@ -9,8 +9,8 @@ from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, trace
-from attnviz.ui.compare import show_compared
 from attnviz.ui.download import kept_head
+from attnviz.ui.encode.compare import show_compared
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.explorer import explore, selected_cell, show_bertviz

@@ -17,10 +17,10 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, summarize
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.kept import kept_summary
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
+from attnviz.ui.summarize.kept import kept_summary
 from attnviz.ui.summarize.pictures import (
     Options,
     chosen_way,

@@ -123,12 +123,12 @@ def _unknown(trace: AttentionTrace) -> str:
 
 
 def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
-    """Fills the toolbar at the picture, and draws below it what can be taken along and the ways to other pages.
+    """Fills the toolbar at the picture, with what can be taken along, and draws the ways to other pages.
 
     `opens` says what the link opens: exactly this picture again, unless the page says another thing.
     """
-    fill_toolbar(opens)
-    take_along(shown)
+    with fill_toolbar(opens):
+        take_along(shown)
     with st.container(horizontal=True, vertical_alignment="center"):
         _elsewhere()
 
