@@ -17,7 +17,7 @@ export class RankingView {
   constructor(explorer) {
     Object.assign(this, { explorer, pointed: null, ranked: null, revealed: null });
     this.caption = make("p", { class: "caption" });
-    this.canvas = make("canvas", { class: "heads ranked", tabindex: "0", role: "application" });
+    this.canvas = make("canvas", { class: "ranking", tabindex: "0", role: "application" });
     this.view = make("div", { class: "stack" }, this.canvas);
     this.sizer = make("div", { class: "sizer" }, this.view);
     this.frame = make("div", { class: "frame" }, this.sizer);
