@@ -41,7 +41,7 @@ export class Bar {
   }
 
   draw() {
-    const { state, overview, stage, order, follows } = this.explorer;
+    const { state, overview, stage, follows } = this.explorer;
     const names = this.names();
     const wanted = names.map(([view]) => view).join();
     if (this.drawn !== wanted) {
@@ -60,7 +60,7 @@ export class Bar {
     }
     this.ordered.hidden = state.view !== "grid" || overview.heads === 1 || follows;
     this.orders();
-    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden || order !== "model";
+    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden;
     this.kind.value = state.kind;
     this.fact.textContent = this.explorer.fact ?? "";
     this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent;

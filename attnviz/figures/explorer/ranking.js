@@ -87,7 +87,7 @@ export class RankingView {
 
   paintRow(at, top) {
     const { context, size, explorer } = this;
-    const { palette, state, grid } = explorer;
+    const { palette, state, grid, overview } = explorer;
     const [layer, head, note] = this.ranked.heads[at];
     const { most, tell, length } = ORDERS[explorer.order];
     const isChosen = layer === state.layer && (state.head === null || state.head === head);
@@ -100,7 +100,8 @@ export class RankingView {
     context.textAlign = "right";
     context.fillStyle = palette.faint;
     context.fillText(`${at + 1}.`, RANK - 10, middle);
-    context.drawImage(grid.picture(layer, head), RANK, top + (ROW - 2 - PICTURE) / 2, PICTURE, PICTURE);
+    const picture = grid.chosen({ cell: PICTURE, height: PICTURE })[layer * overview.heads + head];
+    context.drawImage(picture, RANK, top + (ROW - 2 - PICTURE) / 2, PICTURE, PICTURE);
     context.textAlign = "left";
     context.font = fontOf(this.canvas, isChosen ? "bold" : "");
     context.fillStyle = isChosen ? palette.accent : palette.text;
