@@ -231,8 +231,11 @@ def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
     """
     names = f"query{slot}", f"key{slot}"
     query, key = (value(name) for name in names)
-    if query not in matrix.rows or key not in matrix.columns:
+    if query is None or key is None:
         return None
+    # One that this view hides stays chosen: what the address said before it does not come back.
     for name, place in zip(names, (query, key), strict=True):
         publish(name, place, None)
+    if query not in matrix.rows or key not in matrix.columns:
+        return None
     return matrix.rows.index(query), matrix.columns.index(key)

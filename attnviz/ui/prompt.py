@@ -58,10 +58,14 @@ def prompt_box(
         forget()
         run = typed
     text, pair = run["typed"], run.get(PAIR.box.key, "")
-    example = _chips(page, text, pair, further, forget)
     remember("text", text, first.text)
     for each in further:
         remember(each.name, run.get(each.box.key, ""), first.pair if each is PAIR else "")
+    if run.get(OTHER.box.key) == "":
+        # Nothing to compare with: the box begins again with the text itself.
+        st.session_state.update(other=text, with_other=bool(text))
+        st.rerun()
+    example = _chips(page, text, pair, further, forget)
     long_notice("text", text)
     prompt = _checked(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
@@ -136,11 +140,14 @@ def _chips(page: str, text: str, pair: str, further: Sequence[Further], forget: 
         open_example(example)
 
     def turn(each: Further) -> None:
-        if not st.session_state[each.key]:
+        if each is OTHER:
+            # The same text at first, to change a word of it.
+            forget_typed(each.box.key)
+            other = ((current and current.other) or text) if st.session_state[each.key] else ""
+            st.session_state.update(other=other, with_other=bool(other), view="text")
+        elif not st.session_state[each.key]:
             keep_typed(each.box.key)
             st.session_state[each.name] = ""
-        elif each is OTHER:
-            st.session_state.update(other=current.other if current else "", view="text")
 
     with st.container(horizontal=True, vertical_alignment="center"):
         _pills(shown, current, choose)

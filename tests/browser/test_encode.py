@@ -191,6 +191,7 @@ def test_a_pair_is_filtered_by_sentence(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     page.get_by_text("Two sentences", exact=True).click()
     expect(page.locator(".story")).to_contain_text("sends “couch” to “sofa”", timeout=PICTURE)
+    settle(page)
     open_page(page, app_url, **parameters(page), between="second-first")
     trace = attnviz.load("minilm").trace(attnviz.Prompt("The cat sleeps on the sofa.", pair="A kitten naps on the couch."))
     whole = head_matrix(trace.encoder, layer=2, head=9)
