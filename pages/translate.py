@@ -70,7 +70,7 @@ def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
 
 header("Translate", "Type an English sentence. See which words each French word came from.")
 names = models_picker()
-typed, example = prompt_box("translate", pairs=False, forget=forget_text)
+typed, example = prompt_box("translate", further=(), forget=forget_text)
 options = st.sidebar.container()
 how = decoding()
 if not names:

@@ -44,13 +44,15 @@ MODELS = {
 }
 # What a person uses, by the parameter that holds it or comes with it, where that is called something else.
 PARAMETERS = {
-    "typed": "text", "typed_pair": "pair", "typed_question": "question", "typed_passage": "passage", "example": "layer",
+    "typed": "text", "typed_pair": "pair", "typed_other": "other", "with_other": "other", "typed_question": "question",
+    "typed_passage": "passage", "example": "layer",
     "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
-    "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view",
+    "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view "
+    "other",
     "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
     "penalty query1 key1 begins1 candidate1 all1",
     "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1",

@@ -1,7 +1,7 @@
 // What a walk can act on, and what stands on the screen: in the page, in the shadow roots of its components, in its frames.
 (() => {
   const ACTIONS = {
-    heads: "canvas.heads", cells: "canvas.cells", arcs: "canvas.arcs", plot: ".js-plotly-plot .nsewdrag",
+    heads: "canvas:is(.heads, .ranking)", cells: "canvas.cells", arcs: "canvas.arcs", plot: ".js-plotly-plot .nsewdrag",
     token: ".explorer .token[data-index]", pick: ".markup [data-pick]", tab: ".explorer [role=tab]",
     chip: ".explorer .chips button", gives: ".explorer .choice button", zoom: ".explorer .zoom button",
     sort: ".explorer .order select", links: ".explorer input[type=range]",
