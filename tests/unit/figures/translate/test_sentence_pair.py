@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from attnviz.figures.translate.token_alternatives import Rung, candidates, ladder
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.translate.alignment import strongest_links
@@ -12,7 +13,6 @@ from attnviz.core.trace import Token
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT, ROW_PIXELS, Columns, mark_links, sentence_pair
-from attnviz.figures.translate.token_alternatives import Rung, candidates, ladder
 from tests.factories import given_map, make_map, numbered, special, typed
 
 HOSTILE = '<img src=x onerror="alert(1)">'
