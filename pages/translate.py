@@ -13,7 +13,7 @@ from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target
 from attnviz.ui.translate.advanced import advanced, explain_alignment, is_wanted, likelihood, steered
 from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
-from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box
+from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
 from attnviz.ui.translate.pictures import large_slot, show_alignments
 from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
 
@@ -73,7 +73,12 @@ elif typed:
     for slot, each in wanted.items():
         if not prompt.target:
             steered(slot, names[slot - 1], each.begins)
-    target_box(prompt, next((each.trace.output for each in shown.values()), ""))
-    explained()
+    target_place, how_place, trust_place = st.columns(3)
+    with target_place:
+        target_box(prompt, next((each.trace.output for each in shown.values()), ""))
+    with how_place:
+        explained()
+    with trust_place:
+        trust()
     keep(kept)
 finish()

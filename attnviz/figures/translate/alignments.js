@@ -64,6 +64,7 @@ export class Alignments {
     if (name !== this.name) {
       this.models = models.map((each) => new Model(each, chunks.get(String(each.slot))));
       Object.assign(this, { name, cells, pointed: null });
+      this.root.classList.remove("pointing");
       this.note.hide();
     }
     if (seq >= this.seq) Object.assign(this, { seq, hero, cells, isOpen: open });
@@ -119,6 +120,7 @@ export class Alignments {
   pointAt(place) {
     if (!place && !this.pointed) return;
     this.pointed = place;
+    this.root.classList.toggle("pointing", Boolean(place));
     for (const each of [this.table, this.large, this.pair, this.small]) each.drawPointed();
   }
 
@@ -151,7 +153,8 @@ export class Alignments {
 
   show(slot) {
     if (slot === this.hero) return;
-    Object.assign(this, { hero: slot, isOpen: false, pointed: null });
+    Object.assign(this, { hero: slot, isOpen: false });
+    this.pointAt(null);
     this.note.hide();
     this.tellHost({});
     this.layOut();

@@ -130,14 +130,17 @@ def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
 
 
 def explained() -> None:
-    """How an alignment is computed, and how much to trust it."""
-    left, right = st.columns(2)
-    with left.expander("How these numbers come about", icon=":material/function:"):
+    """How an alignment is computed."""
+    with st.expander("How these numbers come about", icon=":material/function:"):
         st.markdown(_HOW)
         st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
         st.markdown(_HOW_SCORED)
         st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j)")
         st.latex(r"\text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
         st.markdown(_HOW_LIKELY)
-    with right.expander("How much to trust this", icon=":material/balance:"):
+
+
+def trust() -> None:
+    """How much an alignment says."""
+    with st.expander("How much to trust this", icon=":material/balance:"):
         st.markdown(_BELIEVE)
