@@ -96,8 +96,8 @@ export class Alignments {
     const most = clamp(window.innerHeight * (this.models.length > 2 ? 0.42 : 0.5), 360, 620);
     const { high } = this.large.measure(isWide ? whole - beside - GAP - PAIR : whole, most);
     this.large.draw();
-    this.pair.draw(isWide ? Math.max(high, 300) : Math.max(most, 300));
-    this.small.draw(isWide ? Math.max(high, 300) : 0);
+    this.pair.draw(Math.max(isWide ? high : most, 300));
+    this.small.draw(isWide ? SMALL_COLUMN : whole / 3 - GAP, isWide ? Math.max(high, 300) : Infinity);
     this.choices.draw();
     this.root.dataset.hero = this.model.slot;
   }

@@ -3,7 +3,7 @@
 import { markWords, paintCells, wholePixels } from "./cells.js";
 import { fit, make } from "./paint.js";
 
-const SIDE = 172;
+const [SIDE, MOST_SMALL_CELL] = [172, 18];
 
 export class SmallMatrices {
   constructor(app) {
@@ -12,8 +12,8 @@ export class SmallMatrices {
     this.shown = [];
   }
 
-  // So high is the place for all of them, one above the other; or as wide as they like, in a row.
-  draw(height) {
+  // So wide is the place of one, and so high that of all, one above the other; in a row they may be as high as they like.
+  draw(width, height) {
     const { models, model, name } = this.app;
     const others = models.filter((each) => each !== model);
     this.element.hidden = !others.length;
@@ -23,10 +23,11 @@ export class SmallMatrices {
       this.shown = others.map((each) => this.button(each));
       this.element.replaceChildren(...this.shown.map(({ button }) => button));
     }
-    const room = height ? height / Math.max(others.length, 1) - 40 : SIDE;
+    const side = Math.min(width, SIDE);
+    const room = height / Math.max(others.length, 1) - 40;
     for (const each of this.shown) {
       const { queries, keys } = each.model;
-      each.cell = wholePixels(Math.max(Math.min(SIDE / keys.length, room / queries.length, 18), 0.5));
+      each.cell = wholePixels(Math.max(Math.min(side / keys.length, room / queries.length, MOST_SMALL_CELL), 0.5));
       each.context = fit(each.canvas, each.cell * keys.length + 2, each.cell * queries.length + 2);
     }
     this.drawPointed();
