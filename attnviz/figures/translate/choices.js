@@ -61,7 +61,8 @@ export class Choices {
   }
 
   focus() {
-    this.element.querySelector(".alternative:enabled, .close")?.focus({ preventScroll: true });
+    const { element } = this;
+    (element.querySelector(".alternative:enabled") ?? element.querySelector(".close"))?.focus({ preventScroll: true });
   }
 
   key(event) {
