@@ -3,6 +3,7 @@
 import streamlit as st
 
 from attnviz.analysis.translate.alignment import describe_alignment, describe_origin
+from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
@@ -24,12 +25,11 @@ NO_MODEL = (
 )
 
 
-def tell(slot: int, drafted: Drafted, drawn: Drawing) -> None:
-    """Sentences from the numbers of the large picture."""
+def sentences(slot: int, drafted: Drafted, drawn: Drawing) -> tuple[Sentence, ...]:
+    """What the numbers of the large picture say."""
     matrix = drawn.matrix(drafted)
-    story(
-        describe_origin(matrix, *chosen_cell(matrix, slot, drawn.word)), describe_alignment(matrix), *likelihood(drafted.draft)
-    )
+    origin = describe_origin(matrix, *chosen_cell(matrix, slot, drawn.word))
+    return origin, describe_alignment(matrix), *likelihood(drafted.draft)
 
 
 header("Translate", "Type an English sentence. See which words each French word came from.")
@@ -57,8 +57,8 @@ elif typed:
         drawn = drawing(list(shown.values()), options, folded, example.word if example else "")
         kept = [drawn.kept(names[slot - 1], each, wanted[slot]) for slot, each in shown.items()]
         try:
-            with picture, hero():
-                tell(large, shown[large], drawn)
+            with picture, hero() as told:
+                story(*sentences(large, shown[large], drawn), place=told)
                 fixed = {slot: 0 if prompt.target else len(wanted[slot].begins) for slot in shown}
                 show_alignments(shown, drawn, large, fixed)
             with below:

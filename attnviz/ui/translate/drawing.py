@@ -14,7 +14,7 @@ from attnviz.analysis.translate.alignment import (
 )
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import AttentionMap
-from attnviz.export import Picture
+from attnviz.export import Picture, links
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.background.results import Drafted
@@ -78,7 +78,8 @@ class Drawing:
 
         naive = drafted.draft.reads_its_rows and self.reading == "naive"
         usual = not drafted.draft.task_prefix and (trace.prompt.target or options == DecodingOptions())
-        return kept_draft(name, picture, trace.prompt, None if usual else options, naive=naive)
+        kept = kept_draft(name, picture, trace.prompt, None if usual else options, naive=naive)
+        return replace(kept, sheets={"Word links": lambda: links.draw(picture(), self.links(self.matrix(drafted)))})
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
         """The hard links of a matrix, None where they are off."""
