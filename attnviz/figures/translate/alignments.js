@@ -80,7 +80,12 @@ export class Alignments {
   }
 
   room() {
-    return `${this.root.clientWidth} ${window.innerHeight}`;
+    return `${this.root.clientWidth} ${window.innerHeight} ${this.roomHeight()}`;
+  }
+
+  // What the page leaves to the picture while it presents; else 0.
+  roomHeight() {
+    return Number.parseFloat(getComputedStyle(this.root).getPropertyValue("--picture-height")) || 0;
   }
 
   layOut() {
@@ -88,16 +93,19 @@ export class Alignments {
     this.laidOut = this.room();
     const whole = this.root.clientWidth;
     const isWide = whole >= WIDE;
+    const given = this.roomHeight();
     this.root.classList.toggle("wide", isWide);
+    this.root.toggleAttribute("data-presenting", given > 0);
     this.table.draw();
     this.drawHead();
-    const beside = isWide && this.models.length > 1 ? SMALL_COLUMN + GAP : 0;
+    const beside = isWide && this.models.length > 1 && !given ? SMALL_COLUMN + GAP : 0;
     // Where more models stand in the table, less of the window is left.
-    const most = clamp(window.innerHeight * (this.models.length > 2 ? 0.42 : 0.5), 360, 620);
-    const { high } = this.large.measure(isWide ? whole - beside - GAP - PAIR : whole, most);
+    const most = given || clamp(window.innerHeight * (this.models.length > 2 ? 0.42 : 0.5), 360, 620);
+    const { high } = this.large.measure(isWide ? whole - beside - GAP - PAIR : whole, most, !given);
     this.large.draw();
-    this.pair.draw(Math.max(isWide ? high : most, 300));
-    this.small.draw(isWide ? SMALL_COLUMN : whole / 3 - GAP, isWide ? Math.max(high, 300) : Infinity);
+    const height = given || Math.max(isWide ? high : most, 300);
+    this.pair.draw(height);
+    this.small.draw(isWide ? SMALL_COLUMN : whole / 3 - GAP, isWide ? height : Infinity);
     this.choices.draw();
     this.root.dataset.hero = this.model.slot;
   }

@@ -27,7 +27,7 @@ STYLE = f".alignment {{ --font: {FONT}; }}\n" + (_FOLDER / "alignments.css").rea
 
 
 @dataclass(frozen=True)
-class Choice:
+class WrittenToken:
     """One token as it was written, p of it, and the likeliest pieces there, best first, with theirs.
 
     step   which token of the translation it is
@@ -62,7 +62,7 @@ class Aligned:
     log_probability: float
     bleu: float | None
     matrix: HeadMatrix
-    choices: tuple[tuple[Choice, ...], ...]
+    choices: tuple[tuple[WrittenToken, ...], ...]
     cell: tuple[int, int]
     unlike: tuple[tuple[int, int], ...] = ()
     links: tuple[Link, ...] | None = None
@@ -115,7 +115,7 @@ def _token(token: Token) -> list[object]:
     return [shown_text(token), int(token.special), token.start, token.end]
 
 
-def _choice(choice: Choice) -> dict[str, object]:
+def _choice(choice: WrittenToken) -> dict[str, object]:
     offered = zip(choice.alternatives, choice.open, strict=True)
     return {
         "step": choice.step,

@@ -24,8 +24,8 @@ export class LargeMatrix {
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // Margins for the labels, and the size of a cell, in so much room.
-  measure(room, most) {
+  // Margins for the labels, and the size of a cell, in so much room; cells that would be too small for a hand may be higher.
+  measure(room, most, mayExceed) {
     const { queries, keys } = this.app.model;
     const context = this.canvas.getContext("2d");
     context.font = fontOf(this.canvas, "bold");
@@ -34,7 +34,7 @@ export class LargeMatrix {
     // Labels lean at 45 degrees; the last one reaches over the right edge.
     const lean = Math.min(widest(keys) * 0.71, 110);
     const [top, right] = [lean + 18, Math.min(lean, 60)];
-    const least = queries.length <= FEW_ROWS ? LEAST_CELL : 0;
+    const least = mayExceed && queries.length <= FEW_ROWS ? LEAST_CELL : 0;
     const high = Math.max((most - top) / queries.length, least);
     const cell = wholePixels(Math.min((room - left - right) / keys.length, high, MOST_CELL));
     this.size = { left, top, cell, wide: left + cell * keys.length + right, high: top + cell * queries.length + 2 };

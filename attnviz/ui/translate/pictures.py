@@ -8,7 +8,7 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, word_groups
-from attnviz.figures.translate.alignments import STYLE, Aligned, Choice, alignments, script
+from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, alignments, script
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import forget_cell, publish, value
@@ -90,7 +90,7 @@ def _aligned(slot: int, drafted: Drafted, drawn: Drawing, fixed: int, unlike: tu
     )
 
 
-def row_choices(drafted: Drafted, drawn: Drawing, matrix: HeadMatrix, fixed: int) -> tuple[tuple[Choice, ...], ...]:
+def row_choices(drafted: Drafted, drawn: Drawing, matrix: HeadMatrix, fixed: int) -> tuple[tuple[WrittenToken, ...], ...]:
     """What was chosen at each row of the matrix: the tokens that were written for its word.
 
     A token that has no row of its own, such as the end mark where rows are named after what is read, stands with the last.
@@ -100,12 +100,12 @@ def row_choices(drafted: Drafted, drawn: Drawing, matrix: HeadMatrix, fixed: int
     row_of = {place: matrix.rows.index(group[0]) for group in groups if group[0] in matrix.rows for place in group}
     # Rows that are named after what is read stand one below those that wrote it.
     below = int(draft.reads_its_rows and drawn.reading_of(drafted) == "shifted")
-    found: list[list[Choice]] = [[] for _ in matrix.rows]
+    found: list[list[WrittenToken]] = [[] for _ in matrix.rows]
     row = 0
     for step, each in enumerate(draft.steps):
         row = row_of.get(step + below, row)
         can = tuple(_is_open(draft, name) for name, _ in each.alternatives)
-        found[row].append(Choice(step, each.token, each.probability, each.alternatives, can, step < fixed))
+        found[row].append(WrittenToken(step, each.token, each.probability, each.alternatives, can, step < fixed))
     return tuple(map(tuple, found))
 
 
