@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(written: int, read: int, decided: tuple[Link, ...] | None = None) -> Sheet:
     attention = make_map((*numbered(written - 1), special("</s>")), numbered(read))
-    return links.draw(picture(AttentionTrace("m", Prompt("t0"), "t0", (attention,)), layer=0, head=0), decided)
+    return links.draw(picture(AttentionTrace("m", Prompt("t0"), (attention,), "t0"), layer=0, head=0), decided)
 
 
 @pytest.mark.parametrize(("written", "read"), [(11, 10), (37, 40), (150, 149)])
