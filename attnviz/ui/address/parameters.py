@@ -173,6 +173,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
+    "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},
     "train": {
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
