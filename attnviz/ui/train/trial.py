@@ -1,12 +1,12 @@
 """A trained toy, tried out: one's own input through any kept checkpoint, saved as a file, and opened again."""
 
 import time
+from dataclasses import replace
 
 import streamlit as st
 
 from attnviz.analysis.translate.alignment import describe_origin
 from attnviz.analysis.view import View
-from attnviz.analysis.wording import plain
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
@@ -15,7 +15,8 @@ from attnviz.text.toys import Toy
 from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.address.state import forget_drafts, remember, remembered
-from attnviz.ui.alignment import Drawing, chosen_cell, show_matrix, show_pair
+from attnviz.ui.alignment.drawing import Drawing, chosen_cell
+from attnviz.ui.alignment.pictures import show_alignments
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.background.uploads import check_file
@@ -75,14 +76,10 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     )  # fmt: skip
     if len(solved.source) > 8 and task.words is False and task.name != "dates":
         st.caption("Longer than anything it has learned from: three to eight characters.")
-    left, beside = st.columns([6, 5], gap="large")
-    row, column = chosen_cell(matrix, 1, "")
-    said = describe_origin(matrix, row, column)
-    with left:
-        show_matrix(matrix, drawing, 1, alt=plain(said))
-    with beside:
-        show_pair(matrix, drawing, 1)
-    story(said)
+    # Here nothing is written on from a piece that a person chose.
+    told = replace(drafted, draft=replace(drafted.draft, pieces=()))
+    show_alignments({1: told}, drawing, 1, {1: 0})
+    story(describe_origin(matrix, *chosen_cell(matrix, 1, "")))
     return [drawing.kept(f"{run.recipe.model.name}.safetensors", drafted, DecodingOptions())]
 
 
