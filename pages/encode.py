@@ -26,8 +26,8 @@ def show(attention: AttentionMap, choice: HeadChoice, example: Example | None) -
     name = head_name(choice.layer, choice.head)
     link = describe_link(matrix, name, cell)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
-    story(link, describe_head(whole))
-    with hero():
+    with hero() as told:
+        story(link, describe_head(whole), place=told)
         if explore(attention, choice, matrix, cell, extra=("BertViz",)) == "BertViz":
             show_bertviz(attention, choice)
     if hidden := describe_hidden(matrix, choice.view.renormalize):
