@@ -4,6 +4,7 @@ import streamlit as st
 
 from attnviz import memory
 from attnviz.paths import app_folder, assets_folder
+from attnviz.ui.address.history import show_history
 from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
 from attnviz.ui.background.uploads import bound_uploads
@@ -27,3 +28,4 @@ page = st.navigation(
 )
 with COURTESY.at_work(DRAWING_SECONDS):
     page.run()
+show_history()

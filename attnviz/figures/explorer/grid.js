@@ -74,6 +74,11 @@ export class GridView {
     return pictures;
   }
 
+  // The small pictures as they were chosen to be drawn, of a size.
+  chosen(size) {
+    return this.explorer.state.kind === "arcs" ? this.sketches(size) : this.pictures();
+  }
+
   picture(layer, head) {
     return head === null || !this.thumbs ? null : this.pictures()[layer * this.explorer.overview.heads + head];
   }
@@ -95,7 +100,7 @@ export class GridView {
     const { overview, palette, state } = this.explorer;
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
-    const pictures = state.kind === "arcs" ? this.sketches({ cell, height }) : this.pictures();
+    const pictures = this.chosen({ cell, height });
     context.textAlign = "center";
     const x = (place) => GRID_LEFT + place * (cell + GRID_GAP);
     const y = (layer) => GRID_TOP + layer * (height + GRID_GAP);

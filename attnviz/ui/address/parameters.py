@@ -143,7 +143,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
         **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
-        "bertviz": Choice(("Head view", "Model view")),
+        "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(),
     },
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
@@ -152,6 +152,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
         "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
         "decoding": Choice(("Greedy", "Beam")),
+        "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
         "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
         **_each(SLOTS, begins=_TEXT, candidate=Number(), **_SIDE_BY_SIDE),
     },
