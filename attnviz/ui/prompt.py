@@ -71,6 +71,20 @@ def prompt_box(
     return prompt, example if prompt else None
 
 
+def sentence_box(first: str) -> Prompt | None:
+    """A box for one text and Run, and nothing else; `first` is what stands there unasked. Returns what was run last.
+
+    None after the page has said what is wrong with what was typed.
+    """
+    text = remembered("text", first)
+    if typed := run_boxes([Box("typed", "Your text", "Type a sentence")], {"typed": text}):
+        text = typed["typed"]
+    tell_unrun()
+    remember("text", text, first)
+    long_notice("text", text)
+    return _checked(lambda: Prompt(text), text)
+
+
 def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example | None]:
     """The same for a question and the passage that it is about."""
     shown = examples("answer")

@@ -5,6 +5,7 @@
 import { ArcsView } from "./arcs.js";
 import { Bar, LinksTable, TABS } from "./bar.js";
 import { GridView } from "./grid.js";
+import { roomHeight } from "./heights.js";
 import { chipsName, FIRST_LOOK, readLook, writeLook } from "./look.js";
 import { MatrixView } from "./matrix.js";
 import { clamp, make, Motion, Note, Palette } from "./paint.js";
@@ -161,7 +162,7 @@ export class Explorer {
   }
 
   room() {
-    return `${this.root.clientWidth} ${window.innerHeight}`;
+    return `${this.root.clientWidth} ${window.innerHeight} ${roomHeight(this.root)}`;
   }
 
   // Which panes can be seen, for the view and the width there is.
