@@ -4,8 +4,8 @@ import streamlit as st
 
 from attnviz.ui.address.state import finish
 from attnviz.ui.explain import keep
-from attnviz.ui.layout import header, hero, story
-from attnviz.ui.train.live import frame_of, run_of, told, watch
+from attnviz.ui.layout import header, hero
+from attnviz.ui.train.live import frame_of, run_of, watch
 from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker
 from attnviz.ui.train.trial import explained, files, try_out
 
@@ -23,7 +23,6 @@ for line in look_for(recipe, preset):
 shown = []
 if not run.active:
     frame = frame_of(run)
-    story(*told(run, frame, head))
     if run.step:
         shown = try_out(run, frame, head)
         files(run, frame)
