@@ -41,7 +41,7 @@ def work_example() -> None:
     with picture:
         computed = compute(tables)
         with hero():
-            seen = show_steps(worked_steps(tables, computed, chosen.head), at=0, predict=predict)
+            seen = show_steps(worked_steps(tables, computed, chosen.head), first=lesson.step, cell=lesson.cell, predict=predict)
         st.caption(
             f":material/verified: Computed by attnviz's own modules; agrees with NumPy to {computed.difference:.0e}. " + ROUNDED
         )
@@ -86,7 +86,7 @@ def explain_cell(found: InspectedTrace, attention: AttentionMap, first: Example)
         )
         return
     with hero():
-        seen = show_steps(shown.steps, at=0, predict=predict)
+        seen = show_steps(shown.steps, predict=predict)
     if not seen:
         return
     st.caption(

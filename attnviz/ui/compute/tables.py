@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.address.state import asked, publish, restore, value
+from attnviz.ui.address.state import asked, forget, publish, restore, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments
 from attnviz.ui.compute.lessons import (
     TABLES,
@@ -58,11 +58,21 @@ def tokens_box() -> tuple[tuple[str, ...], Lesson]:
     def choose() -> None:
         if chosen := next((each for each in shown if each.label == st.session_state.chip), None):
             open_lesson(chosen)
+            forget("at", "at_step", "revealed")
 
     st.pills("Examples", labels, key="chip", on_change=choose, label_visibility="collapsed")
     publish("lesson", lesson.label, labels[0])
     publish("tokens", text, lesson.tokens)
-    return tuple(text.split()[: MOST_TOKENS + 1]), lesson
+    return _cut(tuple(text.split())), lesson
+
+
+def _cut(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """The first tokens, as many as there is room for, after a word about the others."""
+    if left_out := tokens[MOST_TOKENS:]:
+        named = ", ".join(f"“{escaped(token)}”" for token in left_out[:3]) + (" and more" if len(left_out) > 3 else "")
+        verb = "is" if len(left_out) == 1 else "are"
+        st.caption(f":material/content_cut: A worked example has {MOST_TOKENS} tokens at most: {named} {verb} left out.")
+    return tokens[:MOST_TOKENS]
 
 
 def open_lesson(lesson: Lesson) -> None:
@@ -141,7 +151,7 @@ def tables_editor(
     with place:
         columns = st.columns(3)
         for index, name in enumerate(TABLES):
-            rows = tokens[:MOST_TOKENS] if name == "x" else tuple(map(str, range(len(numbers[name]))))
+            rows = tokens if name == "x" else tuple(map(str, range(len(numbers[name]))))
             with columns[index % 3]:
                 edited[name] = _edit(name, rows, numbers[name])
         n_tokens = len(numbers["x"])

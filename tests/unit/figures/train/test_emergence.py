@@ -46,7 +46,7 @@ def test_a_possible_link_is_named_only_where_there_is_one():
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 def test_an_outline_is_seen_on_every_weight(theme):
-    """WCAG 2.2, 1.4.11: a mark and what is beside it differ in luminance at least as 3 : 1, here upon no weight and upon all."""
+    """WCAG 2.2, 1.4.11: a mark and what is beside it differ in luminance by 3 : 1 or more, here on no weight and on all."""
     for weight in (0.0, 1.0):
         assert contrast(OUTLINE, theme.colour(weight)) >= 3
 
