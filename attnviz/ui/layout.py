@@ -19,6 +19,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.state import arrive
+from attnviz.ui.toolbar import forget_toolbar, reserve_toolbar
 
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
 _SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
@@ -53,6 +54,7 @@ def header(title: str, promise: str, page: str = "") -> None:
 
 def _open(page: str) -> None:
     """Begins a run of the page, or sends the browser where it is to go instead."""
+    forget_toolbar()
     going = arrive(page)
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
     _BROWSER(key="browser", data=json.dumps([turn, going.page, going.query, going.replace]) if going else "")
@@ -91,10 +93,14 @@ def _tell_memory() -> None:
 
 
 @contextmanager
-def hero() -> Iterator[None]:
-    """The frame of the picture."""
+def hero() -> Iterator[DeltaGenerator]:
+    """The frame of the picture, with the toolbar at its top right; beside that the place for its sentences, which it yields.
+
+    A page that knows its sentences only later gives that place to `story` then.
+    """
     with st.container(border=True, key="hero"):
-        yield
+        reserve_toolbar()
+        yield st.container(key="told", gap=None)
 
 
 def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
@@ -103,10 +109,13 @@ def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
         return st.columns(count, gap="large")
 
 
-def story(*sentences: Sentence) -> None:
-    """Sentences made from the picture's numbers, in large type, their tokens quoted and in the accent colour."""
+def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
+    """Sentences made from the picture's numbers, in large type, their tokens quoted and in the accent colour.
+
+    `place`: what `hero` yields, for the row beside the toolbar; None: here.
+    """
     body = "".join(f"<p>{sentence_html(sentence)}</p>" for sentence in sentences)
-    st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
+    (place or st.container(gap=None)).html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
 
 
 def escaped(text: object) -> str:

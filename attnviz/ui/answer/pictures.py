@@ -23,6 +23,7 @@ from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, head_picker
+from attnviz.ui.kept import marked_answer as marked_answer_sheet
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import offered
@@ -125,7 +126,7 @@ class Looking:
             found, (layer, head) = self.meeting(trace), self.head_of(trace)
             return Picture(trace, self.attention(trace).kind, layer, head, found.matrix, self.block(trace), self.full_scale)
 
-        return kept_answer(name, picture, trace.prompt)
+        return kept_answer(name, picture, trace.prompt, {"Passage": lambda: marked_answer_sheet(answered)})
 
 
 def answerers_picker() -> tuple[str, ...]:
