@@ -45,23 +45,24 @@ def show(traced: Traced, attention: AttentionMap, shown: Summary, chosen: Option
         word = show_written(words)
     else:
         headline(traced, shown.passage, shown.selection, shown.way)
+    show_passage(shown, word)
     st.caption(
         "A bar is what the chosen word of the summary gave to each word of the text while it was written."
         if word
         else "Marked words and sentences are kept. A bar is the attention that a word receives."
     )
-    show_passage(shown, word)
     tell(shown, words, word, beside)
 
 
 def tell(shown: Summary, words: tuple[SummaryWord, ...], word: SummaryWord | None, place: DeltaGenerator) -> None:
     """Sentences made of the numbers: how much attention the kept words receive, or where the words of a summary came from."""
     passage, kept, way = shown.passage, shown.selection, shown.way
-    looks = way.tokens is not None
-    sentences = [describe_choice(passage, kept, way.units), describe_sentences(passage, kept, way.sentences)]
+    sentences = [NO_LOOK]
+    if way.tokens is not None:
+        sentences = [describe_choice(passage, kept, way.units), describe_sentences(passage, kept, way.sentences)]
     if words:
         sentences = [describe_copies(words), describe_word_origin(word, passage) if word else sentences[0]]
-    story(*(sentences if looks or words else [NO_LOOK]), place=place)
+    story(*sentences, place=place)
 
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
@@ -84,7 +85,7 @@ if prompt and traced:
             reference = reference_box()
             honest_line()
         with picture, hero() as beside:
-            left, right = st.columns([5, 7], gap="large")
+            left, right = st.columns([5, 7], gap="medium")
             with left:
                 show_ways(summary, model, reference)
             with right:

@@ -35,13 +35,15 @@ class Row:
 def ways_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
     """Draw a table: a row a way, with its figures and the sentences and words it keeps; the best figures stand out.
 
-    Figures are those against the reference, or without one the measured. `chosen` is the key of the row that is shown large.
+    Figures are those against the reference, or without one the measured, or none. `chosen` is the key of the row that is shown large.
 
     >>> table = ways_table([Row("a", "A", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("c", "C", "C.", "C", Rouge(0.5, 0.0, 0.25))])
     >>> "A&lt;b." in table, table.count("best")
     (True, 4)
     """
     figures = np.array([_figures(row) for row in rows], dtype=float)
+    if np.isnan(figures).all():
+        figures = figures[:, :0]
     names = _MEASURES[: figures.shape[1]]
     top = "".join(f"<th{' class=figure' if name in names else ''}>{name}</th>" for name in ("Chosen by", *names, "Keeps"))
     # Equal figures are all the best, but nothing is where nothing fits.
@@ -62,9 +64,8 @@ def _row(row: Row, values: Float[np.ndarray, " measure"], best: Bool[np.ndarray,
     for value, stands_out in zip(values, best, strict=True):
         kind = "figure best" if stands_out else "figure"
         cells += f'<td class="{kind}">{"–" if np.isnan(value) else f"{value:.1f}"}</td>'
-    cells += (
-        f'<td class="keeps"><p dir="auto" title="{sentences}">{sentences}</p><p dir="auto" title="{words}">{words}</p></td>'
-    )
+    lines = (f'<p dir="auto" title="{kept}">{kept}</p>' for kept in (sentences, words))
+    cells += f"<td>{''.join(lines)}</td>"
     return f'<tr data-pick="{row.key}"{" class=chosen" if chosen else ""}>{cells}</tr>'
 
 

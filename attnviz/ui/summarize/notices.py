@@ -62,6 +62,18 @@ def measured_rouge(model: str, way: str) -> float | None:
     return measured().get(f"{way}: ROUGE-1") if model in (OWN, READ_BY) else None
 
 
+def rouge_note(model: str, reference: str) -> str:
+    """What the figures in the table of ways are; empty where it has none."""
+    if reference:
+        return "ROUGE of the kept sentences against your summary, in percent."
+    if model not in (OWN, READ_BY) or not measured():
+        return ""
+    return (
+        f"ROUGE-1 as measured on {measured()['abstracts']} held-out abstracts, one sentence kept. Write a summary of your own "
+        "below, and this very text is scored."
+    )
+
+
 def honest_line() -> None:
     """How good attention alone is at this, as it was measured."""
     figures = measured()

@@ -26,7 +26,7 @@ from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.prompt import long_notice
 from attnviz.ui.sidebar import HeadChoice, one_model, stepper
-from attnviz.ui.summarize.notices import OWN, measured_rouge
+from attnviz.ui.summarize.notices import OWN, measured_rouge, rouge_note
 
 _markup = Markup("passage", shared.STYLE + STYLE)
 # Two pages: more is no summary.
@@ -132,6 +132,8 @@ def show_ways(shown: Summary, model: str, reference: str) -> None:
         st.session_state.way = key
 
     _markup("ways", ways_table(rows, chosen=rows[shown.at].key, theme=theme()), pick)
+    if note := rouge_note(model, reference):
+        st.caption(note)
 
 
 def show_passage(shown: Summary, word: SummaryWord | None) -> None:
