@@ -1,5 +1,5 @@
 // Walks through the steps that steps.py describes. A cell that is chosen lights up those it came from, with its sum written
-// out. Everything is set as text, never as HTML. The step and the cell that are looked at are told to Python, for the address.
+// out. Everything is set as text, never as HTML. The step and the cell that are looked at go to Python, for the address.
 
 import { again, question, reveal, verdict } from "./guess.js";
 import { equation, isMixed, isStack } from "./matrices.js";
@@ -81,7 +81,7 @@ function draw(root, walk) {
     wayThrough(walk),
     make("div", { className: "title" }, make("b", {}, step.title), make("span", { className: "formula" }, ...typeset(step.formula))),
     // The sentence may have the number in it that somebody is to guess.
-    make("p", { className: "told" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
+    make("p", { className: "sentence" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
     equation(walk, step),
     ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(walk, step), ...again(walk)]),
     make("p", { className: "hint" }, HINT),

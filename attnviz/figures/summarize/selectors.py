@@ -35,7 +35,7 @@ class Row:
 def ways_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
     """Draw a table: a row a way, with its figures and the sentences and words it keeps; the best figures stand out.
 
-    Figures are those against the reference, or without one the measured, or none. `chosen` is the key of the row that is shown large.
+    Figures are those against the reference, or else the measured, or none. `chosen` is the key of the row shown large.
 
     >>> table = ways_table([Row("a", "A", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("c", "C", "C.", "C", Rouge(0.5, 0.0, 0.25))])
     >>> "A&lt;b." in table, table.count("best")

@@ -39,7 +39,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Curve:
-    """A figure over steps: its name, its present value as it is told, all its values, and the value at the top of its frame."""
+    """A figure over steps: its name, its present value as written, all its values, and the value at the top of its frame."""
 
     name: str
     reading: str

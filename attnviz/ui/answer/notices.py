@@ -64,11 +64,11 @@ def tell_answer(answered: Answered, shown: Meeting, word: int | None, name: str,
 
 def windows_notice(answered: Answered) -> None:
     """Of a passage that was read in parts, which part the attention is of."""
-    found = answered.answers.result
-    if len(found.windows) > 1:
-        window = found.windows[found.best]
+    result = answered.answers.result
+    if len(result.windows) > 1:
+        window = result.windows[result.best]
         st.info(
-            f"{escaped(answered.card.name)} read this passage in {len(found.windows)} overlapping windows. The attention is "
+            f"{escaped(answered.card.name)} read this passage in {len(result.windows)} overlapping windows. The attention is "
             f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
             f"{len(answered.answers.tokens):,}.",
             icon=":material/info:",

@@ -76,7 +76,7 @@ class Looking:
         return min(self.layer, attention.n_layers - 1), None if self.head is None else min(self.head, attention.n_heads - 1)
 
     def name(self, trace: AttentionTrace) -> str:
-        """The head as it is told."""
+        """The head as it is written."""
         layer, head = self.head_of(trace)
         return f"{head_name(layer, head)}{'' if head is not None else ', mean of its heads'}"
 
@@ -102,8 +102,8 @@ class Looking:
         trace = answered.trace
 
         def picture() -> Picture:
-            found, (layer, head) = self.meeting(trace), self.head_of(trace)
-            return Picture(trace, self.attention(trace).kind, layer, head, found.matrix, self.block(trace), self.full_scale)
+            shown, (layer, head) = self.meeting(trace), self.head_of(trace)
+            return Picture(trace, self.attention(trace).kind, layer, head, shown.matrix, self.block(trace), self.full_scale)
 
         return kept_answer(name, picture, trace.prompt, {"Passage": lambda: marked_answer_sheet(answered)})
 
@@ -125,7 +125,7 @@ def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
     firmest = max(asking, key=lambda side: _firmness(shown, side))
     side: Side = dropdown(
         sidebar,
-        "Where they meet",
+        "Attention",
         "side",
         options=there,
         default=firmest,
@@ -205,11 +205,11 @@ def show_joint(answered: Answered, slot: int) -> None:
     st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)
 
 
-def show_meeting(found: Meeting, answer: tuple[int, int], slot: int, look: Looking) -> tuple[HeadMatrix, tuple[int, int]]:
+def show_meeting(shown: Meeting, answer: tuple[int, int], slot: int, look: Looking) -> tuple[HeadMatrix, tuple[int, int]]:
     """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
-    matrix = found.around(*answer)
-    inside = [place for place, token in enumerate(matrix.keys if found.asking else matrix.queries) if token.end > answer[0]]
-    row = 0 if found.asking or not inside else inside[0]
+    matrix = shown.around(*answer)
+    inside = [place for place, token in enumerate(matrix.keys if shown.asking else matrix.queries) if token.end > answer[0]]
+    row = 0 if shown.asking or not inside else inside[0]
     cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
 
     rows, columns = matrix.rows, matrix.columns

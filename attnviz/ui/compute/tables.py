@@ -94,7 +94,7 @@ def settings(lesson: Lesson, numbers: Numbers) -> Settings:
     st.session_state.head = min(max(value("head", 0), 0), heads - 1)
     head = min(max(right.number_input("Head", 0, max(heads - 1, 1), key="head", disabled=heads == 1), 0), heads - 1)
     publish("head", head, 0)
-    scaled = segments(sidebar, "Divide by √d", "divide") == "on"
+    scaled = segments(sidebar, "Divide by √d", "divide", format_func=str.capitalize) == "on"
     mask = dropdown(sidebar, "Mask", "mask", default=lesson.mask, format_func=_MASKS.__getitem__)
     padded = bounded(sidebar, "Padding tokens at the end", "padded") if mask == "padding" else 0
     return Settings(heads, head, mask, padded, scaled, _seed(sidebar, lesson, dim))
@@ -126,8 +126,8 @@ def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
     """The numbers that the tables begin with: of this visit, of the address, or the lesson's; as many rows as tokens."""
     n_tokens = max(1, min(len(tokens), MOST_TOKENS))
     if "numbers" not in st.session_state:
-        found = read(asked("numbers", ""), n_tokens)
-        _replace(found or lesson.numbers())
+        numbers = read(asked("numbers", ""), n_tokens)
+        _replace(numbers or lesson.numbers())
     numbers = st.session_state.numbers
     if len(numbers["x"]) != n_tokens:
         _replace(resized(st.session_state.get("edited", numbers), n_tokens, int(st.session_state.get("seed", lesson.seed))))
@@ -179,8 +179,8 @@ def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
         frame.insert(0, "token", list(rows))
     config = {column: st.column_config.NumberColumn(min_value=-LARGEST, max_value=LARGEST, step=0.1) for column in columns}
     key = f"{name}-{st.session_state.edition}-{len(rows)}"
-    found = st.data_editor(frame, key=key, hide_index=True, disabled=["token"], column_config=config)
-    return found[columns].to_numpy(dtype=float)
+    edited = st.data_editor(frame, key=key, hide_index=True, disabled=["token"], column_config=config)
+    return edited[columns].to_numpy(dtype=float)
 
 
 def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
@@ -190,11 +190,11 @@ def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
         st.session_state.own_begun = read_mask(value("own", ""), len(tokens))
     frame = pd.DataFrame(st.session_state.own_begun, columns=[str(index) for index in range(len(tokens))])
     config = {str(index): st.column_config.CheckboxColumn(token) for index, token in enumerate(tokens)}
-    found = st.data_editor(
+    edited = st.data_editor(
         frame.assign(token=list(tokens)), key=key, hide_index=True, disabled=["token"], column_config=config,
         column_order=["token", *frame.columns],
     )  # fmt: skip
-    visible = found[list(frame.columns)].to_numpy(dtype=bool)
+    visible = edited[list(frame.columns)].to_numpy(dtype=bool)
     st.session_state.own = written_mask(visible)
     publish("own", st.session_state.own, written_mask(np.ones_like(visible)))
     return visible

@@ -171,12 +171,12 @@ def _mount(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> None:
     shown = [each for each in run.frames if each.step > 0]
     losses = tuple((each.step, each.loss) for each in shown)
     curves = [
-        Curve("held-out sequences right", f"{frame.accuracy:.0%}", tuple((each.step, each.accuracy) for each in run.frames)),
+        Curve("Held-out sequences right", f"{frame.accuracy:.0%}", tuple((each.step, each.accuracy) for each in run.frames)),
         Curve(
-            "alignment error rate", f"{frame.errors[layer, head_]:.2f}",
+            "Alignment error rate", f"{frame.errors[layer, head_]:.2f}",
             tuple((each.step, float(each.errors[layer, head_]) if head else each.error) for each in run.frames),
         ),
-        Curve("training loss", f"{frame.loss:.2f}", losses, max((loss for _, loss in losses), default=1.0)),
+        Curve("Training loss", f"{frame.loss:.2f}", losses, max((loss for _, loss in losses), default=1.0)),
     ]  # fmt: skip
     held, story = _held(run, frame, layer, head_), describe_frame(run, frame, head)
     _PICTURE(key="training", data=emergence(held, curves, story, steps=run.recipe.steps, at=frame.step, theme=theme()))
