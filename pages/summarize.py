@@ -17,10 +17,10 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, summarize
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.kept import kept_summary
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
+from attnviz.ui.summarize.kept import kept_summary
 from attnviz.ui.summarize.notices import explained, headline, honest_line
 from attnviz.ui.summarize.pictures import (
     Options,
@@ -67,7 +67,7 @@ def tell(shown: Summary, words: tuple[SummaryWord, ...], word: SummaryWord | Non
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
 model = summarizer_picker()
-prompt, example = prompt_box("summarize", pairs=False, forget=forget_word)
+prompt, example = prompt_box("summarize", further=(), forget=forget_word)
 place = st.sidebar.container()
 traced = summarize(model, prompt) if prompt else None
 if prompt and traced:
