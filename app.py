@@ -4,9 +4,12 @@ import streamlit as st
 
 from attnviz import memory
 from attnviz.paths import app_folder, assets_folder
+from attnviz.ui.address.history import show_history
+from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
 from attnviz.ui.background.uploads import bound_uploads
 
+import_ahead.finish()
 memory.bound_heaps()
 bound_uploads()
 st.set_page_config(page_title="attnviz", page_icon=str(assets_folder() / "icon.svg"), layout="wide")
@@ -26,3 +29,4 @@ page = st.navigation(
 )
 with COURTESY.at_work(DRAWING_SECONDS):
     page.run()
+show_history()

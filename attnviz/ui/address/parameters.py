@@ -138,12 +138,14 @@ def _each(slots: int, **types: Type) -> dict[str, Type]:
 
 
 _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, **_VIEW}
-PARAMETERS: dict[str, Mapping[str, Type]] = {
-    "home": {},
+# Of an answer: question and passage with their bars, the head as a matrix, how likely each span is.
+ANSWER_PICTURES = ("passage", "matrix", "spans")
+_PAGES: dict[str, Mapping[str, Type]] = {
+    "home": {"text": _TEXT},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
         **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
-        "bertviz": Choice(("Head view", "Model view")),
+        "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(),
     },
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
@@ -152,11 +154,13 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
         "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
         "decoding": Choice(("Greedy", "Beam")),
+        "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
         "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
         **_each(SLOTS, begins=_TEXT, candidate=Number(), **_SIDE_BY_SIDE),
     },
     "answer": {
-        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)}, **_HEAD, **_MEAN, **_MERGED,
+        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},
+        "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
         **_HIDDEN, **_SCALE, **_each(2, asked=Number(), **_SIDE_BY_SIDE),
     },
     "summarize": {
@@ -183,6 +187,8 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
+# Every page can be opened in its present mode.
+PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag()} for page, own in _PAGES.items()}
 
 
 def read(page: str, name: str, written: Written | None) -> Any:

@@ -8,7 +8,7 @@ import pytest
 import attnviz as av
 from attnviz.analysis.view import View
 from attnviz.models.translate.decode import DecodingOptions, draft
-from attnviz.ui.alignment import Drawing
+from attnviz.ui.alignment.drawing import Drawing
 from attnviz.ui.background.results import Drafted
 from tests.tiny import FAMILIES
 
