@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.figures import html as shared
-from attnviz.figures.train import emergence
-from attnviz.figures.train.emergence import Curve, curves
+from attnviz.figures.train.emergence import STYLE, Curve, curves
 from attnviz.training.toy.induction import InductionLook, InductionRecipe, train
 from attnviz.ui.address.widgets import bounded, segments
 from attnviz.ui.layout import theme
+from attnviz.ui.markup import Markup
 
-_STYLE = shared.STYLE + Path(emergence.__file__).with_name("emergence.css").read_text(encoding="utf-8")
+_markup = Markup("induction", shared.STYLE + STYLE)
 _SCORES = (lambda look: look.previous, lambda look: look.induction)
 _LESSONS = {"alignment": "An alignment", "induction": "Induction"}
 _HOW = """
@@ -44,7 +43,7 @@ def watch_induction() -> None:
         state["induction"] = kept = {seed: ([], [])}
         for number, look in _alternating(recipes):
             kept[seed][number].append(look)
-            if all(kept[seed]):
+            if number == 1:
                 _draw(place, recipes, kept[seed])
     elif seed in kept and all(kept[seed]):
         _draw(place, recipes, kept[seed])
@@ -65,7 +64,9 @@ def _draw(place: DeltaGenerator, recipes: Sequence[InductionRecipe], kept: Seque
     for recipe, looks in zip(recipes, kept, strict=True):
         layers = "One layer" if recipe.n_layers == 1 else "Two layers"
         parts.append(f"<h4>{layers}</h4>{curves(_curves(looks), steps=recipe.steps, at=looks[-1].step, theme=theme())}")
-    place.html(f"<style>{_STYLE}</style>{''.join(parts)}")
+    # Each step is an element of its own in the place of the one before: a name stands once in a run.
+    with place:
+        _markup(f"induction{kept[0][-1].step}", "".join(parts))
 
 
 def _curves(looks: Sequence[InductionLook]) -> list[Curve]:
