@@ -178,6 +178,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},
     "train": {
+        "lesson": Choice(("alignment", "induction")),
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
         "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
