@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from attnviz.core.edits import Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AttentionMap", "AttentionTrace", "AttnvizError", "Prompt", "Token", "alignment", "available", "bertviz", "explore",
-    "from_weights", "grid", "heatmap", "load", "open", "save", "wrap",
+    "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
+    "WeightSet", "WordHidden", "alignment", "available", "bertviz", "explore", "from_weights", "grid", "heatmap", "load",
+    "open", "save", "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {

@@ -11,6 +11,7 @@ import attnviz
 from attnviz import export
 from attnviz.analysis.view import View
 from attnviz.core import disk
+from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -41,6 +42,7 @@ def add(commands: Any) -> None:
     trace.add_argument("--pair", help="a second text, for models that read two at once")
     trace.add_argument("--question", help="a question about the text, for models that answer")
     trace.add_argument("--target", help="what an encoder-decoder is to write, instead of what it would")
+    trace.add_argument("--edits", default="", help="what to change in the model's attention, such as e3.1z (L3·H1 off)")
     trace.add_argument("-o", "--out", metavar="FILE", help="the file to write, such as x.attn; -: stdout")
     trace.add_argument("--exact", action="store_true", help="keep every bit, in a file of twice the size")
     trace.add_argument("--json", action="store_true", help="say on stdout, as JSON, what was traced")
@@ -68,7 +70,8 @@ def trace_text(arguments: argparse.Namespace) -> int:
         raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
     text = _typed() if arguments.text == STREAM else arguments.text
     prompt = Prompt(text, pair=arguments.pair, question=arguments.question, target=arguments.target)
-    trace = catalog.load(arguments.model, progress=_told).trace(prompt)
+    edits = Edits.parse(arguments.edits)
+    trace = catalog.load(arguments.model, progress=_told).trace(prompt, edits)
     for said in cuts(trace):
         _told(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
     if arguments.out == STREAM or not (arguments.out or arguments.json):
@@ -156,6 +159,7 @@ def summary(trace: AttentionTrace) -> dict[str, Any]:
         "cut": trace.cut,
         "cut_pair": trace.cut_pair,
         "versions": dict(trace.versions),
+        "edits": trace.edits.text,
         "maps": maps,
     }
 
@@ -173,7 +177,7 @@ def cuts(trace: AttentionTrace) -> list[str]:
 def _described(trace: AttentionTrace) -> str:
     told = summary(trace)
     facts = {"model": trace.model, "revision": trace.revision, **told["prompt"]}
-    facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output}
+    facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output, "edits": trace.edits.text}
     for kind, each in told["maps"].items():
         size = f"{each['layers']} layers of {each['heads']} heads, {len(each['queries'])} queries, {len(each['keys'])} keys"
         facts[kind] = size

@@ -71,7 +71,7 @@ def lay_out(picture: Picture) -> Sheet:
     beside = (Label(left - PADDING, high + (row + 0.5) * cell, rows[row], "end") for row in range(0, n_queries, step))
     above = (Label(left + (key + 0.5) * cell, high - PADDING, columns[key], angle=45.0) for key in range(0, n_keys, step))
     bar_top = bottom + BAR_ROOM / 2 - BAR_HEIGHT
-    masked = None if matrix.visible.all() else left + BAR_LENGTH + 42
+    masked = None if matrix.visible.all() else left + BAR_LENGTH + (72 if picture.trace.edits else 42)
     reach = (left + (key + 0.5) * cell + width_of(text) * font * LEAN for key, text in enumerate(columns))
     width = max(right + PADDING, *(each + PADDING for each in reach), (masked or left + BAR_LENGTH) + 34)
     bar = _bar_labels(picture, left, bar_top, masked)
@@ -122,6 +122,6 @@ def _bar_labels(picture: Picture, left: float, top: float, masked: float | None)
     labels = [
         Label(left, below, "0"),
         Label(left + BAR_LENGTH, below, highest, "end"),
-        Label(left + BAR_LENGTH + PADDING, middle, "weight"),
+        Label(left + BAR_LENGTH + PADDING, middle, "edited weight" if picture.trace.edits else "weight"),
     ]
     return (*labels, *([] if masked is None else [Label(masked + MASKED_SIDE + PADDING, middle, "masked")]))

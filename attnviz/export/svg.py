@@ -37,7 +37,8 @@ def write(pictures: Sequence[Picture]) -> bytes:
 
 
 def _title(picture: Picture) -> str:
-    return f"{picture.name} of {picture.trace.model}, {picture.kind} attention: queries down, keys across"
+    edited = f", edited {picture.trace.edits.text}" if picture.trace.edits else ""
+    return f"{picture.name} of {picture.trace.model}{edited}, {picture.kind} attention: queries down, keys across"
 
 
 def _cells(picture: Picture, sheet: Sheet) -> Iterator[str]:

@@ -33,14 +33,8 @@ from attnviz.text.spans import Window
 class HubAnswerer(TracedModel):
     """An encoder with a start and an end logit for every token."""
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Trace the prompt; with a question, the window of the passage that holds the best answer.
-
-        Raises:
-            PromptError: nothing can be read, or there is too much; the message says which.
-        """
-        prompt = Prompt.of(prompt)
-        return self.answers(prompt).trace if prompt.question else super().trace(prompt)
+    def _trace(self, prompt: Prompt) -> AttentionTrace:
+        return self.answers(prompt).trace if prompt.question else super()._trace(prompt)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
         """Return what the attention reads, as of any encoder; of a question and a passage, over the window of `trace`.
