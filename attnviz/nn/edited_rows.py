@@ -15,6 +15,7 @@ from attnviz.core.errors import EditError
 from attnviz.core.kinds import Kind
 
 Rows = Float[Tensor, "batch query key"]
+Past = Float[Tensor, "batch earlier key"]
 # A number that is shown was computed once more, and rounded otherwise: what is as close as this to a weight is that weight.
 ABSOLUTE, RELATIVE = 1e-6, 1e-5
 
@@ -89,7 +90,7 @@ def softmax(scores: Float[Tensor, "*batch key"]) -> Float[Tensor, "*batch key"]:
 
 
 def edited_rows(
-    plan: HeadEdits, place: RowContext, scores: Rows, past: Rows, pattern: Float[np.ndarray, "row column"] | None
+    plan: HeadEdits, place: RowContext, scores: Rows, past: Past, pattern: Float[np.ndarray, "row column"] | None
 ) -> Rows:
     """The weights of a head under the edits of its layer.
 
@@ -129,7 +130,7 @@ def _uniform(place: RowContext, scores: Rows) -> Rows:
     return visible / visible.sum(dim=-1, keepdim=True).clamp(min=1)
 
 
-def _mean(place: RowContext, scores: Rows, past: Rows) -> Rows:
+def _mean(place: RowContext, scores: Rows, past: Past) -> Rows:
     n_queries = scores.shape[1]
     if place.causal:
         counts = torch.arange(1, past.shape[1] + 1, device=past.device)[None, :, None]

@@ -297,9 +297,11 @@ def test_in_our_own_models_a_head_at_zero_is_its_columns_of_w_o_at_zero(ours: tu
     points = model.edit_points()
     for kind in dict.fromkeys(points.places.values()):
         layers, heads = points.sizes[kind]
-        edits = Edits((HeadSet(kind, layers - 1, heads - 1),))
-        got = said(model, prompt, edits)
-        module = _module(model, [place for place, one in points.places.items() if one == kind][-1])
+        places = [place for place, one in points.places.items() if one == kind]
+        # The first of the layers that are our own: what it changes is seen in those above it.
+        layer = layers - len(places)
+        edits = Edits((HeadSet(kind, layer, heads - 1),))
+        got, module = said(model, prompt, edits), _module(model, places[0])
         matrices = [module.output.weight] if hasattr(module, "output") else _readers_of_the_context(model.model)
         width = module.output.in_features // heads if hasattr(module, "output") else model.model.encoder.width
         if hasattr(module, "value") and not hasattr(module, "output"):
@@ -313,7 +315,7 @@ def test_in_our_own_models_a_head_at_zero_is_its_columns_of_w_o_at_zero(ours: tu
                 matrix.copy_(values)
         np.testing.assert_allclose(got, want, atol=TOLERANCE)
         trace = model.trace(prompt, edits)
-        assert not trace.map(kind).weights(layers - 1, heads - 1).any()
+        assert not trace.map(kind).weights(layer, heads - 1).any()
 
 
 def _readers_of_the_context(model: Seq2Seq) -> list[torch.Tensor]:
@@ -343,17 +345,18 @@ ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "1000"))
 
 
 def test_two_threads_with_different_edits_get_exactly_what_each_gets_alone(unchecked: None) -> None:
-    minilm = attnviz.load("minilm")
-    text = "Two people edit at once."
-    edits = (Edits.parse("e0.1z,e2.3c1.2"), Edits.parse("e0.1u,ek3"))
-    alone = [outputs(minilm, Prompt(text), each) for each in edits]
-    plain = outputs(minilm, Prompt(text))
+    family = tiny.FAMILIES[0]
+    model = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
+    prompt = Prompt("The cat sat on the mat.")
+    edits = (Edits.parse("e0.1z,e1.2c1.2"), Edits.parse("e0.1u,ek3"))
+    alone = [outputs(model, prompt, each) for each in edits]
+    plain = outputs(model, prompt)
     wrong: list[str] = []
 
     def edit_often(mine: int) -> None:
         torch.set_num_threads(1)
-        for _ in range(ROUNDS // 2):
-            if not torch.equal(outputs(minilm, Prompt(text), edits[mine]), alone[mine]):
+        for _ in range(ROUNDS):
+            if not torch.equal(outputs(model, prompt, edits[mine]), alone[mine]):
                 wrong.append(edits[mine].text)
 
     threads = [threading.Thread(target=edit_often, args=(mine,)) for mine in (0, 1)]
@@ -362,7 +365,7 @@ def test_two_threads_with_different_edits_get_exactly_what_each_gets_alone(unche
     for thread in threads:
         thread.join()
     assert not wrong
-    assert torch.equal(outputs(minilm, Prompt(text)), plain)
+    assert torch.equal(outputs(model, prompt), plain)
 
 
 def test_a_bad_edit_is_one_sentence_and_loses_nothing() -> None:

@@ -115,23 +115,31 @@ class AnswerModel:
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """Compute the logits of each window; all windows of a passage are of one size."""
-        logits, n_asking = [], self._asking(pair)
+        logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cancellation_point()
-            some = windows[index : index + BATCH]
-            ids = self._ids([pair.cut(window) for window in some])
-            visible = torch.ones_like(ids, dtype=torch.bool)
-            with torch.inference_mode():
-                start, end, _ = self.answerer(
-                    ids[:, :n_asking],
-                    ids[:, n_asking:],
-                    question_visible=visible[:, :n_asking],
-                    context_visible=visible[:, n_asking:],
-                )
-            part = slice(pair.first - n_asking, pair.first - n_asking + some[0].size)
-            rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
-            logits += [Logits(begins, ends) for begins, ends in rows]
+            logits += self._batch(pair, windows[index : index + BATCH])
         return logits
+
+    def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
+        """Compute the logits of one window in each of so many rows of a batch."""
+        if (edits := editing.running()) and not self.answerer.config.joint:
+            edits.shifts = (0, self._asking(pair))
+        return self._batch(pair, [window] * n_rows)
+
+    def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
+        n_asking, ids = self._asking(pair), self._ids([pair.cut(window) for window in windows])
+        visible = torch.ones_like(ids, dtype=torch.bool)
+        with torch.inference_mode():
+            start, end, _ = self.answerer(
+                ids[:, :n_asking],
+                ids[:, n_asking:],
+                question_visible=visible[:, :n_asking],
+                context_visible=visible[:, n_asking:],
+            )
+        part = slice(pair.first - n_asking, pair.first - n_asking + windows[0].size)
+        rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
+        return [Logits(begins, ends) for begins, ends in rows]
 
     def _ids(self, read: Sequence[Encoded]) -> Int[Tensor, "window token"]:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)

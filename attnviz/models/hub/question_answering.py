@@ -75,11 +75,18 @@ class HubAnswerer(TracedModel):
         logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cancellation_point()
-            cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
-            with self.computing(), torch.inference_mode():
-                outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
-            logits += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
+            logits += self._batch(pair, windows[index : index + BATCH])
         return logits
+
+    def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
+        """Compute the logits of one window in each of so many rows of a batch."""
+        return self._batch(pair, [window] * n_rows)
+
+    def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
+        cut = [self._tensors(pair.cut(window)) for window in windows]
+        with self.computing(), torch.inference_mode():
+            outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
+        return [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
 
     def _window(self, pair: QuestionAndPassage, start: Tensor, end: Tensor) -> Logits:
         begins, ends = (logits.float().cpu().numpy() for logits in (start, end))

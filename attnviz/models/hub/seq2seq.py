@@ -59,6 +59,16 @@ class WritingModel(TracedModel):
         tokens = (Token(start, 0, 0, special=True), *encoded.tokens)
         return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens), n_alternatives)
 
+    def pieces_of(self, prompt: Prompt) -> tuple[int, ...]:
+        """Pieces of what is written: of `prompt.target`, or of what the model writes by itself.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        if prompt.target:
+            return tuple(self.encode([prompt.target], target=True).inputs["input_ids"])
+        return self._generated(self._inputs(prompt.text), Beam(width=1))[0]
+
     def follow(
         self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:

@@ -18,7 +18,7 @@ edits = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(edits, max_size=11))
 def test_what_is_written_is_read_as_it_was(several):
     try:
@@ -31,7 +31,7 @@ def test_what_is_written_is_read_as_it_was(several):
     assert written.isascii()
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.text(st.sampled_from("edczmukpw.,-0123456789%"), max_size=29))
 def test_any_text_is_edits_or_one_sentence(text):
     try:
