@@ -10,6 +10,7 @@ from typing import Any
 import attnviz
 from attnviz import export
 from attnviz.analysis.view import View
+from attnviz.analysis.wording import plain
 from attnviz.core import disk
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
@@ -29,6 +30,9 @@ _SHOW = f"""examples:
   attnviz show cat.attn -o cat.html                      every head, to be explored in a browser
   attnviz show cat.attn -o cat.csv                       every weight of every head
   attnviz show cat.attn -o - --format json --layer 3     to a pipe{_CODES}"""
+_COMPARE = f"""examples:
+  attnviz compare tired.attn wide.attn
+  attnviz compare before.attn after.attn --json{_CODES}"""
 _MODELS = f"""examples:
   attnviz models
   attnviz models minilm --json{_CODES}"""
@@ -58,6 +62,12 @@ def add(commands: Any) -> None:
     show.add_argument("--hide-special", action="store_true", help="leave out tokens that the model added")
     show.add_argument("--json", action="store_true", help="say what is in it as JSON")
     show.set_defaults(command=show_trace)
+    both = commands.add_parser("compare", help="two traces, head by head", epilog=_COMPARE, formatter_class=_PLAIN)
+    both.add_argument("before", help="a trace file")
+    both.add_argument("after", help="another, of the same model or one of the same shape")
+    both.add_argument("--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)")
+    both.add_argument("--json", action="store_true", help="as JSON")
+    both.set_defaults(command=compare_traces)
     models = commands.add_parser("models", help="the models there are", epilog=_MODELS, formatter_class=_PLAIN)
     models.add_argument("name", nargs="?", help="tell all about this one")
     models.add_argument("--json", action="store_true", help="as JSON")
@@ -108,6 +118,24 @@ def show_trace(arguments: argparse.Namespace) -> int:
         disk.write(arguments.out, data)
     except OSError as error:
         raise AttnvizError(f"{arguments.out} cannot be written ({error.strerror}): choose another place.") from error
+    return 0
+
+
+def compare_traces(arguments: argparse.Namespace) -> int:
+    """Print how far each head of two traces is apart, in bits, and what changed most."""
+    found = attnviz.compare(attnviz.open(arguments.before), attnviz.open(arguments.after), kind=arguments.kind)
+    said = plain(found.sentence())
+    if arguments.json:
+        print(
+            json.dumps(
+                {"kind": found.before.kind, "bits": found.divergence.round(6).tolist(), "sentence": said}, ensure_ascii=False
+            )
+        )
+        return 0
+    print(said)
+    print("".join(f"{f'H{head}':>7}" for head in range(found.before.n_heads)).rjust(7 * found.before.n_heads + 5))
+    for layer, row in enumerate(found.divergence):
+        print(f"{f'L{layer}':<5}" + "".join(f"{bits:7.3f}" for bits in row))
     return 0
 
 

@@ -240,7 +240,7 @@ class MultiHeadAttention(nn.Module):
             some = query[:, heads] * self.scaling
             return masked_scores(some @ known.key[:, heads].transpose(-2, -1), None if mask is None else mask[:, None])
 
-        return editing.changed(self, editing.Computed(context, scores, lambda heads: known.value[:, heads], weights))
+        return editing.changed(self, editing.AttentionCall(context, scores, lambda heads: known.value[:, heads], weights))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ HeadWeights = Float[Tensor, "batch head query key"]
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
+class AttentionCall:
     """One call of an attention, as it was computed without edits.
 
     scores  gives, of some heads, the scores before the softmax, -inf where masked; a sink is one more key
@@ -57,7 +57,7 @@ class _Layer:
         if self.weights is not None:
             self.weights[rows, head] = torch.where(moved, weights, self.weights[rows, head])
 
-    def nothing(self, call: Computed, head: int) -> Tensor:
+    def nothing(self, call: AttentionCall, head: int) -> Tensor:
         """The weights of a head that is at zero."""
         return torch.zeros_like(call.scores([head])[:, 0] if self.weights is None else self.weights[:, head])
 
@@ -91,7 +91,7 @@ class Intervention:
         self._written = 0
         self._past: Tensor | None = None
 
-    def change(self, kind: Kind, call: Computed) -> tuple[Output, HeadWeights | None]:
+    def change(self, kind: Kind, call: AttentionCall) -> tuple[Output, HeadWeights | None]:
         """Change the output of the next layer of that kind, and its weights.
 
         Raises:
@@ -115,7 +115,7 @@ class Intervention:
         return now.output, now.weights
 
     def _change_heads(
-        self, plan: HeadEdits, rows: slice, place: RowContext, call: Computed, now: "_Layer"
+        self, plan: HeadEdits, rows: slice, place: RowContext, call: AttentionCall, now: "_Layer"
     ) -> dict[int, Tensor]:
         """Change the heads of some rows of a batch; return the weights of those that have others now, save of those at zero."""
         moved = {}
@@ -145,7 +145,7 @@ class Intervention:
             pattern = self.patterns[place.kind, place.layer, place.head, replaced.text]
         return own, edited_rows(plan, place, scores, past, pattern)
 
-    def _start(self, kind: Kind, call: Computed) -> int:
+    def _start(self, kind: Kind, call: AttentionCall) -> int:
         if call.start is not None:
             return call.start
         if kind != "decoder":
@@ -180,7 +180,7 @@ def current() -> Edits:
     return now.rows[0] if now else NO_EDITS
 
 
-def changed(module: object, call: Computed) -> tuple[Output, HeadWeights | None]:
+def changed(module: object, call: AttentionCall) -> tuple[Output, HeadWeights | None]:
     """Edit a call of one of our own modules, where it has a place in what is edited."""
     now = _running.get()
     if now is None or (kind := now.places.get(id(module))) is None:
@@ -199,6 +199,6 @@ def changed_one(
     if _running.get() is None:
         return computed
     context, weights = computed
-    call = Computed(context[:, None], lambda _: scores()[:, None], lambda _: value[:, None], weights[:, None], start)
+    call = AttentionCall(context[:, None], lambda _: scores()[:, None], lambda _: value[:, None], weights[:, None], start)
     new_context, new_weights = changed(module, call)
     return new_context[:, 0], weights if new_weights is None else new_weights[:, 0]

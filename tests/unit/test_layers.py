@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "training": {"core", "paths", "text", "nn", "models", "analysis"},
     "ui": BELOW_UI | {"training"},
     "cli": BELOW_UI | {"training"},
-    "__init__": {"core", "files", "models", "figures"},
+    "__init__": {"core", "files", "models", "analysis", "figures"},
     "app": BELOW_UI | {"ui"},
 }
 TASKS = {"encode", "translate", "answer", "summarize", "compute", "train", "toy"}

@@ -140,14 +140,14 @@ def _output(call: Call) -> Tensor:
     return F.scaled_dot_product_attention(call.query, key, value, attn_mask=mask, is_causal=causal, scale=call.scaling)
 
 
-def _computed(call: Call, output: Tensor) -> editing.Computed:
+def _computed(call: Call, output: Tensor) -> editing.AttentionCall:
     """A call as edits want it: the scores and the values of some heads."""
     groups = call.query.shape[1] // call.key.shape[1]
 
     def scores(heads: Sequence[int]) -> Float[Tensor, "batch head query key"]:
         return _scores(call, call.query[:, heads], call.key[:, [head // groups for head in heads]], heads)
 
-    return editing.Computed(output, scores, lambda heads: call.value[:, [head // groups for head in heads]])
+    return editing.AttentionCall(output, scores, lambda heads: call.value[:, [head // groups for head in heads]])
 
 
 def _scores(call: Call, query: Tensor, key: Tensor, heads: Sequence[int]) -> Float[Tensor, "batch head query key"]:
