@@ -99,8 +99,8 @@ def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None =
     if sizes[0] != sizes[1]:
         layers, heads = zip(*sizes, strict=True)
         raise TraceError(
-            f"{before.model} has {layers[0]} layers of {heads[0]} heads and {after.model} has {layers[1]} of {heads[1]}: compare "
-            "models of one shape, head by head."
+            f"{before.model} has {layers[0]} layers of {heads[0]} heads and {after.model} has {layers[1]} of {heads[1]}: "
+            "compare models of one shape, head by head."
         )
     queries, keys = aligned(one.queries, other.queries), aligned(one.keys, other.keys)
     if not queries or not keys:
@@ -146,7 +146,7 @@ def _entropy(shares: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*bat
 def _over_all_keys(
     one: Float[np.ndarray, "*batch left"], other: Float[np.ndarray, "*batch right"], keys: Pairs
 ) -> tuple[Float[np.ndarray, "*batch key"], Float[np.ndarray, "*batch key"]]:
-    """Lay rows of both over the same columns: those of the first, those that only the second has, and what a row leaves over."""
+    """Lay rows of both over the same columns: those of the first, those that only the second has, and what is left over."""
     n_left, n_right = one.shape[-1], other.shape[-1]
     place: Int[np.ndarray, " right"] = np.full(n_right, -1)
     for left, right in keys:

@@ -1,7 +1,7 @@
 """What a model says, before and after edits: one function a task, each of which returns both as plain values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -19,7 +19,8 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.editing import edited
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.scoring import scorer_for
-from attnviz.models.translate.decode import DecodingOptions, Draft, draft
+from attnviz.models.translate.base import TranslatingModel
+from attnviz.models.translate.decode import DecodingOptions, Draft, draft, total
 from attnviz.text.tokens import Encoded
 
 Said = TypeVar("Said")
@@ -39,10 +40,10 @@ class Effect(Generic[Said]):
 class WrittenEffect(Effect[Draft]):
     """What a model writes.
 
-    kept  ln p, with the edits, of what it wrote without them; the same without them is `before.log_probability`
+    log_probabilities  ln p of what it wrote without the edits: without them, and with them
     """
 
-    kept: float
+    log_probabilities: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +51,8 @@ class Reading:
     """What an encoder, or a decoder of one stack, makes of a text.
 
     states      the last state of each token
-    likeliest   by the name of the place, what its own layers on top find likeliest there, with p, best first: the next token, what
-                stands behind each [MASK], the text's label; empty where the model has no such layer
+    likeliest   by the name of the place, what its own layers on top find likeliest there, with p, best first: the next token,
+                what stands behind each [MASK], the text's label; empty where the model has no such layer
     similarity  of a pair: the cosine of the means of its two texts' states; None: there is one text
     """
 
@@ -83,9 +84,17 @@ def written(model: AttentionModel, prompt: Prompt, edits: Edits, options: Decodi
     options = options or DecodingOptions()
     before, after = (draft(model, prompt, options, each) for each in (NO_EDITS, edits))
     if prompt.target:
-        return WrittenEffect(before, after, after.log_probability)
-    pieces = DecodingOptions(begins=before.pieces)
-    return WrittenEffect(before, after, draft(model, prompt, pieces, edits).log_probability)
+        return WrittenEffect(before, after, (before.log_probability, after.log_probability))
+    likely = tuple(_log_probability(model, prompt, before, each) for each in (NO_EDITS, edits))
+    return WrittenEffect(before, after, (likely[0], likely[1]))
+
+
+def _log_probability(model: AttentionModel, prompt: Prompt, draft: Draft, edits: Edits) -> float:
+    """Compute ln p of the pieces of a draft."""
+    assert isinstance(model, TranslatingModel)
+    whole = replace(prompt, text=draft.task_prefix + prompt.text)
+    with edited(model, whole, edits.after(draft.task_prefix)):
+        return total(model.follow(whole, model.pieces(draft.pieces))[1])
 
 
 def answered(model: AttentionModel, prompt: Prompt, edits: Edits) -> Effect[Answers]:

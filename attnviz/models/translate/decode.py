@@ -108,12 +108,12 @@ def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) 
     if prompt.target:
         trace, steps = model.steps(prompt)
         (own,) = model.translate(prompt.text)
-        return Draft(trace, steps, _total(steps), own=own)
+        return Draft(trace, steps, total(steps), own=own)
     prefix = model.pieces(options.begins)
     if model.ended(prefix):
         # A translation that a person has ended: there is nothing left to search.
         trace, steps = model.follow(prompt, prefix)
-        ended = Translation(trace.output, prefix, _total(steps))
+        ended = Translation(trace.output, prefix, total(steps))
         return Draft(trace, steps, ended.log_probability, (ended,), pieces=model.names(prefix), closed=model.closed)
     candidates, tree = model.search(prompt.text, Beam(options.width, options.length_penalty), prefix)
     chosen = max(0, min(options.candidate, len(candidates) - 1))
@@ -124,6 +124,6 @@ def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) 
     )
 
 
-def _total(steps: tuple[DecodingStep, ...]) -> float:
+def total(steps: tuple[DecodingStep, ...]) -> float:
     """ln p of a whole translation: the sum over its tokens. A token that was given may have no probability at all."""
     return sum(math.log(step.probability) if step.probability > 0 else -math.inf for step in steps)
