@@ -20,6 +20,7 @@ from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
+from attnviz.ui.summarize.kept import kept_summary
 from attnviz.ui.summarize.pictures import (
     Options,
     chosen_way,
@@ -65,7 +66,7 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Selectio
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
 model = summarizer_picker()
-prompt, example = prompt_box("summarize", pairs=False, forget=forget_word)
+prompt, example = prompt_box("summarize", further=(), forget=forget_word)
 place = st.sidebar.container()
 traced = summarize(model, prompt) if prompt else None
 if prompt and traced:
@@ -73,6 +74,7 @@ if prompt and traced:
     trace, selects = traced.trace, traced.card.selects
     attention = trace.cross if "cross" in trace.kinds else trace.maps[0]
     chosen = options(attention, selects, place)
+    shown = []
     machine(traced)
     try:
         found = read_passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
@@ -80,6 +82,7 @@ if prompt and traced:
         way = chosen_way(all_ways, chosen.way)
         kept = choose(found, way.units, way.sentences, chosen.amount)
         show(traced, attention, found, kept, way, chosen)
+        shown = [kept_summary(model, traced, attention, (chosen.layer, chosen.head), (found, kept, way))]
         if example:
             st.caption(f":material/lightbulb: {example.notice}")
         honest_line()
@@ -91,5 +94,5 @@ if prompt and traced:
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     explained()
-    keep()
+    keep(shown)
 finish()

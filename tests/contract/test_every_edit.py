@@ -15,6 +15,8 @@ import attnviz
 from attnviz import Edits, HeadPatched, HeadSet, LinkCut, Prompt, WeightSet, WordHidden
 from attnviz.core.errors import AttnvizError, EditError
 from attnviz.core.trace import AttentionTrace
+from attnviz.export import export, picture
+from attnviz.export.python import trace_expression
 from attnviz.models.editing import edited
 from attnviz.models.hub import load as hub
 from attnviz.models.hub import seam
@@ -380,3 +382,19 @@ def test_a_bad_edit_is_one_sentence_and_loses_nothing() -> None:
     with pytest.raises(EditError, match="nothing left to look at"):
         minilm.trace(TEXT, Edits(tuple(LinkCut("encoder", 0, 0, 4, key) for key in range(n_keys))))
     assert_same(minilm.trace(TEXT), plain)
+
+
+def test_a_trace_that_was_edited_says_so_in_its_file_and_its_exports(tmp_path: Path) -> None:
+    family = tiny.FAMILIES[0]
+    model = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
+    trace = model.trace(TEXT, "e0.1z,e1.2c3.1")
+    opened = attnviz.open(attnviz.save(trace, tmp_path / "x.attn", exact=True))
+    assert opened.edits == trace.edits
+    assert_same(opened, trace)
+    assert not opened.encoder.weights(0, 1).any()
+    assert (tmp_path / "x.attn").read_bytes().count(b'\\"format\\":2') == 1
+    assert attnviz.save(model.trace(TEXT), tmp_path / "y.attn").read_bytes().count(b'\\"format\\":1') == 1
+    assert "edits='e0.1z,e1.2c3.1'" in trace_expression(opened)
+    shown = picture(trace, layer=1, head=2)
+    for to in ("svg", "html", "json", "csv"):
+        assert b"e0.1z,e1.2c3.1" in export(shown, to), to

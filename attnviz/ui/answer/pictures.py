@@ -18,6 +18,7 @@ from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models import catalog
 from attnviz.ui.address.state import forget, forget_cell, publish, value
 from attnviz.ui.address.widgets import dropdown, toggle
+from attnviz.ui.answer.kept import marked_answer as marked_answer_sheet
 from attnviz.ui.background.results import Answered
 from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.explain import explain_button
@@ -125,7 +126,7 @@ class Looking:
             found, (layer, head) = self.meeting(trace), self.head_of(trace)
             return Picture(trace, self.attention(trace).kind, layer, head, found.matrix, self.block(trace), self.full_scale)
 
-        return kept_answer(name, picture, trace.prompt)
+        return kept_answer(name, picture, trace.prompt, {"Passage": lambda: marked_answer_sheet(answered)})
 
 
 def answerers_picker() -> tuple[str, ...]:
@@ -285,9 +286,9 @@ def forget_question() -> None:
 
 
 def explained() -> None:
-    """How an answer is found, and how far to believe it."""
+    """How an answer is found, and how much to trust this."""
     with st.expander("How this answer is found · softmax over all spans"):
         st.markdown(_HOW)
         st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)

@@ -66,7 +66,7 @@ def test_answers_and_their_heads(tmp_path, joint, unchecked):
     found = answered(model, prompt, off)
     assert found.before.trace.output == model.trace(prompt).output
     assert found.after.trace.edits == off
-    assert found.before.result.spans[0].logit != found.after.result.spans[0].logit
+    assert found.before.result.spans[0].probability != found.after.result.spans[0].probability
     before = found.before.result
     costs = head_costs(model, prompt)
     assert np.exp(costs.before) == pytest.approx(before.spans[0].probability, abs=1e-4)
