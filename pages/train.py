@@ -4,9 +4,9 @@ import streamlit as st
 
 from attnviz.ui.address.state import finish
 from attnviz.ui.explain import keep
-from attnviz.ui.layout import header, hero, story
+from attnviz.ui.layout import header, hero
 from attnviz.ui.train.kept import kept_untrained
-from attnviz.ui.train.live import frame_of, run_of, told, watch
+from attnviz.ui.train.live import frame_of, run_of, watch
 from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker
 from attnviz.ui.train.trial import explained, files, try_out
 
@@ -17,14 +17,13 @@ head = head_picker(recipe)
 slowly = pace()
 run = run_of(recipe)
 run.slowly = slowly
-with hero():
+with hero() as beside:
+    for line in look_for(recipe, preset):
+        beside.caption(f":material/lightbulb: {line}")
     watch(run, head)
-for line in look_for(recipe, preset):
-    st.caption(f":material/lightbulb: {line}")
 shown = []
 if not run.active:
     frame = frame_of(run)
-    story(*told(run, frame, head))
     if run.step:
         shown = try_out(run, frame, head)
         files(run, frame)
