@@ -11,7 +11,7 @@ from typing import Any
 
 import attnviz
 from attnviz import settings
-from attnviz.cli import traces
+from attnviz.cli import faithful, traces
 from attnviz.core.errors import AttnvizError, SettingError
 
 EXAMPLES = """examples:
@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   attnviz train bahdanau-en-fr --data DATA
   attnviz train toy-reverse            a small model, in seconds
   attnviz evaluate bahdanau-en-fr --data DATA
+  attnviz faithful answer-en --data qa.dev.jsonl.gz
 """
 
 
@@ -53,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(command=serve)
     commands = top.add_subparsers(title="commands", metavar="")
     traces.add(commands)
+    faithful.add(commands)
     _training(commands)
     return top
 

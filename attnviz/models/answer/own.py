@@ -32,7 +32,7 @@ from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
 from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
-from attnviz.text.spans import Window
+from attnviz.text.spans import Span, Window
 from attnviz.text.tokens import Encoded
 
 
@@ -77,6 +77,15 @@ class AnswerModel:
         pair, _, result = self._find(prompt, 1)
         return text_of(result.spans[0], prompt.text, pair.passage), result.margin
 
+    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
+        """Find the best span, and the window of the passage that shows most around it.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        pair, _, result = self._find(prompt, 1)
+        return pair, result.windows[result.best], result.spans[0]
+
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
         search = PassageSearch(self.card.name, self.decoding, pair.around)
@@ -91,13 +100,13 @@ class AnswerModel:
         tokens = (*first.tokens, *(replace(token, segment=1) for token in second.tokens))
         return QuestionAndPassage.of(Encoded(inputs, tokens, (None, None)), self.card.name)
 
-    def _asking(self, pair: QuestionAndPassage) -> int:
+    def n_asking(self, pair: QuestionAndPassage) -> int:
         """Count the tokens of the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """Compute the logits of each window; all windows of a passage are of one size."""
-        logits, n_asking = [], self._asking(pair)
+        logits, n_asking = [], self.n_asking(pair)
         for index in range(0, len(windows), BATCH):
             cancellation_point()
             some = windows[index : index + BATCH]
@@ -136,7 +145,7 @@ class AnswerModel:
 
     def _maps(self, pair: QuestionAndPassage, window: Window) -> tuple[AttentionMap, ...]:
         """Build the maps of the encoder's attention over a window, and of the cross-attention."""
-        read, n_asking = pair.cut(window), self._asking(pair)
+        read, n_asking = pair.cut(window), self.n_asking(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
             across = tuple(map(query_key_layer, self.answerer.attended(question, context)))
@@ -147,7 +156,7 @@ class AnswerModel:
 
     def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
         """Split into what the encoder reads at a time: both texts, or each on its own."""
-        read, n_asking = pair.cut(window), self._asking(pair)
+        read, n_asking = pair.cut(window), self.n_asking(pair)
         if self.answerer.config.joint:
             return (read,)
         return tuple(
@@ -160,7 +169,7 @@ class AnswerModel:
     ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
         """Compute the states of the question and of a window of the passage, and the encoder's layers over both."""
         states, layers = zip(*map(self.encoder.states, self._sides(pair, window)), strict=True)
-        whole, n_asking = torch.cat(states, dim=1), self._asking(pair)
+        whole, n_asking = torch.cat(states, dim=1), self.n_asking(pair)
         return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
 
 
