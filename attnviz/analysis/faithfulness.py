@@ -1,4 +1,4 @@
-"""How far shares tell what matters: measured by taking words away in their order (DeYoung et al. 2020, arXiv:1911.03429, section 4)."""
+"""How far shares tell what matters, measured by taking words away in their order (DeYoung et al. 2020, arXiv:1911.03429)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +67,13 @@ def removals(
 
 
 def measured(
-    way: str, full: float, without: Sequence[float], alone: Sequence[float], *, tau: float | None = None, ms: float = 0.0
+    way: str,
+    full: float,
+    without: Sequence[float] | np.ndarray,
+    alone: Sequence[float] | np.ndarray,
+    *,
+    tau: float | None = None,
+    ms: float = 0.0,
 ) -> Faithfulness:
     """Average p(output) lost without the most important words, and with them alone.
 
@@ -79,7 +85,7 @@ def measured(
 
 
 def kendall_tau(first: Float[np.ndarray, " word"], second: Float[np.ndarray, " word"]) -> float:
-    """Kendall's τ-b: pairs of words that both rank alike less those that they rank the other way round; 0 where one ranks nothing.
+    """Kendall's τ-b: pairs of words that both rank alike less those that they rank the other way round; 0 where one ranks none.
 
     >>> kendall_tau(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
     0.3333333333333333
@@ -130,8 +136,8 @@ def verdict(figures: Mapping[str, Faithfulness], looked_at: str, best: str, chan
     own, other = figures[looked_at].comprehensiveness, figures[best].comprehensiveness
     against = f"({own:.2f} against {chance.comprehensiveness:.2f})"
     beside = _compared(own, chance.comprehensiveness)
-    joined = "and" if (beside == "better than") == (own >= other) else "and"
-    return f"On this text {looked_at} finds what matters {beside} chance {against}, {joined} {_compared(own, other)} {best} ({other:.2f})."
+    other_beside = _compared(own, other)
+    return f"On this text {looked_at} finds what matters {beside} chance {against}, and {other_beside} {best} ({other:.2f})."
 
 
 def _compared(one: float, other: float) -> str:

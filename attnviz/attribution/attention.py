@@ -8,10 +8,11 @@ from jaxtyping import Float
 
 from attnviz.attribution.flow import max_flow
 from attnviz.attribution.reading import Place, Reading
-from attnviz.attribution.tape import Attention, Tape
+from attnviz.attribution.tape import Attention, AttentionTape
 from attnviz.core.errors import ModelError
 
-Matrix = Float[np.ndarray, "query key"]
+# Attentions differ in size: no two of a list need have as many queries.
+Matrix = np.ndarray
 Relevance = Float[np.ndarray, " position"]
 # Abnar & Zuidema 2020, section 3: half of each step is the residual connection.
 RESIDUAL = 0.5
@@ -27,19 +28,17 @@ class Mixing:
 
 
 def recorded(reading: Reading) -> tuple[Attention, ...]:
-    """Run the model once, and keep what its attentions did; of an LSTM's steps too.
+    """Run the model once, and keep what its attentions did.
 
     Raises:
-        ModelError: no attention leads from the output to the tokens.
+        ModelError: the model computes its attention in a way that cannot be followed.
     """
-    if reading.reason:
-        raise ModelError(reading.reason)
-    with Tape() as tape, torch.no_grad():
+    with AttentionTape() as tape, torch.no_grad():
         reading.run(reading.ids[None])
     return checked(tape, reading)
 
 
-def checked(tape: Tape, reading: Reading) -> tuple[Attention, ...]:
+def checked(tape: AttentionTape, reading: Reading) -> tuple[Attention, ...]:
     """Hold what was recorded against where the attentions are known to stand.
 
     Raises:
@@ -52,14 +51,18 @@ def checked(tape: Tape, reading: Reading) -> tuple[Attention, ...]:
 
 
 def head_weights(reading: Reading, kind: str, layer: int, head: int) -> np.ndarray:
-    """What one head gives each token, seen from the output's positions; from all, where it is not among the head's queries.
+    """What one head gives each token, seen from the output's positions.
 
     Raises:
         ModelError: there is no such head.
     """
-    for attention, place in zip(recorded(reading), reading.places, strict=True):
-        if (place.kind, place.layer) == (kind, layer) and _asks(reading, place) and head < attention.weights.shape[1]:
-            return _seen(reading, [(place, _array(attention.weights[0, head]))])
+    pairs = [
+        (place, _array(attention.weights[0, head]))
+        for attention, place in zip(recorded(reading), reading.places, strict=True)
+        if (place.kind, place.layer) == (kind, layer) and _asks(reading, place) and head < attention.weights.shape[1]
+    ]
+    if pairs:
+        return _seen(reading, pairs)
     raise ModelError(f"The output is not read from a head L{layer}·H{head} of the {kind} attention: choose another head.")
 
 
@@ -67,9 +70,11 @@ def last_layer(reading: Reading) -> np.ndarray:
     """The mean over heads of the last layer through which the output's positions look at the whole text."""
     pairs = [pair for pair in _means(reading) if _asks(reading, pair[0])]
     if not pairs:
-        raise ModelError(reading.reason or "The output's positions look at no token of the text: choose another way of asking.")
+        raise ModelError("The output's positions look at no token of the text: choose another way of asking.")
     widest = max(place.keys.stop - place.keys.start for place, _ in pairs)
-    return _seen(reading, [pair for pair in pairs if pair[0].keys.stop - pair[0].keys.start == widest][-1:])
+    wide = [pair for pair in pairs if pair[0].keys.stop - pair[0].keys.start == widest]
+    # An LSTM's steps are all of one layer.
+    return _seen(reading, [pair for pair in wide if pair[0].layer == wide[-1][0].layer and pair[0].kind == wide[-1][0].kind])
 
 
 def mean_of_layers(reading: Reading) -> np.ndarray:
@@ -87,7 +92,12 @@ def received(reading: Reading) -> np.ndarray:
 
 
 def mixings(reading: Reading) -> list[Mixing]:
-    """0.5 A + 0.5 I of every attention, heads averaged (Abnar & Zuidema 2020, arXiv:2005.00928, section 3)."""
+    """0.5 A + 0.5 I of every attention, heads averaged (Abnar & Zuidema 2020, arXiv:2005.00928, section 3).
+
+    Raises:
+        ModelError: its attentions do not stand on each other in layers.
+    """
+    check_layered(reading)
     made = []
     for place, weights in _means(reading):
         rows = np.zeros((len(weights), reading.n_positions))
@@ -120,7 +130,7 @@ def flow(reading: Reading) -> np.ndarray:
     """
     if reading.n_positions > MOST_FLOW_TOKENS:
         raise ModelError(
-            f"Flow is computed for at most {MOST_FLOW_TOKENS} tokens, and this text has {reading.n_positions}: type a shorter one."
+            f"Flow is computed for at most {MOST_FLOW_TOKENS} tokens, and here are {reading.n_positions}: type less."
         )
     steps = [(step.place.queries, step.rows) for step in mixings(reading)]
     return max_flow(steps, asked(reading))[: len(reading.tokens)]
@@ -128,21 +138,31 @@ def flow(reading: Reading) -> np.ndarray:
 
 def gradient_weighted(reading: Reading) -> np.ndarray:
     """R ← R + E_h[(∇A ⊙ A)⁺] R, layer by layer (Chefer et al. 2021, arXiv:2103.15679, equations 5 and 6)."""
-    if reading.reason:
-        raise ModelError(reading.reason)
     vectors = reading.embedded()[None].requires_grad_()
     with torch.enable_grad():
-        with Tape() as tape:
+        with AttentionTape() as tape:
             score = reading.outcome_of(vectors).score.sum()
         attentions = checked(tape, reading)
-        gradients = torch.autograd.grad(score, [each.weights for each in attentions], allow_unused=True)
+        gradients = torch.autograd.grad(score, [each.given for each in attentions], allow_unused=True)
     relevance = np.eye(reading.n_positions)
     for attention, gradient, place in zip(attentions, gradients, reading.places, strict=True):
         if gradient is None:
             continue  # the last layer's rows that the output does not read
-        weighted = _array((attention.weights * gradient)[0].clamp(min=0).mean(dim=0))
+        weighted = _array((attention.weights * gradient.view_as(attention.weights))[0].clamp(min=0).mean(dim=0))
         relevance[place.queries] += weighted @ relevance[place.keys]
     return (asked(reading) @ (relevance - np.eye(reading.n_positions)))[: len(reading.tokens)]
+
+
+def check_layered(reading: Reading) -> None:
+    """Stop where there are no layers of attention to follow.
+
+    Raises:
+        ModelError: its attentions do not stand on each other in layers.
+    """
+    if not reading.layered:
+        raise ModelError(
+            "This model reads word after word with an LSTM below its attention: there are no layers of it to follow."
+        )
 
 
 def _means(reading: Reading) -> list[tuple[Place, Matrix]]:
@@ -167,10 +187,11 @@ def _asks(reading: Reading, place: Place) -> bool:
 
 def _seen(reading: Reading, pairs: list[tuple[Place, Matrix]]) -> np.ndarray:
     """The mean over some attentions of the rows from which the output is read."""
-    asking, total = asked(reading), np.zeros(reading.n_positions)
+    asking, total, weight = asked(reading), np.zeros(reading.n_positions), 0.0
     for place, weights in pairs:
-        total[place.keys] += asking[place.queries] @ weights / len(pairs)
-    return total[: len(reading.tokens)]
+        total[place.keys] += asking[place.queries] @ weights
+        weight += asking[place.queries].sum()
+    return total[: len(reading.tokens)] / weight
 
 
 def _array(values: torch.Tensor) -> np.ndarray:

@@ -8,7 +8,15 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.faithfulness import (
-    PARTS, Faithfulness, by_word, count, curve, kendall_tau, measured, order, removals,
+    PARTS,
+    Faithfulness,
+    by_word,
+    count,
+    curve,
+    kendall_tau,
+    measured,
+    order,
+    removals,
 )  # fmt: skip
 from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import outcomes, words

@@ -12,7 +12,7 @@ UNIT = 10**7
 
 
 def max_flow(
-    steps: Sequence[tuple[slice, Float[np.ndarray, "query position"]]], asking: Float[np.ndarray, " position"]
+    steps: Sequence[tuple[slice, np.ndarray]], asking: Float[np.ndarray, " position"]
 ) -> Float[np.ndarray, " position"]:
     """Return, for each position at the bottom, the most that can flow to it from the top's positions that ask.
 

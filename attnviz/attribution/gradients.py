@@ -5,7 +5,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.freezing import Frozen
+from attnviz.attribution.freezing import Frozen, curved
 from attnviz.attribution.reading import Reading
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
@@ -62,7 +62,11 @@ def frozen_gradient(reading: Reading) -> tuple[np.ndarray, float]:
     vectors = reading.embedded()[None].requires_grad_()
     with torch.enable_grad(), Frozen():
         score = reading.outcome_of(vectors).score.sum()
-        (gradient,) = torch.autograd.grad(score, vectors)
+    if name := curved(score):
+        raise ModelError(
+            f"This model computes with an operation that cannot be held fixed ({name}): choose another way of asking."
+        )
+    (gradient,) = torch.autograd.grad(score, vectors)
     shares = (gradient * vectors)[0].detach().double().sum(dim=-1)
     return shares.cpu().numpy(), float(score.detach().double() - shares.sum())
 

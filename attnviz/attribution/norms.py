@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.attention import Mixing, asked, recorded, rolled_out
+from attnviz.attribution.attention import Mixing, asked, check_layered, recorded, rolled_out
 from attnviz.attribution.reading import Place, Reading
 from attnviz.attribution.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
@@ -20,7 +20,7 @@ SLAB = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """What each asking position is made of, residual and LayerNorm counted (Kobayashi et al. 2021, arXiv:2109.07152, section 4).
+    """What each asking position is made of, residual and LayerNorm counted (Kobayashi et al. 2021, arXiv:2109.07152).
 
     norms   ‖Σ_h α_ij f(x_j) + [i = j] x_i‖ behind LayerNorm
     own     the part that the residual keeps; in self-attention with what the position gives itself
@@ -99,6 +99,7 @@ def norms_with_residual(reading: Reading) -> np.ndarray:
     Raises:
         ModelError: where this model adds what attention gives is not known.
     """
+    check_layered(reading)
     steps = []
     for attention, place in zip(recorded(reading), reading.places, strict=True):
         of_itself = place.queries == place.keys
@@ -147,7 +148,9 @@ def carried(attention: Attention) -> Float[Tensor, "head key out"]:
         ModelError: what follows this attention is no linear layer of its size.
     """
     if attention.output is None:
-        raise ModelError("This model's attention has no output matrix of its own: nothing is known of how long what it carries is.")
+        raise ModelError(
+            "This model's attention has no output matrix of its own: nothing is known of how long what it carries is."
+        )
     n_heads, value = attention.weights.shape[1], attention.value[0]
     # Some heads may share their values.
     value = value.repeat_interleave(n_heads // value.shape[0], dim=0)

@@ -50,9 +50,9 @@ class Reading:
     fixed       positions that are never taken: special tokens, and the answer itself
     asking      positions from which the output is read, with their weight
     n_positions all positions: the tokens, and of a model that writes, what it has written
-    places      of each attention in the order of a pass; empty: the model is recurrent between them
-    reason      why no attention leads from the output down to the tokens; empty: it does
-    unfreezable why its layers are not linear once attention is fixed; empty: they are
+    places      of each attention in the order of a pass
+    layered     its attentions stand on each other in layers, with nothing else that mixes positions
+    unfreezable why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
     """
 
     target: str
@@ -65,7 +65,7 @@ class Reading:
     run: Callable[[Int[Tensor, "batch token"]], Outcome]
     places: Sequence[Place]
     n_positions: int
-    reason: str = ""
+    layered: bool = True
     unfreezable: str = ""
 
     def embedded(self) -> Float[Tensor, "token dim"]:
@@ -97,6 +97,9 @@ class Embedded(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is not F.embedding or args[1] is not self.embedding or self._taken >= self.vectors.shape[1]:
             return func(*args, **(kwargs or {}))
+        # Some stand their texts upright: a column each.
+        upright = args[0].shape[0] != len(self.vectors)
         # A model may read two texts one after the other; what it looks up after them is what it has written.
-        first, self._taken = self._taken, self._taken + args[0].shape[1]
-        return self.vectors[:, first : self._taken]
+        first, self._taken = self._taken, self._taken + args[0].shape[0 if upright else 1]
+        read = self.vectors[:, first : self._taken]
+        return read.transpose(0, 1) if upright else read

@@ -41,7 +41,7 @@ def outcomes(reading: Reading, taken: Bool[np.ndarray, "text token"]) -> tuple[F
 
 
 def leave_one_out(reading: Reading) -> np.ndarray:
-    """The score less that of the text without the word, each of its pieces having an equal part (Li et al. 2016, arXiv:1612.08220)."""
+    """The score less that of the text without the word, its pieces having equal parts (Li et al. 2016, arXiv:1612.08220)."""
     groups = words(reading.tokens, reading.fixed)
     taken = np.zeros((len(groups) + 1, len(reading.tokens)), dtype=bool)
     for row, group in enumerate(groups, 1):

@@ -32,7 +32,7 @@ class SurveyOptions:
 
 @dataclass(frozen=True)
 class WayFigures:
-    """One way over a data set: means, and 95 % intervals by bootstrap; `over_random` is the difference from chance, text by text."""
+    """One way over a data set: means, and 95 % intervals by bootstrap; `over_random` is the difference from chance."""
 
     way: str
     n_texts: int
@@ -120,10 +120,13 @@ def summarized(rows: Sequence[Mapping[str, str]]) -> list[WayFigures]:
     chance = by_way.get("random", {})
     figures = []
     for way, own in by_way.items():
+
         def column(name: str, own: Mapping[str, Mapping[str, str]] = own) -> list[float]:
             return [float(row[name]) for row in own.values() if row[name]]
 
-        over = [float(own[text]["comprehensiveness"]) - float(chance[text]["comprehensiveness"]) for text in own if text in chance]
+        over = [
+            float(own[text]["comprehensiveness"]) - float(chance[text]["comprehensiveness"]) for text in own if text in chance
+        ]
         taus, times = column("tau"), column("milliseconds")
         figures.append(WayFigures(
             way, len(own), bootstrap(column("comprehensiveness")), bootstrap(column("sufficiency")),

@@ -1,6 +1,6 @@
-"""What each attention of a pass did, told by the operations themselves: weights, values, output matrix, and the sums around it.
+"""What each attention of a pass did, told by the operations themselves: weights, values, W_O, the sums around it.
 
-No module is known by name. An attention is a softmax whose result multiplies values; the first linear layer after it is W_O; what
+No module is known by name. An attention is a softmax whose result multiplies values; the next linear layer is W_O; what
 W_O gave is added to the residual and normalized, or normalized later. Which of the two is measured: the sum that the next norm
 reads is compared with what the norm before the attention read, and gave.
 """
@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-# Where LayerNorm stands: after the sum with the residual (Vaswani et al. 2017), before the attention (Xiong et al. 2020), or nowhere
-# that is known here.
+# Where LayerNorm stands: after the sum with the residual (Vaswani et al. 2017), before the attention (Xiong et al. 2020), or
+# nowhere that is known here.
 Residual = Literal["after", "before", "unknown"]
 
 
@@ -35,11 +35,13 @@ class Norm:
 class Attention:
     """One attention of a pass. `mixed` is what it adds to the residual; `before` and `after` the norms on either side.
 
+    given   the weights as the pass itself has them, for gradients
     output  W_O, a row an output dimension; None: there is none
     """
 
     weights: Float[Tensor, "batch head query key"]
     value: Float[Tensor, "batch head key dim"]
+    given: Tensor
     output: Float[Tensor, "out in"] | None = None
     mixed: Float[Tensor, "batch query out"] | None = None
     before: Norm | None = None
@@ -58,12 +60,12 @@ class Attention:
         return "unknown", None
 
 
-class Stop(Exception):  # noqa: N818 - no error: the rest of the pass is not needed
-    """Ends a pass whose rest nobody needs."""
+class Stop(BaseException):
+    """Ends a pass whose rest nobody needs; no error, which somebody on the way might catch and explain."""
 
 
 @dataclass(eq=False)
-class Tape(TorchFunctionMode):
+class AttentionTape(TorchFunctionMode):
     """Within this context, every attention of this thread's pass is written down, and computed in the open.
 
     change    called with the place and the values of an attention before it mixes them: it may give others
@@ -81,7 +83,7 @@ class Tape(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
-            weights = _open_weights(*args, **kwargs)
+            weights = self._mark(_open_weights(*args, **kwargs))
             return self._attend(weights, args[2], weights @ self._changed(args[2]))
         if func in _SOFTMAX:
             return self._mark(func(*args, **kwargs))
@@ -97,6 +99,9 @@ class Tape(TorchFunctionMode):
         return made
 
     def _mark(self, weights: Tensor) -> Tensor:
+        if torch.is_grad_enabled() and not weights.requires_grad:
+            # These look at nothing that is asked about, and yet the output may depend on where they look.
+            weights.requires_grad_()
         self._weights[id(weights)] = weights
         return weights
 
@@ -106,7 +111,7 @@ class Tape(TorchFunctionMode):
     def _attend(self, weights: Tensor, value: Tensor, context: Tensor) -> Tensor:
         before = self.norms[-1] if self.norms else None
         heads = (each[:, None] if each.dim() == 3 else each for each in (weights, value))
-        self.attentions.append(Attention(*heads, before=before))
+        self.attentions.append(Attention(*heads, given=weights, before=before))
         self._awaits_output = True
         return context
 
@@ -129,13 +134,12 @@ class Tape(TorchFunctionMode):
         self.norms.append(norm)
 
 
-def _open_weights(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Tensor:  # fmt: skip
+def _open_weights(query: Tensor, key: Tensor, value: Tensor, *given: Any, **options: Any) -> Tensor:
     """softmax(scale · Q Kᵀ + mask), which the fused kernel keeps to itself."""
+    options |= dict(zip(("attn_mask", "dropout_p", "is_causal", "scale"), given, strict=False))
+    attn_mask, scale = options.get("attn_mask"), options.get("scale")
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:
+    if options.get("is_causal"):
         attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
     if attn_mask is None:
         return scores.softmax(dim=-1)

@@ -6,20 +6,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.attribution.attention import Mixing, recorded, rolled_out
+from attnviz.attribution.attention import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import BATCH_TOKENS
-from attnviz.attribution.tape import Stop, Tape
+from attnviz.attribution.tape import AttentionTape, Stop
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 
 
 def value_zeroing(reading: Reading) -> np.ndarray:
-    """1 − cos(x̃_i, x̃_i without v_j) in each layer, each row summing to 1, followed down from the output (arXiv:2301.12971, 3.1).
+    """1 − cos(x̃_i, x̃_i without v_j) in each layer, each row summing to 1, followed down from the output (arXiv:2301.12971).
 
     Raises:
         ModelError: where this model's layers end is not known.
     """
+    check_layered(reading)
     attentions = recorded(reading)
     steps = []
     for index, place in enumerate(reading.places):
@@ -58,7 +59,7 @@ def _states(reading: Reading, index: int, keys: range) -> Tensor:
             raise Stop
         return value
 
-    tape = Tape(change)
+    tape = AttentionTape(change)
     with tape, torch.no_grad(), suppress(Stop):
         reading.run(reading.ids.expand(len(keys) + 1, -1))
     attention = tape.attentions[index]

@@ -34,7 +34,9 @@ class Way:
 
 
 _LISTED = (
-    Way("frozen-gradient", "gradient × input, attention held fixed", gradients.frozen_gradient, "arXiv:2306.02873", signed=True),
+    Way(
+        "frozen-gradient", "gradient × input, attention held fixed", gradients.frozen_gradient, "arXiv:2306.02873", signed=True
+    ),
     Way("attention", "attention, mean of all layers", attention.mean_of_layers, "arXiv:1409.0473"),
     Way("last-layer", "attention, last layer", attention.last_layer, "arXiv:1409.0473"),
     Way("received", "attention received", attention.received, "arXiv:1906.04341"),

@@ -12,11 +12,15 @@ def add(commands: Any) -> None:
     """Add the command `attnviz faithful`."""
     faithful = commands.add_parser("faithful", help="measure how far attention and other ways tell what matters to a model")
     faithful.add_argument("model", help="the model, such as answer-en")
-    faithful.add_argument("--data", type=Path, required=True, metavar="FILE", help="the texts: .jsonl or .tsv, packed by gzip or not")
+    faithful.add_argument(
+        "--data", type=Path, required=True, metavar="FILE", help="the texts: .jsonl or .tsv, packed by gzip or not"
+    )
     faithful.add_argument("--ways", default=DEFAULT, help=f"which ways, by commas (default: {DEFAULT})")
     faithful.add_argument("--limit", type=int, default=500, metavar="N", help="how many texts (default: 500)")
     faithful.add_argument("--max-tokens", type=int, default=170, metavar="N", help="leave out longer texts (default: 170)")
-    faithful.add_argument("--out", type=Path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv); a run goes on from it")
+    faithful.add_argument(
+        "--out", type=Path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv); a run goes on from it"
+    )
     faithful.set_defaults(command=measure)
 
 
