@@ -153,7 +153,7 @@ _PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__, torch.multi
 _SUMS = {torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__}
 # What autograd calls its operations that are not linear.
 _CURVED = frozenset({
-    "Cos", "Elu", "Erf", "Exp", "FusedRmsNorm", "Gelu", "Hardswish", "LeakyRelu", "Log", "LogSoftmax", "Mish", 
+    "Cos", "Elu", "Erf", "Exp", "FusedRmsNorm", "Gelu", "Hardswish", "LeakyRelu", "Log", "LogSoftmax", "Mish",
     "NativeGroupNorm",
     "NativeLayerNorm", "Pow", "Relu", "Rsqrt", "Sigmoid", "Silu", "Sin", "Softmax", "Softplus", "Sqrt", "Tanh",
 })  # fmt: skip
