@@ -7,7 +7,7 @@ from attnviz.paths import app_folder, assets_folder
 from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
 from attnviz.ui.background.uploads import bound_uploads
 
-memory.share_heaps()
+memory.bound_heaps()
 bound_uploads()
 st.set_page_config(page_title="attnviz", page_icon=str(assets_folder() / "icon.svg"), layout="wide")
 st.logo(assets_folder() / "logo.svg", size="large", icon_image=assets_folder() / "icon.svg")

@@ -14,8 +14,9 @@ _USED, _MACHINE = "proc/self/status", "proc/meminfo"
 # Of control groups, version 2 and version 1.
 _CONTAINER = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
 TIGHT = 0.85
-# M_ARENA_MAX of glibc's malloc.h.
-_ARENA_MAX = -8
+# M_ARENA_MAX and M_MMAP_THRESHOLD of glibc's malloc.h.
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3
+_LARGE = 2 * 2**20
 
 
 class Memory(NamedTuple):
@@ -51,15 +52,17 @@ def read(root: Path = Path("/")) -> Memory | None:
 
 
 @cache
-def share_heaps() -> None:
-    """Lets the threads of this process share two heaps.
+def bound_heaps() -> None:
+    """Lets the threads of this process share two heaps, and gives what is large back to the system once it is freed.
 
-    On Linux every thread would get one, up to eight a core, and each would stay as large as it ever was.
+    On Linux every thread would get a heap, up to eight a core, and each would stay as large as it ever was; and the size from
+    which memory is given back would grow with the largest tensor that was ever freed.
     """
     if sys.platform == "linux":
         # Not every C library has heaps to be told of.
         option = getattr(ctypes.CDLL(None), "mallopt", lambda *_: 0)
         option(_ARENA_MAX, 2)
+        option(_MMAP_THRESHOLD, _LARGE)
 
 
 @cache

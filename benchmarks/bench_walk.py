@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 from tests.browser import chromium
 from tests.browser.conftest import ARGUMENTS
 from tests.browser.harness import ROOT, Watch, serving
-from tests.browser.walking import Walker
+from tests.browser.walking import WEIGHTS, Walker
 
 # The first of these walks finds the grid that was not painted again after a run, in the versions that had it.
 FIRST = 8
@@ -56,9 +56,11 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=ARGUMENTS)
         context = browser.new_context(service_workers="block")
         watch = Watch(context)
-        wrong = walks(Walker(context, address), watch, range(first, first + count))
+        walker = Walker(context, address)
+        wrong = walks(walker, watch, range(first, first + count))
         browser.close()
     print(f"{count} walks of {ACTIONS} actions, {wrong} that end with a difference")
+    print("steps:", ", ".join(f"{kind} {walker.taken[kind]}" for kind in WEIGHTS))
     return 1 if wrong else 0
 
 

@@ -61,7 +61,7 @@ def show_tables(slot: int, name: str, answered: Answered, look: Looking, n_model
         explain_cell(name, answered, look, slot, chosen)
     with right:
         st.subheader("Start × end", anchor=False)
-        st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey is no span.")
+        st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
         show_joint(answered, slot)
 
 

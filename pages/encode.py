@@ -20,16 +20,16 @@ from attnviz.ui.trace_file import opened
 
 
 def show(attention: AttentionMap, choice: HeadChoice, example: Example | None) -> None:
-    """The picture in its frame, and under it the sentences that its numbers make."""
+    """The sentences that the numbers of the picture make, and below them the picture in its frame."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or focus_cell(matrix)
     name = head_name(choice.layer, choice.head)
     link = describe_link(matrix, name, cell)
+    whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
+    story(link, describe_head(whole))
     with hero():
         if explore(attention, choice, matrix, cell, extra=("BertViz",)) == "BertViz":
             show_bertviz(attention, choice)
-    whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
-    story(link, describe_head(whole))
     if hidden := describe_hidden(matrix, choice.view.renormalize):
         st.caption(hidden)
     if example:

@@ -17,6 +17,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, summarize
 from attnviz.ui.explain import keep, notices
+from attnviz.ui.kept import kept_summary
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
@@ -73,6 +74,7 @@ if prompt and traced:
     trace, selects = traced.trace, traced.card.selects
     attention = trace.cross if "cross" in trace.kinds else trace.maps[0]
     chosen = options(attention, selects, place)
+    shown = []
     machine(traced)
     try:
         found = read_passage(prompt.text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
@@ -80,6 +82,7 @@ if prompt and traced:
         way = chosen_way(all_ways, chosen.way)
         kept = choose(found, way.units, way.sentences, chosen.amount)
         show(traced, attention, found, kept, way, chosen)
+        shown = [kept_summary(model, traced, attention, (chosen.layer, chosen.head), (found, kept, way))]
         if example:
             st.caption(f":material/lightbulb: {example.notice}")
         honest_line()
@@ -91,5 +94,5 @@ if prompt and traced:
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     explained()
-    keep()
+    keep(shown)
 finish()

@@ -4,6 +4,7 @@ import streamlit as st
 
 from attnviz.ui.address.state import finish
 from attnviz.ui.explain import keep
+from attnviz.ui.kept import kept_untrained
 from attnviz.ui.layout import header, hero, story
 from attnviz.ui.train.live import frame_of, run_of, told, watch
 from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker
@@ -27,6 +28,8 @@ if not run.active:
     if run.step:
         shown = try_out(run, frame, head)
         files(run, frame)
+    else:
+        shown = [kept_untrained(run, frame, head)]
     explained(recipe)
 keep(shown, opens="Opens these settings, which train the same model again")
 finish()

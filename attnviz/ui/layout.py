@@ -13,11 +13,12 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz import memory, settings
-from attnviz.analysis.wording import Sentence
+from attnviz.analysis.wording import Sentence, written
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.state import arrive
+from attnviz.ui.toolbar import forget_toolbar, reserve_toolbar
 
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
 _SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
@@ -52,6 +53,7 @@ def header(title: str, promise: str, page: str = "") -> None:
 
 def _open(page: str) -> None:
     """Begins a run of the page, or sends the browser where it is to go instead."""
+    forget_toolbar()
     going = arrive(page)
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
     _BROWSER(key="browser", data=json.dumps([turn, going.page, going.query, going.replace]) if going else "")
@@ -90,10 +92,14 @@ def _tell_memory() -> None:
 
 
 @contextmanager
-def hero() -> Iterator[None]:
-    """The frame of the picture."""
+def hero() -> Iterator[DeltaGenerator]:
+    """The frame of the picture, with the toolbar at its top right; beside that the place for its sentences, which it yields.
+
+    A page that knows its sentences only later gives that place to `story` then.
+    """
     with st.container(border=True, key="hero"):
-        yield
+        reserve_toolbar()
+        yield st.container(key="told", gap=None)
 
 
 def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
@@ -102,17 +108,20 @@ def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
         return st.columns(count, gap="large")
 
 
-def story(*sentences: Sentence) -> None:
-    """Sentences made from the picture's numbers, in large type, their tokens in the accent colour."""
+def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
+    """Sentences made from the picture's numbers, in large type, their tokens quoted and in the accent colour.
+
+    `place`: what `hero` yields, for the row beside the toolbar; None: here.
+    """
     paragraphs = (
         "".join(
-            f'<strong dir="auto">{html.escape(part.text)}</strong>' if part.strong else html.escape(part.text)
+            f'<strong dir="auto">{html.escape(written(part))}</strong>' if part.strong else html.escape(written(part))
             for part in sentence
         )
         for sentence in sentences
     )
     body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
-    st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
+    (place or st.container(gap=None)).html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
 
 
 def escaped(text: object) -> str:

@@ -132,7 +132,7 @@ def test_a_cell_is_explained_in_compute(app: AppTest, models: dict[str, str]) ->
 def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> None:
     opened(app, models["shy"])
     assert "The passage does not say." in bodies(app)
-    assert "this model answers from 1000000.0 on" in bodies(app)
+    assert "it needs 1000000.0 to answer" in bodies(app)
 
 
 def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:

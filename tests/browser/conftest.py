@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.harness import ROOT, Watch, serving
@@ -14,6 +14,8 @@ from tests.browser.harness import ROOT, Watch, serving
 THIS_MACHINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", THIS_MACHINE]
 WINDOW: ViewportSize = {"width": 1400, "height": 1000}
+# A busy machine takes its time; what never comes fails all the same.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")

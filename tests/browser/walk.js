@@ -8,7 +8,7 @@
     way: ".compute .way button:enabled", number: ".compute td[data-id]", guess: ".compute :is(.answers button, .again, .goto)",
     example: "[data-testid=stButtonGroup] [data-variant=pills]", segment: "[data-testid=stButtonGroup] button:not([data-variant=pills])",
     toggle: "[data-testid=stCheckbox] label", step: "[data-testid^=stNumberInputStep]:enabled",
-    slider: "[data-testid=stSlider] [role=slider]", select: "[data-testid=stSelectbox]", models: "[data-testid=stMultiSelect]",
+    slider: "[data-testid=stSlider] input[type=range]", select: "[data-testid=stSelectbox]", models: "[data-testid=stMultiSelect]",
     button: "[data-testid=stButton] button:enabled", fold: "[data-testid=stExpander] summary",
     type: "[class*=st-key-prompt] :is(textarea, input)", target: "[data-testid=stTextInput] input", page: "[data-testid=stSidebarNavLink]",
     link: "[data-testid=stPageLink] a",
@@ -65,6 +65,11 @@
     element.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
+  // For controls that the page lays others over.
+  function focus(index) {
+    found[index].element.focus();
+  }
+
   // Without the names that are made anew for every page, and what only the keyboard and the pointer see.
   function plain(html) {
     return html
@@ -96,7 +101,8 @@
     const add = (what, content) => drawn.push([what, whole ? content : hash(content)]);
     for (const element of every(document, true)) {
       if (element.matches("canvas")) {
-        if (!isSeen(element)) continue;
+        // Streamlit's tables, where somebody types in an open fold, are no pictures.
+        if (!isSeen(element) || element.closest("[data-testid=stDataFrame]")) continue;
         add(`canvas ${element.className} ${element.width}×${element.height}`, element.toDataURL());
       } else if (element.matches("svg")) {
         const isFigure = element.matches(DRAWN) || element.ownerDocument !== document;
@@ -118,5 +124,5 @@
     for (const element of every(document, false)) if (element.matches(".frame, .lines, .strip, .passage")) element.scrollTop = 0;
   }
 
-  window.walk = { actions, reach, set, seen, leave };
+  window.walk = { actions, reach, set, focus, seen, leave };
 })();

@@ -4,6 +4,7 @@ A walk is a start and steps; a step names what it acts on, so that a walk can be
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,6 +92,8 @@ class Walker:
         context.add_init_script(SCRIPT)
         self.address = address
         self.page, self.other = context.new_page(), context.new_page()
+        # How often a step of each kind was taken.
+        self.taken = Counter[str]()
 
     def close(self) -> None:
         self.page.close()
@@ -166,6 +169,7 @@ class Walker:
             if step.index >= len(places) or not (box := self.page.evaluate("at => walk.reach(at)", places[step.index])):
                 return
             _DO.get(step.kind, _click)(self.page, step, box, places[step.index])
+        self.taken[step.kind] += 1
         if not step.hasty:
             settle(self.page)
 
@@ -238,8 +242,8 @@ def _set(page: Page, step: Step, _box: dict[str, float], at: int) -> None:
     page.evaluate("([at, share]) => walk.set(at, share)", [at, step.x])
 
 
-def _slide(page: Page, step: Step, box: dict[str, float], at: int) -> None:
-    _middle(page, step, box, at)
+def _slide(page: Page, step: Step, _box: dict[str, float], at: int) -> None:
+    page.evaluate("at => walk.focus(at)", at)
     for _ in range(1 + int(3 * step.y)):
         page.keyboard.press("ArrowRight" if step.x > 0.4 else "ArrowLeft")
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,12 +66,12 @@ def test_the_page_says_so_and_loads_no_further_model(monkeypatch: pytest.MonkeyP
     st.cache_resource.clear()
 
 
-# Eight threads ask for memory at once; then the C library tells of its heaps.
-THREADS = """
+# Eight threads ask for memory at once, and a large block comes after a larger one that was freed; then the C library tells.
+HEAPS = """
 import ctypes, sys, threading
 from attnviz import memory
 if sys.argv[1] == "shared":
-    memory.share_heaps()
+    memory.bound_heaps()
 libc, gate = ctypes.CDLL(None), threading.Barrier(8)
 libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
 libc.fdopen.argtypes, libc.fdopen.restype = [ctypes.c_int, ctypes.c_char_p], ctypes.c_void_p
@@ -80,18 +81,25 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
+libc.free.argtypes = [ctypes.c_void_p]
+libc.free(libc.malloc(24 * 2**20))
+libc.malloc(8 * 2**20)
 out = libc.fdopen(1, b"w")
 libc.malloc_info(0, out)
 libc.fflush(out)
 """
 
 
+def heaps(way: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    command = [sys.executable, "-c", HEAPS, way]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives every thread a heap and tells of it")
-def test_threads_share_two_heaps() -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
-    heaps = {}
-    for way in ("shared", "each"):
-        told = subprocess.run([sys.executable, "-c", THREADS, way], env=environment, capture_output=True, text=True, check=True)
-        heaps[way] = told.stdout.count("<heap ")
-    assert heaps["shared"] == 2
-    assert heaps["each"] > 2
+def test_threads_share_two_heaps_and_what_is_large_stands_in_none() -> None:
+    bounded, free = heaps("shared"), heaps("each")
+    assert bounded.count("<heap ") == 2
+    assert free.count("<heap ") > 2
+    large = re.compile(r'<total type="mmap" count="(\d+)"')
+    assert int(large.findall(bounded)[0]) > int(large.findall(free)[0])

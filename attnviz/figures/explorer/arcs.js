@@ -26,9 +26,10 @@ export class ArcsView {
       this.gather();
       explorer.tellLater();
     });
-    this.from = make("output");
+    // No <output>: the label would be its, and not the slider's.
+    this.from = make("b");
     this.left = make("p", { class: "caption" });
-    const row = make("div", { class: "row" }, make("label", { class: "threshold" }, "Links from ", this.slider, this.from), this.left);
+    const row = make("div", { class: "row" }, make("label", { class: "threshold" }, "Show links ≥", this.from, this.slider), this.left);
     this.element = make("div", { class: "pane arcs" }, this.heads.element, row, this.frame);
     const { queries, keys } = explorer.overview;
     const label = `${queries.length} tokens that look, left; ${keys.length} tokens looked at, right. Arrow keys move, Enter selects.`;

@@ -1,7 +1,8 @@
 // Around the picture: the tabs, the order of the heads, and the strongest links as a table.
 
-import { KINDS, ORDERS } from "./grid.js";
+import { KINDS } from "./grid.js";
 import { make, word } from "./paint.js";
+import { ORDERS } from "./ranking.js";
 import { headTitle } from "./store.js";
 
 export const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
@@ -29,7 +30,7 @@ export class Bar {
   orders() {
     const { orders, order } = this.explorer;
     if (this.order.options.length !== orders.length) {
-      this.order.replaceChildren(...orders.map((name) => make("option", { value: name }, ORDERS[name][0])));
+      this.order.replaceChildren(...orders.map((name) => make("option", { value: name }, ORDERS[name].label)));
     }
     this.order.value = order;
   }
@@ -40,7 +41,7 @@ export class Bar {
   }
 
   draw() {
-    const { state, overview, stage } = this.explorer;
+    const { state, overview, stage, order } = this.explorer;
     const names = this.names();
     const wanted = names.map(([view]) => view).join();
     if (this.drawn !== wanted) {
@@ -59,7 +60,7 @@ export class Bar {
     }
     this.ordered.hidden = state.view !== "grid" || overview.heads === 1;
     this.orders();
-    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden;
+    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden || order !== "model";
     this.kind.value = state.kind;
     this.fact.textContent = this.explorer.fact ?? "";
     this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent;

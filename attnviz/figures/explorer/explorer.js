@@ -4,10 +4,11 @@
 
 import { ArcsView } from "./arcs.js";
 import { Bar, LinksTable, TABS } from "./bar.js";
-import { GridView, ORDERS } from "./grid.js";
+import { GridView } from "./grid.js";
 import { chipsName, FIRST_LOOK, readLook, writeLook } from "./look.js";
 import { MatrixView } from "./matrix.js";
 import { clamp, make, Motion, Note, Palette } from "./paint.js";
+import { ORDERS, RankingView } from "./ranking.js";
 import { LiveRegion } from "./say.js";
 import { headName, HeadStore } from "./store.js";
 import { TextView } from "./text.js";
@@ -72,10 +73,12 @@ export class Explorer {
     this.motion.stop();
     const unfolded = this.links?.element.open;
     Object.assign(this, { grid: new GridView(this), matrix: new MatrixView(this), arcs: new ArcsView(this), text: new TextView(this) });
+    this.ranking = new RankingView(this);
     Object.assign(this, { strip: new TextView(this, { strip: true }), links: new LinksTable(this) });
     this.links.element.open = Boolean(unfolded);
-    this.stage.replaceChildren(this.grid.element, this.matrix.element, this.arcs.element, this.text.element);
-    this.below.replaceChildren(this.strip.element, this.links.element);
+    this.panes = [this.grid, this.ranking, this.matrix, this.arcs, this.text];
+    this.stage.replaceChildren(...this.panes.map(({ element }) => element), this.strip.element);
+    this.below.replaceChildren(this.links.element);
     this.settle();
     this.layOut();
   }
@@ -168,7 +171,9 @@ export class Explorer {
     this.laidOut = this.room();
     const wide = this.root.clientWidth >= WIDE;
     const both = view === "grid" && wide && this.views.includes("matrix");
-    this.grid.element.hidden = view !== "grid";
+    this.isBeside = both;
+    this.grid.element.hidden = view !== "grid" || this.order !== "model";
+    this.ranking.element.hidden = view !== "grid" || this.order === "model";
     this.matrix.element.hidden = !(view === "matrix" || both);
     this.arcs.element.hidden = view !== "arcs";
     this.text.element.hidden = view !== "text";
@@ -198,9 +203,7 @@ export class Explorer {
 
   draw() {
     if (!this.package || !this.palette) return;
-    for (const view of [this.grid, this.matrix, this.arcs, this.text]) {
-      if (!view.element.hidden) view.draw();
-    }
+    for (const view of this.panes) if (!view.element.hidden) view.draw();
     this.drawStrip();
     this.root.dataset.view = this.state.view;
     // Under a tab whose picture the page draws there is no head at full size, whichever was there before.
@@ -219,10 +222,6 @@ export class Explorer {
 
   selected() {
     return { query: this.state.query ?? 0, key: this.state.key ?? 0 };
-  }
-
-  matrixHeight() {
-    return this.state.view === "grid" ? 520 : clamp(window.innerHeight * 0.75, 440, 900);
   }
 
   openHead(layer, head, { keyboard = false } = {}) {
@@ -252,14 +251,14 @@ export class Explorer {
   back() {
     if (!this.views.includes("grid")) return;
     this.show("grid");
-    this.grid.canvas.focus();
+    (this.order === "model" ? this.grid : this.ranking).canvas.focus();
   }
 
   // Another way to look at the same head.
   look(change) {
     Object.assign(this.state, change);
     this.tellHost({});
-    this.draw();
+    this.layOut();
   }
 
   lookAtHeads(on) {

@@ -84,6 +84,13 @@ export function fit(canvas, width, height) {
 export const fontOf = (element, style = "") => `${style} ${LABEL}px ${getComputedStyle(element).fontFamily}`;
 export const cut = (text) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
 
+// As much of a text as fits, in the context's font.
+export function shorten(context, text, room) {
+  let part = text;
+  while (part.length > 1 && context.measureText(part).width > room) part = `${part.slice(0, part.endsWith("…") ? -2 : -1)}…`;
+  return part;
+}
+
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

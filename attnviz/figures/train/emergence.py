@@ -1,4 +1,4 @@
-"""Alignment as it emerges: what a model in training looks at, beside what is right, and how far it has come, as curves."""
+"""Alignment as it emerges: what a model in training looks at, where it should look, and how far it has come, as curves."""
 
 import html
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def _example(held: Held, theme: Theme, pixels: int) -> str:
     rights = [[theme.colour(float(value)) for value in row] for row in true]
     learned = _matrix(held, fills, cell, label=f"what the model looks at. {description}", written=True)
     right = _matrix(held, rights, cell, label="what is right", written=False)
-    return f'<div class="example"><div><span>It looks at</span>{learned}</div><div><span>Right is</span>{right}</div></div>'
+    return f'<div class="example"><div><span>Looks at</span>{learned}</div><div><span>Should look at</span>{right}</div></div>'
 
 
 def _matrix(held: Held, fills: list[list[str]], cell: int, *, label: str, written: bool) -> str:

@@ -121,7 +121,7 @@ NAME = Text(most=255)
 _TEXT, _OPEN = Text(), Choice(("", "open"))
 _HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
 _CELL: dict[str, Type] = {"query": Number(), "key": Number()}
-_SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "By the picture"))}
+_SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "Fit to this head"))}
 _WORDS: dict[str, Type] = {"words": Flag()}
 _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
 _HIDDEN: dict[str, Type] = {"hide_special": Flag()}

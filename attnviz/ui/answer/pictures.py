@@ -23,6 +23,7 @@ from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, head_picker
+from attnviz.ui.kept import marked_answer as marked_answer_sheet
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import offered
@@ -125,7 +126,7 @@ class Looking:
             found, (layer, head) = self.meeting(trace), self.head_of(trace)
             return Picture(trace, self.attention(trace).kind, layer, head, found.matrix, self.block(trace), self.full_scale)
 
-        return kept_answer(name, picture, trace.prompt)
+        return kept_answer(name, picture, trace.prompt, {"Passage": lambda: marked_answer_sheet(answered)})
 
 
 def answerers_picker() -> tuple[str, ...]:
@@ -285,9 +286,9 @@ def forget_question() -> None:
 
 
 def explained() -> None:
-    """How an answer is found, and how far to believe it."""
+    """How an answer is found, and how much to trust this."""
     with st.expander("How this answer is found · softmax over all spans"):
         st.markdown(_HOW)
         st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)

@@ -28,7 +28,7 @@ from attnviz.ui.compute.lessons import (
 )
 from attnviz.ui.layout import escaped
 
-_NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
+_NAMES = {"x": "$X$", "w_q": "$W_Q$", "w_k": "$W_K$", "w_v": "$W_V$", "w_o": "$W_O$"}
 _SEED = Number(1, MOST_SEED)
 _MASKS = {"none": "None", "causal": "Causal", "padding": "Padding", "own": "Your own"}
 
@@ -161,7 +161,7 @@ def tables_editor(
 
 
 def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
-    st.caption(f"**{_NAMES[name]}**")
+    st.caption(_NAMES[name])
     columns = [str(column) for column in range(values.shape[1])]
     # Two tokens may be the same word: the words are a column, the positions the index.
     frame = pd.DataFrame(values, columns=columns)

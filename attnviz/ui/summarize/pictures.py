@@ -255,9 +255,9 @@ def forget_word() -> None:
 
 
 def explained() -> None:
-    """How a choice comes about, and how far to believe it."""
+    """How a choice comes about, and how much to trust this."""
     with st.expander("How this choice comes about · attention received"):
         st.markdown(_HOW)
         st.latex(r"r_j = \frac{1}{|H|\,|Q|} \sum_{h \in H} \sum_{i \in Q} \alpha^{h}_{ij}")
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)

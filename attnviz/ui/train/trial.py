@@ -136,10 +136,10 @@ def _receive() -> None:
 
 
 def explained(recipe: ToyRecipe) -> None:
-    """Folded: how such a model computes and is measured, and how far to believe it."""
+    """Folded: how such a model computes and is measured, and how much to trust this."""
     with st.expander("How it is computed"):
         st.markdown(_HOW[recipe.model.kind])
         st.latex(_FORMULA % _SCORES[compared(recipe.model)])
         st.markdown(_MEASURED)
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)

@@ -118,12 +118,12 @@ def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
 
 
 def explained() -> None:
-    """How an alignment is computed, and how far to believe it."""
+    """How an alignment is computed, and how much to trust this."""
     with st.expander("How these numbers come about · softmax of a score for each pair of words"):
         st.markdown(_HOW)
         st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
         st.markdown(_HOW_SCORED)
         st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j) \qquad \text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
         st.markdown(_HOW_LIKELY)
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
