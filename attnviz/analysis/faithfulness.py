@@ -27,6 +27,15 @@ class Faithfulness:
     milliseconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Removals:
+    """p(output) as words go: `gone` of them at each point, the most important first, and the least important first."""
+
+    gone: tuple[int, ...]
+    most_first: tuple[float, ...]
+    least_first: tuple[float, ...]
+
+
 def by_word(values: Float[np.ndarray, " token"], groups: Sequence[tuple[int, ...]]) -> Float[np.ndarray, " word"]:
     """Sum the shares of each word's tokens.
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from attnviz.analysis.faithfulness import (
     PARTS,
     Faithfulness,
+    Removals,
     by_word,
     count,
     curve,
@@ -18,9 +18,10 @@ from attnviz.analysis.faithfulness import (
     order,
     removals,
 )  # fmt: skip
+from attnviz.analysis.ways import Way
 from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import outcomes, words
-from attnviz.attribution.ways import Way, shares
+from attnviz.attribution.ways import shares
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
 
@@ -32,15 +33,6 @@ class Asked:
     shares: Mapping[str, Shares]
     milliseconds: Mapping[str, float]
     refused: Mapping[str, str]
-
-
-@dataclass(frozen=True, eq=False)
-class DeletionCurve:
-    """p(output) as words go: `gone` of them at each point, the most important first, and the least important first."""
-
-    gone: tuple[int, ...]
-    most_first: Float[np.ndarray, " point"]
-    least_first: Float[np.ndarray, " point"]
 
 
 def ask(reading: Reading, ways: Sequence[Way]) -> Asked:
@@ -80,7 +72,7 @@ def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
     return figures
 
 
-def deletion_curve(reading: Reading, given: Shares) -> DeletionCurve:
+def deletion_curve(reading: Reading, given: Shares) -> Removals:
     """Measure p(output) while words are taken away in the order of their shares, and in the reverse order.
 
     Raises:
@@ -92,7 +84,7 @@ def deletion_curve(reading: Reading, given: Shares) -> DeletionCurve:
     most, _ = removals(ranked, groups, len(reading.tokens), gone)
     least, _ = removals(ranked[::-1], groups, len(reading.tokens), gone)
     probabilities = _probabilities(reading, np.concatenate([most, least]))
-    return DeletionCurve(tuple(gone), probabilities[: len(gone)], probabilities[len(gone) :])
+    return Removals(tuple(gone), tuple(probabilities[: len(gone)].tolist()), tuple(probabilities[len(gone) :].tolist()))
 
 
 def takeable(reading: Reading) -> tuple[tuple[int, ...], ...]:

@@ -51,6 +51,7 @@ class Reading:
     asking      positions from which the output is read, with their weight
     n_positions all positions: the tokens, and of a model that writes, what it has written
     places      of each attention in the order of a pass
+    says        what the model says to texts of these ids; None: what is asked about has no words
     layered     its attentions stand on each other in layers, with nothing else that mixes positions
     unfreezable why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
     """
@@ -65,6 +66,7 @@ class Reading:
     run: Callable[[Int[Tensor, "batch token"]], Outcome]
     places: Sequence[Place]
     n_positions: int
+    says: Callable[[Int[Tensor, "one token"]], str] | None = None
     layered: bool = True
     unfreezable: str = ""
 

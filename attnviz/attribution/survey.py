@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.analysis.faithfulness import Faithfulness, Interval, bootstrap
+from attnviz.analysis.ways import Way
 from attnviz.attribution.bind import bind
 from attnviz.attribution.faithfulness import ask, faithfulness
-from attnviz.attribution.ways import Way
 from attnviz.core.errors import AttnvizError, ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel

@@ -10,11 +10,11 @@ from torch import Tensor
 from attnviz.attribution.bind import no_such_output
 from attnviz.attribution.reading import Outcome, Place, Reading
 from attnviz.core.trace import Prompt, Token
-from attnviz.models.answer.base import SpanDecoding
+from attnviz.models.answer.base import SpanDecoding, text_of
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import AttentionModel
 from attnviz.models.hub.question_answering import HubAnswerer
-from attnviz.text.spans import Span
+from attnviz.text.spans import Span, best_spans
 from attnviz.text.tokens import Encoded
 
 
@@ -51,8 +51,20 @@ def own_answer(model: AnswerModel, prompt: Prompt) -> Reading:
         place = Span(answer.start - n_asking, answer.stop - 1 - n_asking, 0.0)
         return span_outcome(start, end, place, model.decoding, torch.zeros_like(start[:, 0]))
 
+    def says(ids: Int[Tensor, "one token"]) -> str:
+        visible = torch.ones_like(ids, dtype=torch.bool)
+        start, end, _ = model.answerer(
+            ids[:, :n_asking], ids[:, n_asking:],
+            question_visible=visible[:, :n_asking], context_visible=visible[:, n_asking:],
+        )  # fmt: skip
+        offset = pair.first - n_asking
+        begins, ends = (each[0, offset : offset + window.size].cpu().numpy() for each in (start, end))
+        found = best_spans(begins, ends, limit=model.decoding.limit, n=1, length_penalty=model.decoding.length_penalty)[0]
+        return text_of(found, prompt.text, pair.passage[window.start : window.stop])
+
     block = model.answerer.config
     return Reading(
+        says=says,
         **_common(read, answer, prompt.text, model.encoder, run),
         places=_places(len(read), n_asking, model.card.n_layers, block.n_layers, joint=block.joint, mixing=block.mixing),
     )

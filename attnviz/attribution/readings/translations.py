@@ -16,7 +16,7 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.task_prefix import TRANSLATE, prefix_for
 from attnviz.models.translate.own import TranslationModel
-from attnviz.nn.decoding import START
+from attnviz.nn.decoding import END, START, greedy
 from attnviz.nn.seq2seq import Seq2Seq
 
 # The unknown mark of our own vocabularies: what their models read where they know no word.
@@ -68,6 +68,7 @@ def _own(model: TranslationModel, prompt: Prompt, step: int | None) -> Reading:
         asking=_asking(n_source, n_steps, step),
         places=places,
         n_positions=n_source + n_steps,
+        says=lambda ids: _translated(model, ids),
         layered=not recurrent,
         unfreezable=(
             "The gates of an LSTM multiply what the words say, and holding attention fixed leaves them as they are: "
@@ -76,6 +77,11 @@ def _own(model: TranslationModel, prompt: Prompt, step: int | None) -> Reading:
             else ""
         ),
     )
+
+
+def _translated(model: TranslationModel, ids: Int[Tensor, "one token"]) -> str:
+    (pieces,) = greedy(model.speaking(ids), 1, model.longest(ids.shape[1]), ids.device)
+    return model.target.decode([piece for piece in pieces if piece != END]).strip()
 
 
 def _hub(model: WritingModel, prompt: Prompt, step: int | None) -> Reading:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,6 +24,9 @@ from attnviz.ui.background.lru import Shelf
 from attnviz.ui.background.places import downloading, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
+
+if TYPE_CHECKING:
+    from attnviz.attribution.report import Report, Without
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
 # threads wait for each other. PyTorch keeps its own threads.
@@ -106,6 +109,16 @@ def answer(name: str, prompt: Prompt) -> Answered | None:
     return _result(name, _answer, (prompt,))
 
 
+def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> "Report | None":
+    """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
+    return _result(name, _matters, (prompt, ways))
+
+
+def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> "Without | None":
+    """What the model makes of the text without some words; None after the page has said why there is nothing."""
+    return _result(name, _without, (prompt, taken))
+
+
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
     return _result(name, _open, (prompt, begins))
@@ -123,7 +136,7 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
         def work(progress: Progress) -> Any:
             found = compute(model, progress, *asked)
             # Weighed here, for whoever asked may have gone.
-            kept.weigh(key, found.trace.nbytes)
+            kept.weigh(key, found.trace.nbytes if hasattr(found, "trace") else found.nbytes)
             return found
 
         return shared(kept, key, work, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
@@ -226,3 +239,17 @@ def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answer
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
     progress(f"Computing the attention of {model.card.name}", None)
     return inspect_trace(model, prompt, begins)
+
+
+def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> "Report":
+    from attnviz.attribution.report import report
+
+    progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
+    return report(model, prompt, None, ways)
+
+
+def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> "Without":
+    from attnviz.attribution.report import without
+
+    progress(f"Asking {model.card.name} again without {len(taken)} words", None)
+    return without(model, prompt, None, taken)

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 import attnviz
+from attnviz.analysis.ways import WAYS, way_named
 from attnviz.attribution import attention, gradients, norms, removal
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.flow import max_flow
 from attnviz.attribution.reading import Reading
 from attnviz.attribution.value_zeroing import value_zeroing
-from attnviz.attribution.ways import WAYS, head_way, shares, way_named
+from attnviz.attribution.ways import head_shares, shares
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt, Token
 
@@ -208,7 +209,7 @@ def test_a_name_that_is_none_gets_the_names_there_are():
 
 def test_a_head_that_the_output_does_not_ask_is_refused():
     with pytest.raises(ModelError, match="L9·H9"):
-        shares(head_way("encoder", 9, 9), read("answer-en", LOVELACE))
+        head_shares(read("answer-en", LOVELACE), "encoder", 9, 9)
 
 
 @pytest.mark.parametrize(
