@@ -11,13 +11,13 @@ from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.address.state import finish
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import opened
+from attnviz.ui.compute.kept import kept_example, kept_weight
 from attnviz.ui.compute.steps import predict_picker, show_steps
 from attnviz.ui.compute.tables import settings, starting_numbers, tables_editor, tokens_box
 from attnviz.ui.compute.unfolded import begun, forget_writing, link_picker, unfolded
 from attnviz.ui.download import Kept
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import keep
-from attnviz.ui.kept import kept_example, kept_weight
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target, map_picker, model_picker, stepper

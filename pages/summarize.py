@@ -17,10 +17,10 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, summarize
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.kept import kept_summary
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
+from attnviz.ui.summarize.kept import kept_summary
 from attnviz.ui.summarize.pictures import (
     Options,
     chosen_way,
@@ -66,7 +66,7 @@ def show(traced: Traced, attention: AttentionMap, found: Passage, kept: Selectio
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
 model = summarizer_picker()
-prompt, example = prompt_box("summarize", pairs=False, forget=forget_word)
+prompt, example = prompt_box("summarize", further=(), forget=forget_word)
 place = st.sidebar.container()
 traced = summarize(model, prompt) if prompt else None
 if prompt and traced:

@@ -4,8 +4,8 @@ import streamlit as st
 
 from attnviz.ui.address.state import finish
 from attnviz.ui.explain import keep
-from attnviz.ui.kept import kept_untrained
 from attnviz.ui.layout import header, hero, story
+from attnviz.ui.train.kept import kept_untrained
 from attnviz.ui.train.live import frame_of, run_of, told, watch
 from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker
 from attnviz.ui.train.trial import explained, files, try_out

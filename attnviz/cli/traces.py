@@ -68,9 +68,9 @@ def trace_text(arguments: argparse.Namespace) -> int:
         raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
     text = _typed() if arguments.text == STREAM else arguments.text
     prompt = Prompt(text, pair=arguments.pair, question=arguments.question, target=arguments.target)
-    trace = catalog.load(arguments.model, progress=_told).trace(prompt)
+    trace = catalog.load(arguments.model, progress=progress_line).trace(prompt)
     for said in cuts(trace):
-        _told(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
+        progress_line(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
     if arguments.out == STREAM or not (arguments.out or arguments.json):
         from attnviz.files import to_bytes
 
@@ -78,7 +78,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.out:
         attnviz.save(trace, arguments.out, exact=arguments.exact)
-        _told(f"Saved {arguments.out}", None)
+        progress_line(f"Saved {arguments.out}", None)
     if arguments.json:
         print(json.dumps(summary(trace), ensure_ascii=False))
     return 0
@@ -111,7 +111,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
 def list_models(arguments: argparse.Namespace) -> int:
     """The names of the catalog and those worth a look on the hub; or all that is known of one model."""
     if arguments.name:
-        card = vars(catalog.load(arguments.name, progress=_told).card)
+        card = vars(catalog.load(arguments.name, progress=progress_line).card)
         told = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
         print(json.dumps(told, ensure_ascii=False) if arguments.json else _aligned(told))
         return 0
@@ -130,7 +130,7 @@ def _typed() -> str:
     if sys.stdin is None:
         raise AttnvizError("There is no text, and stdin is closed: type the text after the model's name.")
     if sys.stdin.isatty():
-        _told("Type the text, then Ctrl-D on a line of its own.", None)
+        progress_line("Type the text, then Ctrl-D on a line of its own.", None)
     try:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
@@ -192,7 +192,7 @@ def _aligned(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _told(stage: str, fraction: float | None) -> None:
+def progress_line(stage: str, fraction: float | None) -> None:
     """Progress, on stderr; of a download a line that changes, where somebody watches."""
     if fraction is None:
         print(stage, file=sys.stderr, flush=True)

@@ -21,6 +21,14 @@ class TraceError(AttnvizError, ValueError):
     """An attention map or trace contradicts itself, or was asked for something it does not have."""
 
 
+class CorpusError(AttnvizError, ValueError):
+    """A text collection cannot be read, or holds nothing to read."""
+
+
+class ClaimError(AttnvizError, ValueError):
+    """What was claimed of a head cannot be understood, or not be tested."""
+
+
 class ModelError(AttnvizError):
     """A model cannot be found, loaded or traced."""
 

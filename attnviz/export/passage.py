@@ -3,6 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Bool, Float
+
+from attnviz.core.trace import Token
 from attnviz.export.picture import Picture
 from attnviz.export.sheet import PADDING, PAGE, Item, Label, Rectangle, Sheet, printed_text, titled, width_of
 from attnviz.figures.theme import LIGHT, ink_on
@@ -39,6 +43,15 @@ def draw_words(words: Sequence[Word], title: str) -> Sheet:
     width = PAGE if line else max(x, PADDING) + PADDING
     items.sort(key=lambda item: isinstance(item, Label))
     return titled(Sheet(title, width, (line + 1) * ROW + PADDING, tuple(items)), title)
+
+
+def draw_marked(
+    tokens: Sequence[Token], values: Float[np.ndarray, " token"], marked: Bool[np.ndarray, " token"], title: str
+) -> Sheet:
+    """Draw a text, each token shaded by its value, the darkest the highest; those that are marked are framed."""
+    shares = np.clip(values / max(float(values.max()), 1e-12), 0, 1).tolist()
+    words = zip(tokens, shares, marked.tolist(), strict=True)
+    return draw_words([Word(printed_text(token), share, mark) for token, share, mark in words], title)
 
 
 def draw(picture: Picture, query: int) -> Sheet:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.view import head_matrix
+from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.export import FORMATS, Picture, arcs, export, grid, matrix, passage, png, svg
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.export.python import lines, prompt_expression
@@ -49,6 +49,23 @@ class Kept:
     sheets: Mapping[str, Callable[[], Sheet]] = field(default_factory=dict)
 
 
+def head_picture(
+    trace: AttentionTrace, attention: AttentionMap, place: tuple[int, int | None], view: View
+) -> Callable[[], Picture]:
+    """Makes the picture of a head when it is asked for; of a map with fewer layers or heads, that of its last."""
+    layer, head = min(place[0], attention.n_layers - 1), None if place[1] is None else min(place[1], attention.n_heads - 1)
+
+    def picture() -> Picture:
+        return Picture(trace, attention.kind, layer, head, head_matrix(attention, layer=layer, head=head, view=view), view)
+
+    return picture
+
+
+def traced_in_python(name: str, prompt: Prompt) -> str:
+    """The expression that makes the trace of a prompt."""
+    return f"av.load({name!r}).trace({prompt_expression(prompt)})"
+
+
 def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: HeadChoice) -> Kept:
     """The head that Encode shows; `name` is what the model is called here."""
 
@@ -56,13 +73,13 @@ def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: HeadCh
         shown = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
         return Picture(traced.trace, attention.kind, choice.layer, choice.head, shown, choice.view, choice.full_scale)
 
-    made = f"av.open({traced.file!r})" if traced.file else f"av.load({name!r}).trace({prompt_expression(traced.trace.prompt)})"
+    made = f"av.open({traced.file!r})" if traced.file else traced_in_python(name, traced.trace.prompt)
     return Kept(name, picture, made)
 
 
 def kept_answer(name: str, picture: Callable[[], Picture], prompt: Prompt, sheets: Mapping[str, Callable[[], Sheet]]) -> Kept:
     """A head that Answer shows, and what it marks in the passage."""
-    return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})", sheets=sheets)
+    return Kept(name, picture, traced_in_python(name, prompt), sheets=sheets)
 
 
 def kept_draft(
@@ -73,7 +90,7 @@ def kept_draft(
     `naive` rows are named after the token that is written there (`attnviz.analysis.translate.alignment.read_as`).
     """
     if options is None and not naive:
-        return Kept(name, picture, f"av.load({name!r}).trace({prompt_expression(prompt)})")
+        return Kept(name, picture, traced_in_python(name, prompt))
     target = f", target={prompt.target!r}" if prompt.target else ""
     made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {options or DecodingOptions()!r})"
     imports = ("from attnviz.models.translate.decode import DecodingOptions, draft",)

@@ -10,9 +10,9 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.address.state import visit
 from attnviz.ui.background.results import Answered, Drafted, Traced
 from attnviz.ui.download import Kept, take_along
+from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import HeadChoice
-from attnviz.ui.toolbar import fill_toolbar
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
@@ -35,6 +35,7 @@ _BELIEVE = """
 
 # The pages that read a text.
 READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
+SENTENCE_READERS = ("encode", "translate")
 
 
 def explain_button(
@@ -123,14 +124,22 @@ def _unknown(trace: AttentionTrace) -> str:
 
 
 def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
-    """Fills the toolbar at the picture, and draws below it what can be taken along and the ways to other pages.
+    """Fills the toolbar at the picture with what can be taken along and more, and draws here the ways to other pages.
 
     `opens` says what the link opens: exactly this picture again, unless the page says another thing.
     """
-    fill_toolbar(opens)
-    take_along(shown)
+    _bring_home()
+    with fill_toolbar(opens):
+        take_along(shown)
     with st.container(horizontal=True, vertical_alignment="center"):
         _elsewhere()
+
+
+def _bring_home() -> None:
+    """What was typed last on a page that reads a sentence is what Home shows."""
+    state = st.session_state
+    if state.page in SENTENCE_READERS and (text := state.address.get("text")):
+        state.visits["home"] = {"text": text}
 
 
 def _elsewhere() -> None:

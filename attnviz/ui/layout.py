@@ -18,7 +18,9 @@ from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.state import arrive
-from attnviz.ui.toolbar import forget_toolbar, reserve_toolbar
+from attnviz.ui.frame.present import presenter
+from attnviz.ui.frame.style import STYLE
+from attnviz.ui.frame.toolbar import forget_toolbar, reserve_toolbar
 
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
 _SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
@@ -26,7 +28,6 @@ _ORDERED = re.compile(r"^(\d+)(?=[.)])")
 # Addresses, arrows, dashes and `:streamlit:` are found after backslashes are gone: a joiner, which has no width, parts them.
 _REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
 _JOINER = "\u2060"
-_STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 )
@@ -44,11 +45,16 @@ def header(title: str, promise: str, page: str = "") -> None:
     _check_settings()
     _tell_memory()
     _open(page or title.lower())
-    colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
-    st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
-    _THEME(key="theme", data=theme().name, on_turned_change=lambda: None)
-    st.title(title, anchor=False)
-    st.html(f'<p class="promise">{html.escape(promise)}</p>')
+    shown = theme()
+    colours = (
+        f"--background: {shown.background}; --accent: {shown.accent}; --on-accent: {shown.background}; --faint: {shown.faint};"
+    )
+    st.html(f"<style>:root {{ {colours} }}{STYLE}</style>")
+    _THEME(key="theme", data=shown.name, on_turned_change=lambda: None)
+    presenter()
+    with st.container(key="title", horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.title(title, anchor=False, width="content")
+        st.html(f'<p class="promise of-{page or title.lower()}">{html.escape(promise)}</p>', width="content")
 
 
 def _open(page: str) -> None:

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 
 def opened(page: str, address: dict[str, str]) -> AppTest:
     """A page at an address, which it must survive: at most one sentence says what is wrong."""
-    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=240)
+    # Home leads to the other pages, which only the router knows.
+    script = PAGES.parent / "app.py" if page == "home" else PAGES / f"{page}.py"
+    app = AppTest.from_file(str(script), default_timeout=240)
     app.query_params.update(BEGUN.get(page, {}) | address)
     app.run()
     assert not app.exception

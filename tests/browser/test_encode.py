@@ -31,7 +31,9 @@ def open_page(page: Page, app_url: str, path: str = "encode", **parameters: str 
 
 def settle(page: Page) -> None:
     """Until the script has run to its end and the picture stands, or a message in its place."""
-    page.locator('.js-plotly-plot .hm, .explorer[data-view], [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
+    page.locator('.js-plotly-plot .hm, .explorer[data-view], .alignment[data-hero], [data-testid="stAlert"]').first.wait_for(
+        timeout=PICTURE
+    )
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.wait_for_timeout(400)
 
@@ -191,6 +193,7 @@ def test_a_pair_is_filtered_by_sentence(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     page.get_by_text("Two sentences", exact=True).click()
     expect(page.locator(".story")).to_contain_text("sends “couch” to “sofa”", timeout=PICTURE)
+    settle(page)
     open_page(page, app_url, **parameters(page), between="second-first")
     trace = attnviz.load("minilm").trace(attnviz.Prompt("The cat sleeps on the sofa.", pair="A kitten naps on the couch."))
     whole = head_matrix(trace.encoder, layer=2, head=9)
@@ -286,3 +289,24 @@ def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: Att
     page.get_by_text("Garden path").click()
     expect(page.locator(".story")).to_contain_text("L3·H1 sends “fell” to “horse”", timeout=PICTURE)
     assert page.locator("textarea").first.input_value() == "The horse raced past the barn fell."
+
+
+def test_two_sentences_stand_above_each_other_in_the_same_head(page: Page, app_url: str) -> None:
+    open_page(page, app_url)
+    page.get_by_text("Compare", exact=True).click()
+    other = page.locator(".st-key-compared .story")
+    expect(other).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.28", timeout=PICTURE)
+    settle(page)
+    assert parameters(page)["other"] == SENTENCE.replace("tired", "wide")
+    assert page.locator(".explorer[data-view=text]").count() == 2
+    shades = page.locator(".text .token.query")
+    expect(shades).to_have_text(["it", "it"])
+    page.reload()
+    expect(other).to_contain_text("0.28", timeout=PICTURE)
+    settle(page)
+    page.get_by_role("tab", name="Arcs").click()
+    expect(page.locator(".explorer[data-view=arcs]")).to_have_count(2, timeout=PICTURE)
+    page.get_by_text("Compare", exact=True).click()
+    expect(page.locator(".st-key-compared")).to_have_count(0, timeout=PICTURE)
+    settle(page)
+    assert "other" not in parameters(page)

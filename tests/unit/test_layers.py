@@ -49,10 +49,12 @@ MAY_IMPORT = {
     "figures": {"core", "text", "analysis"},
     "export": {"core", "text", "analysis", "figures"},
     "training": {"core", "paths", "text", "nn", "models", "analysis"},
-    "ui": BELOW_UI | {"training"},
-    "cli": BELOW_UI | {"training"},
+    # Many texts through a model, and what its heads do over all of them.
+    "survey": {"core", "paths", "text", "nn", "models", "analysis"},
+    "ui": BELOW_UI | {"training", "survey"},
+    "cli": BELOW_UI | {"training", "survey"},
     "__init__": {"core", "files", "models", "figures"},
-    "app": BELOW_UI | {"ui"},
+    "app": BELOW_UI | {"ui", "survey"},
 }
 TASKS = {"encode", "translate", "answer", "summarize", "compute", "train", "toy"}
 MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub"}
@@ -61,7 +63,7 @@ DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 MUST_NOT_IMPORT = {
     **{part: MODELLING | DRAWING for part in MAY_IMPORT if part.startswith("core")},
     **dict.fromkeys(("paths", "settings", "memory", "cli", "__init__"), MODELLING | DRAWING),
-    **dict.fromkeys(("text", "models", "attribution", "training"), DRAWING),
+    **dict.fromkeys(("text", "models", "attribution", "training", "survey"), DRAWING),
     "files": DRAWING | MODELLING - {"safetensors"},
     "nn": DRAWING | {"transformers"},
     "analysis": DRAWING | MODELLING,

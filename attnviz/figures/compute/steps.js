@@ -9,7 +9,7 @@ import { asks, follow, go, isLocked, look } from "./walk.js";
 
 const QUIET = 500;
 const NARROW = 640;
-const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F full screen";
+const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F presents";
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -56,14 +56,8 @@ function press(root, walk, event) {
   if (sideways) event.shiftKey ? look(walk, [row, column + sideways]) : go(walk, walk.step + sideways);
   else if (down) look(walk, [row + down, column]);
   else if (event.key === "Enter" && asks(walk) && event.composedPath()[0]?.tagName !== "BUTTON") reveal(root, walk);
-  else if (event.key === "f" || event.key === "F") fullScreen(root);
   else return;
   event.preventDefault();
-}
-
-function fullScreen(root) {
-  const turned = document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen?.();
-  turned?.catch(() => (root.querySelector(".hint").textContent = "This browser does not fill the screen from here."));
 }
 
 function draw(root, walk) {

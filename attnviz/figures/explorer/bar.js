@@ -41,14 +41,14 @@ export class Bar {
   }
 
   draw() {
-    const { state, overview, stage, order } = this.explorer;
+    const { state, overview, stage, follows } = this.explorer;
     const names = this.names();
     const wanted = names.map(([view]) => view).join();
     if (this.drawn !== wanted) {
       this.drawn = wanted;
       this.tabs.replaceChildren(...names.map(([view, text]) => this.tab(view, text)));
     }
-    this.tabs.hidden = names.length < 2;
+    this.tabs.hidden = names.length < 2 || follows;
     for (const tab of this.tabs.children) {
       const chosen = tab.dataset.view === state.view;
       tab.setAttribute("aria-selected", chosen);
@@ -58,9 +58,9 @@ export class Bar {
         stage.setAttribute("aria-labelledby", tab.id);
       }
     }
-    this.ordered.hidden = state.view !== "grid" || overview.heads === 1;
+    this.ordered.hidden = state.view !== "grid" || overview.heads === 1 || follows;
     this.orders();
-    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden || order !== "model";
+    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden;
     this.kind.value = state.kind;
     this.fact.textContent = this.explorer.fact ?? "";
     this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent;

@@ -5,6 +5,7 @@
 import { ArcsView } from "./arcs.js";
 import { Bar, LinksTable, TABS } from "./bar.js";
 import { GridView } from "./grid.js";
+import { roomHeight } from "./heights.js";
 import { chipsName, FIRST_LOOK, readLook, writeLook } from "./look.js";
 import { MatrixView } from "./matrix.js";
 import { clamp, make, Motion, Note, Palette } from "./paint.js";
@@ -124,14 +125,14 @@ export class Explorer {
   }
 
   // What the host says is to be looked at. What a person has chosen meanwhile is newer than what the host knows.
-  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact }) {
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false }) {
     if (seq >= this.seq) {
       Object.assign(this.state, { layer, head, query, key, view: view ?? this.state.view });
       if (look !== undefined) Object.assign(this.state, readLook(look));
       this.seq = seq;
     }
     Object.assign(this.state, { fullScale, theme });
-    Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact });
+    Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact, follows });
     this.applyTheme();
     if (!this.package) return;
     this.settle();
@@ -161,7 +162,7 @@ export class Explorer {
   }
 
   room() {
-    return `${this.root.clientWidth} ${window.innerHeight}`;
+    return `${this.root.clientWidth} ${window.innerHeight} ${roomHeight(this.root)}`;
   }
 
   // Which panes can be seen, for the view and the width there is.

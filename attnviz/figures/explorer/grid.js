@@ -1,7 +1,7 @@
 // All heads: layers down, heads across, each a small picture. A click, or Enter, opens a head.
 
 import { columnHeight } from "./heights.js";
-import { clamp, fit, make, word } from "./paint.js";
+import { clamp, fit, make, pixelRatio, word } from "./paint.js";
 import { sketchArcs } from "./sketch.js";
 import { headTitle, THUMB_MASKED } from "./store.js";
 
@@ -61,7 +61,7 @@ export class GridView {
   // The small arcs of every head, painted once for a size and a theme: pointing at heads only copies them.
   sketches({ cell, height }) {
     const { overview, palette, state } = this.explorer;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const mark = [palette.name, state.fullScale, cell, height, ratio].join();
     if (this.sketched?.mark === mark) return this.sketched.pictures;
     const size = overview.rows * overview.columns;
@@ -72,6 +72,11 @@ export class GridView {
     });
     this.sketched = { mark, pictures };
     return pictures;
+  }
+
+  // The small pictures as they were chosen to be drawn, of a size.
+  chosen(size) {
+    return this.explorer.state.kind === "arcs" ? this.sketches(size) : this.pictures();
   }
 
   picture(layer, head) {
@@ -95,7 +100,7 @@ export class GridView {
     const { overview, palette, state } = this.explorer;
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
-    const pictures = state.kind === "arcs" ? this.sketches({ cell, height }) : this.pictures();
+    const pictures = this.chosen({ cell, height });
     context.textAlign = "center";
     const x = (place) => GRID_LEFT + place * (cell + GRID_GAP);
     const y = (layer) => GRID_TOP + layer * (height + GRID_GAP);

@@ -66,9 +66,12 @@ export class Palette {
   }
 }
 
+// Device pixels of a CSS pixel; the page that presents enlarges them.
+export const pixelRatio = (element) => (window.devicePixelRatio || 1) * (element.currentCSSZoom || 1);
+
 // A canvas of so many CSS pixels, cleared; its context draws in CSS pixels.
 export function fit(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatio(canvas);
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.width = `${width}px`;

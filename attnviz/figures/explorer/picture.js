@@ -1,7 +1,7 @@
 // The picture of one head: queries down, keys across. Cells that share a pixel show the largest of them.
 
-import { matrixHeight } from "./heights.js";
-import { clamp, cut, fit, fontOf, make, shorten } from "./paint.js";
+import { matrixHeight, roomHeight } from "./heights.js";
+import { clamp, cut, fit, fontOf, make, pixelRatio, shorten } from "./paint.js";
 import { poolRegion } from "./pool.js";
 import { headTitle, MASKED } from "./store.js";
 
@@ -41,7 +41,7 @@ export class MatrixPicture {
 
   // Margins for the labels, and the size of a cell; the longer side of the picture sets it, so that cells are square.
   measure() {
-    const { queries, keys, height: most } = { ...this.explorer.overview, height: matrixHeight(this.explorer.state.view) };
+    const { queries, keys, height: most } = { ...this.explorer.overview, height: matrixHeight(this.explorer) };
     const room = this.element.clientWidth;
     const context = this.canvas.getContext("2d");
     context.font = fontOf(this.canvas, "bold");
@@ -52,8 +52,9 @@ export class MatrixPicture {
     const lean = Math.min(this.widths.keys * 0.71, 120);
     const top = lean + 18;
     const right = Math.min(lean, 60);
-    const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, MOST_CELL);
-    const ratio = window.devicePixelRatio || 1;
+    const largest = roomHeight(this.explorer.root) ? Infinity : MOST_CELL;
+    const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, largest);
+    const ratio = pixelRatio(this.canvas);
     // Whole device pixels, where a cell has at least four: then all cells are alike. Smaller ones would lose much of the room.
     const whole = fitting * ratio >= 4 ? Math.floor(fitting * ratio) / ratio : fitting;
     const cell = whole * this.chosen.zoom;
@@ -93,7 +94,7 @@ export class MatrixPicture {
 
   drawCells(head, palette, fullScale) {
     const { left, top, width, height, cell } = this.size;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const table = palette.table(head, fullScale);
     const { x, y } = this.window;
     const columns = Math.round(width * ratio);
@@ -110,7 +111,7 @@ export class MatrixPicture {
 
   gaps(palette) {
     const { left, top, width, height, cell } = this.size;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const crisp = (value) => (Math.round(value * ratio) + 0.5) / ratio;
     const { context } = this;
     context.strokeStyle = palette.background;

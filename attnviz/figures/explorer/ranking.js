@@ -17,7 +17,7 @@ export class RankingView {
   constructor(explorer) {
     Object.assign(this, { explorer, pointed: null, ranked: null, revealed: null });
     this.caption = make("p", { class: "caption" });
-    this.canvas = make("canvas", { class: "heads ranked", tabindex: "0", role: "application" });
+    this.canvas = make("canvas", { class: "ranking", tabindex: "0", role: "application" });
     this.view = make("div", { class: "stack" }, this.canvas);
     this.sizer = make("div", { class: "sizer" }, this.view);
     this.frame = make("div", { class: "frame" }, this.sizer);
@@ -87,7 +87,7 @@ export class RankingView {
 
   paintRow(at, top) {
     const { context, size, explorer } = this;
-    const { palette, state, grid } = explorer;
+    const { palette, state, grid, overview } = explorer;
     const [layer, head, note] = this.ranked.heads[at];
     const { most, tell, length } = ORDERS[explorer.order];
     const isChosen = layer === state.layer && (state.head === null || state.head === head);
@@ -100,7 +100,8 @@ export class RankingView {
     context.textAlign = "right";
     context.fillStyle = palette.faint;
     context.fillText(`${at + 1}.`, RANK - 10, middle);
-    context.drawImage(grid.picture(layer, head), RANK, top + (ROW - 2 - PICTURE) / 2, PICTURE, PICTURE);
+    const picture = grid.chosen({ cell: PICTURE, height: PICTURE })[layer * overview.heads + head];
+    context.drawImage(picture, RANK, top + (ROW - 2 - PICTURE) / 2, PICTURE, PICTURE);
     context.textAlign = "left";
     context.font = fontOf(this.canvas, isChosen ? "bold" : "");
     context.fillStyle = isChosen ? palette.accent : palette.text;

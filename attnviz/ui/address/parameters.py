@@ -138,12 +138,12 @@ def _each(slots: int, **types: Type) -> dict[str, Type]:
 
 
 _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, **_VIEW}
-PARAMETERS: dict[str, Mapping[str, Type]] = {
-    "home": {},
+_PAGES: dict[str, Mapping[str, Type]] = {
+    "home": {"text": _TEXT},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
         **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
-        "bertviz": Choice(("Head view", "Model view")),
+        "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(),
     },
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
@@ -152,6 +152,7 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
         "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
         "decoding": Choice(("Greedy", "Beam")),
+        "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
         "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
         **_each(SLOTS, begins=_TEXT, candidate=Number(), **_SIDE_BY_SIDE),
     },
@@ -175,6 +176,7 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
+    "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},
     "train": {
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
@@ -184,6 +186,8 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
+# Every page can be opened in its present mode.
+PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag()} for page, own in _PAGES.items()}
 
 
 def read(page: str, name: str, written: Written | None) -> Any:

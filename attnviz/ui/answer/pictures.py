@@ -18,12 +18,12 @@ from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models import catalog
 from attnviz.ui.address.state import forget, forget_cell, publish, value
 from attnviz.ui.address.widgets import dropdown, toggle
+from attnviz.ui.answer.kept import marked_answer as marked_answer_sheet
 from attnviz.ui.background.results import Answered
 from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, head_picker
-from attnviz.ui.kept import marked_answer as marked_answer_sheet
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import offered

@@ -130,7 +130,7 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
     kept, key = traces_kept(), (compute, name, *asked)
     try:
         check_offered(name)
-        model = _load(name, place)
+        model = load_model(name, place)
         _make_room()
 
         def work(progress: Progress) -> Any:
@@ -184,7 +184,7 @@ def _make_room() -> None:
         traces_kept().clear()
 
 
-def _load(name: str, place: DeltaGenerator) -> AttentionModel:
+def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     """The model of that name: its files are fetched where nothing is computed, then it is built."""
     folders, pickles = folders_allowed() or is_listed(name), pickles_allowed()
 

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 def qr_code(address: str) -> AppTest:
     def draw(address: str) -> None:
-        from attnviz.ui.toolbar import _qr_code
+        from attnviz.ui.frame.toolbar import _qr_code
 
         _qr_code(address, "Opens this very picture")
 

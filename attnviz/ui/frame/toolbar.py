@@ -17,6 +17,17 @@ _COPY = component(
     "attnviz.copy", html='<div class="tool"></div>', css=_STYLE,
     js=Path(__file__).with_name("copy.js").read_text(encoding="utf-8"),
 )  # fmt: skip
+# Present: `attnviz.ui.frame.present` listens.
+_PRESENT = component(
+    "attnviz.present-button",
+    html='<div class="tool"><button type="button" title="Fills the screen with the picture. F does it too; Escape returns.">'
+    '<i aria-hidden="true">present_to_all</i><span><b class="now">Present</b></span></button></div>',
+    css=_STYLE,
+    js="""export default ({ parentElement }) => {
+      const present = () => document.dispatchEvent(new CustomEvent("attnviz-present"));
+      parentElement.querySelector("button").onclick = present;
+    }""",
+)
 
 
 def forget_toolbar() -> None:
@@ -44,6 +55,7 @@ def fill_toolbar(opens: str) -> DeltaGenerator:
         )
         with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code"):
             _qr_code(address, opens)
+        _PRESENT(key="present-button", width="content")
     return download
 
 
