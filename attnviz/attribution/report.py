@@ -1,12 +1,11 @@
-"""All that a page shows of one text: words, shares, figures and curves by way, and what the model says without some words."""
+"""Make all that a page shows of one text: shares, figures and curves by way, and what the model says without some words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
 import torch
 
-from attnviz.analysis.faithfulness import Faithfulness, Removals, by_word
+from attnviz.analysis.faithfulness import by_word
+from attnviz.analysis.report import Report, Without
 from attnviz.analysis.ways import WAYS, Way
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.faithfulness import ask, deletion_curve, faithfulness, takeable
@@ -14,38 +13,6 @@ from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import words
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
-
-
-@dataclass(frozen=True, eq=False)
-class Report:
-    """What ways said of one text. `own` are the places of the output's own words, which are never taken."""
-
-    target: str
-    probability: float
-    words: tuple[str, ...]
-    own: frozenset[int]
-    shares: Mapping[str, np.ndarray]
-    figures: Mapping[str, Faithfulness]
-    curves: Mapping[str, Removals]
-    refused: Mapping[str, str]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return sum(shares.nbytes for shares in self.shares.values()) + 4096
-
-
-@dataclass(frozen=True)
-class Without:
-    """What the model makes of a text without some of its words: p of its former output, and what it says now, if in words."""
-
-    probability: float
-    says: str | None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return 512
 
 
 def report(model: AttentionModel, prompt: Prompt, target: Target | None, names: Sequence[str]) -> Report:

@@ -16,7 +16,7 @@ STYLE = """
 .shaded button { cursor: pointer; }
 .shaded button:hover, .shaded button:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .shaded .taken { text-decoration: line-through; opacity: 0.55; outline: 1px dashed var(--faint); }
-.shaded .own { background: transparent; color: var(--text); border-bottom: 3px solid var(--accent); border-radius: 0; }
+.shaded span.own { background: transparent; color: var(--text); border-bottom: 3px solid var(--accent); border-radius: 0; }
 """
 
 

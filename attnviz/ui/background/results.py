@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
+from attnviz.analysis.report import Report, Without
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -24,9 +25,6 @@ from attnviz.ui.background.lru import Shelf
 from attnviz.ui.background.places import downloading, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
-
-if TYPE_CHECKING:
-    from attnviz.attribution.report import Report, Without
 
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
 # threads wait for each other. PyTorch keeps its own threads.
@@ -109,12 +107,12 @@ def answer(name: str, prompt: Prompt) -> Answered | None:
     return _result(name, _answer, (prompt,))
 
 
-def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> "Report | None":
+def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
     """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
     return _result(name, _matters, (prompt, ways))
 
 
-def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> "Without | None":
+def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
     """What the model makes of the text without some words; None after the page has said why there is nothing."""
     return _result(name, _without, (prompt, taken))
 
@@ -241,14 +239,14 @@ def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tup
     return inspect_trace(model, prompt, begins)
 
 
-def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> "Report":
+def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> Report:
     from attnviz.attribution.report import report
 
     progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
     return report(model, prompt, None, ways)
 
 
-def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> "Without":
+def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> Without:
     from attnviz.attribution.report import without
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)

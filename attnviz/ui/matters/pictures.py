@@ -2,12 +2,12 @@
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.faithfulness import kendall_tau, verdict
+from attnviz.analysis.report import Report, Without
 from attnviz.analysis.ways import WAYS
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
@@ -21,9 +21,6 @@ from attnviz.ui.examples import examples
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import check_length
-
-if TYPE_CHECKING:
-    from attnviz.attribution.report import Report, Without
 
 FAST = tuple(way.name for way in WAYS.values() if not way.slow)
 SLOW = tuple(way.name for way in WAYS.values() if way.slow)
@@ -57,7 +54,7 @@ def text_boxes(model: str) -> Prompt | None:
         return None
 
 
-def taken_words(report: "Report") -> tuple[int, ...]:
+def taken_words(report: Report) -> tuple[int, ...]:
     """The words that the person has taken away, as the address has them."""
     written = str(value("taken", ""))
     places = {int(part) for part in written.split(".") if part.isdecimal() and len(part) < 6}
@@ -73,7 +70,7 @@ def publish_taken(places: Sequence[int]) -> None:
     publish("taken", ".".join(map(str, places)), "")
 
 
-def headline(report: "Report", told: DeltaGenerator) -> None:
+def headline(report: Report, told: DeltaGenerator) -> None:
     """What is asked about, how likely it is, and how far the picture is to be believed."""
     figures = report.figures
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
@@ -82,7 +79,7 @@ def headline(report: "Report", told: DeltaGenerator) -> None:
         told.markdown(escaped(verdict(figures, "attention", best, figures["random"])))
 
 
-def show_rows(report: "Report", names: Sequence[str], taken: Sequence[int]) -> None:
+def show_rows(report: Report, names: Sequence[str], taken: Sequence[int]) -> None:
     """A row a way: its name, and the text shaded by its shares. A click takes a word away, another gives it back."""
 
     def pick(picked: str) -> None:
@@ -103,16 +100,17 @@ def show_rows(report: "Report", names: Sequence[str], taken: Sequence[int]) -> N
             )
 
 
-def show_taken(report: "Report", taken: Sequence[int], then: "Without") -> None:
+def show_taken(report: Report, taken: Sequence[int], then: Without) -> None:
     """What the model says without the words that were taken, and the way back."""
     names = ", ".join(f"“{report.words[place]}”" for place in taken)
-    says = "" if then.says is None else f" The model now says “{then.says}”."
+    kept = "still" if then.says and then.says in report.target else "now"
+    says = "" if then.says is None else f" The model {kept} says “{then.says}”."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(escaped(f"Without {names}, p falls from {report.probability:.0%} to {then.probability:.0%}.{says}"))
+        st.markdown(escaped(f"Without {names}, p goes from {report.probability:.0%} to {then.probability:.0%}.{says}"))
         st.button("Give them back", icon=":material/undo:", on_click=_take, args=([],))
 
 
-def show_table(report: "Report", slow: "Report | None" = None) -> None:
+def show_table(report: Report, slow: Report | None = None) -> None:
     """How well each way did on this text, beside chance; with the slow ways, how far each agrees with leaving words out."""
     shares, figures = dict(report.shares), dict(report.figures)
     if slow:
@@ -136,7 +134,7 @@ def show_table(report: "Report", slow: "Report | None" = None) -> None:
     )
 
 
-def show_curve(report: "Report") -> None:
+def show_curve(report: Report) -> None:
     """p(output) while words go in one way's order."""
     names = [name for name in FAST if name in report.curves]
     way = dropdown(st, "Order by", "way", options=names, format_func=lambda name: WAYS[name].title)  # pyright: ignore[reportArgumentType]
