@@ -11,7 +11,7 @@ from typing import Any
 
 import attnviz
 from attnviz import settings
-from attnviz.cli import ablate, heads, traces
+from attnviz.cli import ablate, faithful, heads, traces
 from attnviz.core.errors import AttnvizError, SettingError
 
 EXAMPLES = """examples:
@@ -28,6 +28,7 @@ EXAMPLES = """examples:
   attnviz train bahdanau-en-fr --data DATA
   attnviz train toy-reverse            a small model, in seconds
   attnviz evaluate bahdanau-en-fr --data DATA
+  attnviz faithful answer-en --data qa.dev.jsonl.gz
 """
 
 
@@ -57,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="")
     traces.add(commands)
     ablate.add(commands)
+    faithful.add(commands)
     heads.add(commands)
     _training(commands)
     return top

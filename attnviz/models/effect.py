@@ -128,7 +128,7 @@ def read(model: AttentionModel, prompt: Prompt, edits: Edits) -> ReadingEffect:
 def _reading(encoder: TracedModel, prompt: Prompt) -> Reading:
     source = encoder._source(prompt)
     with encoder.computing(), torch.inference_mode():
-        outputs: Any = encoder.model(**encoder._tensors(source), output_hidden_states=True)
+        outputs: Any = encoder.model(**encoder.tensors(source), output_hidden_states=True)
     states = outputs.hidden_states[-1][0].float().cpu().numpy()
     logits = getattr(outputs, "logits", None)
     found = () if logits is None else _likeliest(encoder, source, logits[0].float())

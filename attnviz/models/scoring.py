@@ -108,7 +108,7 @@ def _translation(model: TranslationModel, prompt: Prompt) -> Scorer:
 
 
 def _writing(model: WritingModel, prompt: Prompt) -> Scorer:
-    source = model._tensors(model.encode([prompt.text]))
+    source = model.tensors(model.encode([prompt.text]))
     pieces = model.pieces_of(prompt)
     read, labels = (torch.tensor([ids], device=model.model.device) for ids in ((model._start, *pieces[:-1]), pieces))
 
@@ -127,7 +127,7 @@ def _log_probability(scores: Tensor, labels: Tensor) -> Tensor:
 
 
 def _states(model: AttentionModel, encoder: TracedModel, prompt: Prompt) -> Scorer:
-    source = encoder._tensors(encoder._source(prompt))
+    source = encoder.tensors(encoder._source(prompt))
     with encoder.computing(), torch.inference_mode():
         before = _last_states(encoder, source)
 

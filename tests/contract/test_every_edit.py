@@ -64,7 +64,7 @@ def assert_same(got: AttentionTrace, want: AttentionTrace) -> None:
 def outputs(traced: Any, prompt: Prompt, edits: Edits = Edits()) -> torch.Tensor:  # noqa: B008 - edits are immutable
     """The last states, or the scores of what is written, of a model of the hub's kind."""
     with edited(traced, prompt, edits):
-        source = traced._tensors(traced.encode([prompt.text]))
+        source = traced.tensors(traced.encode([prompt.text]))
         if prompt.target:
             written = traced.encode([prompt.target], target=True).inputs["input_ids"]
             source["decoder_input_ids"] = torch.tensor([[traced._start, *written[:-1]]])
@@ -149,7 +149,7 @@ def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family, tmp_p
     family.save(tmp_path)
     traced, prompt = hub.load(str(tmp_path)), prompt_for(family)
     with torch.no_grad(), seam.recording() as recorded:
-        source = traced._tensors(traced.encode([prompt.text]))
+        source = traced.tensors(traced.encode([prompt.text]))
         if prompt.target:
             source["decoder_input_ids"] = torch.tensor([[traced._start, 7, 8]])
         traced.model(**source)

@@ -36,7 +36,7 @@ from attnviz.models.query_key_layer import query_key_layer
 from attnviz.nn import editing
 from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
-from attnviz.text.spans import Window
+from attnviz.text.spans import Span, Window
 from attnviz.text.tokens import Encoded
 
 
@@ -93,10 +93,19 @@ class AnswerModel:
         pair, _, result = self._find(prompt, 1)
         return text_of(result.spans[0], prompt.text, pair.passage), result.margin
 
+    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
+        """Find the best span, and the window of the passage that shows most around it.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        pair, _, result = self._find(prompt, 1)
+        return pair, result.windows[result.best], result.spans[0]
+
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
         if (edits := editing.running()) and not self.answerer.config.joint:
-            edits.shifts = (0, self._asking(pair))
+            edits.shifts = (0, self.n_asking(pair))
         search = PassageSearch(self.card.name, self.decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
@@ -109,7 +118,7 @@ class AnswerModel:
         tokens = (*first.tokens, *(replace(token, segment=1) for token in second.tokens))
         return QuestionAndPassage.of(Encoded(inputs, tokens, (None, None)), self.card.name)
 
-    def _asking(self, pair: QuestionAndPassage) -> int:
+    def n_asking(self, pair: QuestionAndPassage) -> int:
         """Count the tokens of the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
@@ -124,11 +133,11 @@ class AnswerModel:
     def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
         """Compute the logits of one window in each of so many rows of a batch."""
         if (edits := editing.running()) and not self.answerer.config.joint:
-            edits.shifts = (0, self._asking(pair))
+            edits.shifts = (0, self.n_asking(pair))
         return self._batch(pair, [window] * n_rows)
 
     def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
-        n_asking, ids = self._asking(pair), self._ids([pair.cut(window) for window in windows])
+        n_asking, ids = self.n_asking(pair), self._ids([pair.cut(window) for window in windows])
         visible = torch.ones_like(ids, dtype=torch.bool)
         with torch.inference_mode():
             start, end, _ = self.answerer(
@@ -162,7 +171,7 @@ class AnswerModel:
 
     def _maps(self, pair: QuestionAndPassage, window: Window) -> tuple[AttentionMap, ...]:
         """Build the maps of the encoder's attention over a window, and of the cross-attention."""
-        read, n_asking = pair.cut(window), self._asking(pair)
+        read, n_asking = pair.cut(window), self.n_asking(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
             across = with_edited_heads("cross", [*map(query_key_layer, self.answerer.attended(question, context))])
@@ -173,7 +182,7 @@ class AnswerModel:
 
     def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
         """Split into what the encoder reads at a time: both texts, or each on its own."""
-        read, n_asking = pair.cut(window), self._asking(pair)
+        read, n_asking = pair.cut(window), self.n_asking(pair)
         if self.answerer.config.joint:
             return (read,)
         return tuple(
@@ -186,7 +195,7 @@ class AnswerModel:
     ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
         """Compute the states of the question and of a window of the passage, and the encoder's layers over both."""
         states, layers = zip(*map(self.encoder.states, self._sides(pair, window)), strict=True)
-        whole, n_asking = torch.cat(states, dim=1), self._asking(pair)
+        whole, n_asking = torch.cat(states, dim=1), self.n_asking(pair)
         return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
 
 

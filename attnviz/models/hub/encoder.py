@@ -72,7 +72,7 @@ class TracedModel:
     def _trace(self, prompt: Prompt) -> AttentionTrace:
         source = self._source(prompt)
         with self.computing():
-            _, stacks = self.reader.read(self._tensors(source))
+            _, stacks = self.reader.read(self.tensors(source))
         kind = self._kind
         return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
 
@@ -90,7 +90,7 @@ class TracedModel:
         if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
             return ()
         with self.computing(), torch.inference_mode():
-            states = self.model(**self._tensors(encoded), output_hidden_states=True).hidden_states
+            states = self.model(**self.tensors(encoded), output_hidden_states=True).hidden_states
             entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
         return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
 
@@ -127,7 +127,7 @@ class TracedModel:
             ModelError: the model does not show its queries and keys.
         """
         with self.computing():
-            states, stacks = self.reader.read(self._tensors(encoded))
+            states, stacks = self.reader.read(self.tensors(encoded))
         store = stacks["encoder"].store
         if not isinstance(store, QueryKeyWeights):
             raise ModelError(f"{self.card.name} does not show its queries and keys: no other layers can stand on it.")
@@ -141,7 +141,7 @@ class TracedModel:
     def _source(self, prompt: Prompt) -> Encoded:
         return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
 
-    def _tensors(self, encoded: Encoded) -> dict[str, Tensor]:
+    def tensors(self, encoded: Encoded) -> dict[str, Tensor]:
         inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}
         check_pieces(self.model, encoded.inputs["input_ids"])
         return {name: torch.tensor([ids], device=self.model.device) for name, ids in inputs.items()}

@@ -26,7 +26,7 @@ from attnviz.models.answer.base import (
 )
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.nn.attention import Attended
-from attnviz.text.spans import Window
+from attnviz.text.spans import Span, Window
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +56,19 @@ class HubAnswerer(TracedModel):
         pair, search, result = self._find(prompt, n_best)
         read = pair.cut(result.windows[result.best])
         with self.computing():
-            _, stacks = self.reader.read(self._tensors(read))
+            _, stacks = self.reader.read(self.tensors(read))
         output = search.output(result, prompt.text, pair.passage)
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
         return Answers(trace, pair.passage, result, search.decoding)
+
+    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
+        """Find the best span, and the window of the passage that shows most around it.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        pair, _, result = self._find(prompt, 1)
+        return pair, result.windows[result.best], result.spans[0]
 
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
@@ -83,7 +92,7 @@ class HubAnswerer(TracedModel):
         return self._batch(pair, [window] * n_rows)
 
     def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
-        cut = [self._tensors(pair.cut(window)) for window in windows]
+        cut = [self.tensors(pair.cut(window)) for window in windows]
         with self.computing(), torch.inference_mode():
             outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
         return [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]

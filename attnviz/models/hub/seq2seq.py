@@ -90,7 +90,7 @@ class WritingModel(TracedModel):
         # Shifted right by one: the decoder reads the start token first, and its own last token never.
         read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
         with self.computing():
-            scores, stacks = self.reader.read({**self._tensors(source), "decoder_input_ids": read})
+            scores, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": read})
         rows = tokens[:-1]
         axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
         return self._traced(prompt, stacks, axes, source, text), self._likely(scores[0], pieces, tokens[1:], n_alternatives)
@@ -155,7 +155,7 @@ class WritingModel(TracedModel):
         return frozenset(ends if isinstance(ends, list) else [ends])
 
     def _inputs(self, text: str) -> Inputs:
-        return self._tensors(self.encode([text]))
+        return self.tensors(self.encode([text]))
 
     def _text(self, pieces: Sequence[int]) -> str:
         with self.reading():
