@@ -7,15 +7,15 @@ from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.alignment.drawing import Drawing, chosen_cell, options_of
-from attnviz.ui.alignment.pictures import large_slot, show_alignments
 from attnviz.ui.background.results import Drafted, translate
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target
 from attnviz.ui.translate.advanced import advanced, explain_alignment, is_wanted, likelihood, steered
+from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
 from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
+from attnviz.ui.translate.pictures import large_slot, show_alignments
 from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."

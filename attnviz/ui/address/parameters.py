@@ -169,6 +169,9 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
         **{"all": _OPEN}, **_CELL, **_VIEW,
     },
+    "matters": {
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME},
+    },
     "compute": {
         "source": Choice(("worked", "model")),
         **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},

@@ -9,13 +9,13 @@ from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree
 from attnviz.figures.translate.candidates import candidates
 from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import asked, forget_cell
-from attnviz.ui.alignment.drawing import Drawing, chosen_cell
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import all_heads
 from attnviz.ui.head_picker import choose_head
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
+from attnviz.ui.translate.drawing import Drawing, chosen_cell
 from attnviz.ui.translate.notices import rows_notice
 
 _markup = Markup("markup", STYLE)

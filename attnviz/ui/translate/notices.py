@@ -10,10 +10,10 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Prompt
 from attnviz.text.language import seems_english
 from attnviz.ui.address.state import forget, forget_cell, forget_drafts, restore
-from attnviz.ui.alignment.drawing import Drawing
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.examples import examples
 from attnviz.ui.layout import escaped
+from attnviz.ui.translate.drawing import Drawing
 
 # The recipes leave out longer pairs (attnviz.training.translate.recipe.Corpus).
 TRAINED_TOKENS = 40

@@ -11,11 +11,11 @@ from attnviz.models import catalog
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address.parameters import SLOTS
 from attnviz.ui.address.widgets import bounded, segments, toggle
-from attnviz.ui.alignment.drawing import Drawing
 from attnviz.ui.background.results import Answered, Drafted
 from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
+from attnviz.ui.translate.drawing import Drawing
 
 
 def models_picker() -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, a
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import forget_cell, publish, value
-from attnviz.ui.alignment.drawing import Drawing, chosen_cell
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.explorer import select_cell
 from attnviz.ui.head_picker import named
 from attnviz.ui.layout import theme
+from attnviz.ui.translate.drawing import Drawing, chosen_cell
 
 _ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())
 _KEY, _SEQ = "alignments", "alignments_seq"
