@@ -20,7 +20,7 @@ _HOW = """
 A text is some letters in a random order, and then the same letters again: what comes next is what came next before. How many
 letters there are differs, so no fixed distance helps. A head that looks at **what followed the same letter before** (an
 *induction head*) needs keys that know which letter stood before theirs, and only a layer below can tell them: a
-**previous-token head**. So one layer cannot do it, and in two layers the loss stays flat until both appear, and then falls
+**previous-token head**. So one layer cannot do it, and in two layers the loss falls to nothing as both appear
 (Olsson et al. 2022, *In-context Learning and Induction Heads*; Elhage et al. 2021). Both scores are mean weights, of the best
 head, on texts that are not learned from.
 """
