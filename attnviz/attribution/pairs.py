@@ -1,7 +1,7 @@
 """Why a head looked there: one score as a sum over pairs of tokens, one that made the query and one that made the key."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -122,7 +122,7 @@ def _attended(model: AttentionModel, prompt: Prompt, reading: Reading, cell: Cel
     """The module of a head: its W_Q and W_K."""
     if isinstance(model, TranslationModel) and reading.layered:
         written = torch.ones(1, 1, dtype=torch.long)
-        kinds: Any = model.model.attended(reading.ids[None], written)
+        kinds: Any = cast(Any, model.model).attended(reading.ids[None], written)
     else:
         kinds = model.attended(prompt) if isinstance(model, InspectableModel) else {}
     layers = kinds.get(cell.kind, ())
