@@ -43,7 +43,7 @@ def work_example() -> Kept | None:
     with picture:
         computed = compute(tables)
         with hero():
-            seen = show_steps(worked_steps(tables, computed, chosen.head), at=0, predict=predict)
+            seen = show_steps(worked_steps(tables, computed, chosen.head), first=lesson.step, cell=lesson.cell, predict=predict)
         st.caption(
             f":material/verified: Computed by attnviz's own modules; agrees with NumPy to {computed.difference:.0e}. " + ROUNDED
         )
@@ -61,14 +61,14 @@ def explain_head() -> Kept | None:
     whole = forced_target(prompt)
     if whole.question:
         st.text(f"Question: {whole.question}")
-    found = opened(model, whole, begun())
-    if not found:
+    inspected = opened(model, whole, begun())
+    if not inspected:
         return None
-    attention = map_picker(found)
-    return explain_cell(model, found, attention, example or examples("encode")[0])
+    attention = map_picker(inspected)
+    return explain_cell(model, inspected, attention, example or examples("encode")[0])
 
 
-def explain_cell(model: str, found: InspectedTrace, attention: AttentionMap, first: Example) -> Kept:
+def explain_cell(model: str, inspected: InspectedTrace, attention: AttentionMap, first: Example) -> Kept:
     """The steps of the weight that is chosen in the sidebar."""
     left, right = st.sidebar.columns(2)
     with left:
@@ -78,8 +78,8 @@ def explain_cell(model: str, found: InspectedTrace, attention: AttentionMap, fir
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()
     words = toggle(st.sidebar, "Merge subwords to words", "words")
-    kept = kept_weight(model, found.trace, attention, (layer, head), words=words)
-    shown = unfolded(found, attention.kind, layer=layer, head=head, link=link, words=words)
+    kept = kept_weight(model, inspected.trace, attention, (layer, head), words=words)
+    shown = unfolded(inspected, attention.kind, layer=layer, head=head, link=link, words=words)
     name = head_name(layer, head)
     if shown is None:
         weight = float(attention.weights(layer, head)[link.query, link.key])
@@ -90,11 +90,11 @@ def explain_cell(model: str, found: InspectedTrace, attention: AttentionMap, fir
         )
         return kept
     with hero():
-        seen = show_steps(shown.steps, at=0, predict=predict)
+        seen = show_steps(shown.steps, predict=predict)
     if seen:
         st.caption(
-            f":material/verified: {name} of {escaped(found.trace.model)} has {shown.weight:.4f} in the heatmap; these steps "
-            f"agree with it to {shown.difference:.0e}. {ROUNDED}"
+            f":material/verified: {name} of {escaped(inspected.trace.model)} has {shown.weight:.4f} in the heatmap; these "
+            f"steps agree with it to {shown.difference:.0e}. {ROUNDED}"
         )
     return kept
 

@@ -27,8 +27,8 @@ def show(traced: Traced, attention: AttentionMap, choice: HeadChoice, example: E
     name = head_name(choice.layer, choice.head)
     link = describe_link(matrix, name, cell)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
-    story(link, describe_head(whole))
-    with hero():
+    with hero() as told:
+        story(link, describe_head(whole), place=told)
         view = explore(attention, choice, matrix, cell, extra=("BertViz",))
         if view == "BertViz":
             show_bertviz(attention, choice)

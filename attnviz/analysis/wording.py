@@ -9,7 +9,7 @@ from attnviz.core.trace import Token
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
 
-# Of two that are alike the one that stands first is told: a first token that is special is called special.
+# Of two that are alike the one that stands first gives the name: a first token that is special is called special.
 _PATTERNS = {
     "previous": "the token before, wherever it stands: a previous-token head",
     "following": "the token after, wherever it stands: a next-token head",

@@ -9,6 +9,7 @@ from typing import Any
 
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
+from attnviz.analysis.heads.examples import examples_of
 from attnviz.analysis.heads.verdict import Tested
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
 from attnviz.cli.traces import progress_line
@@ -149,11 +150,9 @@ def _row(text: str, tested: Tested) -> list[object]:
 
 def _examples(looks: Any, tested: Tested, most: int) -> list[str]:
     """Sentences where the claim fails, then some where it holds, each with where the head looks."""
-    from attnviz.survey.atlas import examples_of
-
     head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
     lines = []
-    for example in examples_of(tested.claim, looks, tested.layer, head, most):
+    for example in examples_of(tested.claim, looks.sentences, looks.model, (tested.layer, head), most):
         sentence = looks.sentences[example.sentence]
         source, looked = (unit_name(sentence, unit) for unit in (example.word, example.looks))
         lines.append(f"{'holds' if example.holds else 'fails'}: {source} → {looked}   in: {sentence.text}")

@@ -47,3 +47,7 @@ class UnsupportedModelError(ModelError):
 
 class CancelledError(AttnvizError):
     """Work was stopped between two steps, as nobody waits for it any more."""
+
+
+class EditError(AttnvizError, ValueError):
+    """An edit of a model's attention cannot be made: there is no such head or word, or nothing would be left to look at."""

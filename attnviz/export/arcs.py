@@ -24,7 +24,7 @@ def draw(picture: Picture, *, least: float = LEAST_SHARE) -> Sheet:
         for texts, x, anchor in zip(sides, (start - PADDING, end + PADDING), ("end", "start"), strict=True)
         for row, text in enumerate(texts)
     )
-    title = f"{picture.name} of {picture.trace.model}, {picture.kind} attention: who looks, left, at whom, right"
+    title = f"{picture.name} of {picture.model}, {picture.kind} attention: who looks, left, at whom, right"
     height = max(map(len, sides)) * ROW + 2 * PADDING
     return Sheet(title, end + right, height, (*_arcs(picture, start, end, least), *labels))
 

@@ -33,7 +33,7 @@ def draw(picture: Picture) -> Sheet:
     for layer in range(0, attention.n_layers, step):
         items.append(Label(MARGIN - PADDING, _place(layer, 0, side)[1] + side / 2, str(layer), "end"))
     width, height = _place(attention.n_layers, attention.n_heads, side)
-    title = f"All heads of {picture.trace.model}, {picture.kind} attention: layers down, heads across"
+    title = f"All heads of {picture.model}, {picture.kind} attention: layers down, heads across"
     return titled(Sheet(title, width, height, tuple(items)), title)
 
 

@@ -36,7 +36,7 @@ def draw(picture: Picture, decided: Sequence[Link] | None = None) -> Sheet:
         Arc(start, sources[link.key], end, targets[link.query], colour, 0.4 + 2.4 * link.weight, opacity, _data(link))
         for link, colour, opacity in _shown(picture, decided)
     )
-    title = f"{picture.name} of {picture.trace.model}: the words of the sentence, left, and of its translation, right"
+    title = f"{picture.name} of {picture.model}: the words of the sentence, left, and of its translation, right"
     return Sheet(title, width, height + 2 * PADDING, (*arcs, *labels))
 
 

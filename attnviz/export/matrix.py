@@ -70,7 +70,7 @@ def draw(picture: Picture) -> Sheet:
     )
     bar = tuple(_bar(picture, room.left, bottom + BAR_ROOM / 2 - BAR_HEIGHT))
     reach = [each.x + width_of(each.text) * FONT for each in bar if isinstance(each, Label) and each.anchor == "start"]
-    title = f"{picture.name} of {picture.trace.model}, {picture.kind} attention: queries down, keys across"
+    title = f"{picture.name} of {picture.model}, {picture.kind} attention: queries down, keys across"
     return Sheet(title, max(right, *reach) + PADDING, bottom + BAR_ROOM, (*cells, *bar, *beside, *above))
 
 
@@ -118,8 +118,8 @@ def _bar(picture: Picture, left: float, top: float) -> Iterator[Item]:
     middle, below = top + BAR_HEIGHT / 2, top + BAR_HEIGHT + 6
     yield Label(left, below, "0")
     yield Label(left + BAR_LENGTH, below, f"{picture.highest:.2f}".rstrip("0").rstrip("."), "end")
-    yield Label(left + BAR_LENGTH + PADDING, middle, "weight")
+    yield Label(left + BAR_LENGTH + PADDING, middle, "edited weight" if picture.trace.edits else "weight")
     if not picture.matrix.visible.all():
-        masked = left + BAR_LENGTH + 42
+        masked = left + BAR_LENGTH + (72 if picture.trace.edits else 42)
         yield Rectangle(masked, middle - MASKED_SIDE / 2, MASKED_SIDE, MASKED_SIDE, LIGHT.masked)
         yield Label(masked + MASKED_SIDE + PADDING, middle, "masked")

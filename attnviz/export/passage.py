@@ -63,7 +63,7 @@ def draw(picture: Picture, query: int) -> Sheet:
         Word(printed_text(token), min(weight / picture.highest, 1.0) if visible else None, key == own)
         for key, (token, weight, visible) in enumerate(row)
     ]
-    return draw_words(words, f"What {printed_text(matrix.queries[query])} looks at in {picture.name} of {picture.trace.model}")
+    return draw_words(words, f"What {printed_text(matrix.queries[query])} looks at in {picture.name} of {picture.model}")
 
 
 def _drawn(word: Word, x: float, y: float, wide: float) -> Iterator[Item]:

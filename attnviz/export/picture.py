@@ -34,6 +34,11 @@ class Picture:
         return head_name(self.layer, self.head)
 
     @property
+    def model(self) -> str:
+        """The model's name, and what was edited in it."""
+        return f"{self.trace.model}{f', edited {self.trace.edits.text}' if self.trace.edits else ''}"
+
+    @property
     def highest(self) -> float:
         """The weight of the strongest colour."""
         return 1.0 if self.full_scale else max(float(self.matrix.weights.max()), 1e-9)

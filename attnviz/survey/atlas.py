@@ -1,26 +1,21 @@
-"""An atlas, made: every claim of `analysis.heads.atlas` tested of every head of a model, and the shipped ones, read."""
+"""An atlas, made: every claim of `analysis.heads.atlas` tested of every head of a model."""
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
-from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts, from_json
+from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.counts import cases
+from attnviz.analysis.heads.examples import examples_of
 from attnviz.analysis.heads.inference import CONFIDENCE, RESAMPLES, SEED
 from attnviz.analysis.heads.statistics import Statistics, measure, merge
 from attnviz.analysis.heads.verdict import Half, report, supported
-from attnviz.analysis.heads.word_attention import Strongest
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.paths import assets_folder
 from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
 from attnviz.survey.looks import Looks, Rivals, look
 
-# Of each head's best claim so many words where it holds, and where it fails.
-EXAMPLES = 4
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
 EVERY = 5
 
@@ -91,43 +86,5 @@ def _examples(atlas: Atlas, claims: Sequence[Claim], looks: Looks) -> dict[str, 
         for head in range(atlas.shape[1]):
             best = atlas.best(layer, head)
             if best is not None and not claims[best].needs_antecedent:
-                found[f"{layer}.{head}"] = examples_of(claims[best], looks, layer, head)
+                found[f"{layer}.{head}"] = examples_of(claims[best], looks.sentences, looks.model, (layer, head))
     return found
-
-
-def examples_of(claim: Claim, looks: Looks, layer: int, head: int, most: int = EXAMPLES) -> tuple[AtlasExample, ...]:
-    """Find the words where a head looks most strongly and a claim fails, and those where it holds; one a sentence."""
-    listed = sorted(
-        cases(claim, looks.sentences, looks.model, layer, head),
-        key=lambda case: -_weight(claim, looks.model[case.sentence], layer, head, case.word),
-    )
-    found = []
-    for holds in (False, True):
-        seen: set[int] = set()
-        for case in listed:
-            if case.holds == holds and case.sentence not in seen and len(seen) < most:
-                seen.add(case.sentence)
-                found.append(AtlasExample(case.sentence, case.word, case.looks, case.holds))
-    return tuple(found)
-
-
-def _weight(claim: Claim, strongest: Strongest, layer: int, head: int, word: int) -> float:
-    return float((strongest.top_weight if claim.among_all else strongest.other_weight)[layer, head, word])
-
-
-def available() -> tuple[str, ...]:
-    """Name the models whose atlas travels with attnviz."""
-    return tuple(sorted(path.stem for path in (assets_folder() / "atlas").glob("*.json")))
-
-
-@cache
-def shipped_atlas(model: str) -> Atlas:
-    """Read the atlas of a model that travels with attnviz.
-
-    Raises:
-        CorpusError: there is none.
-    """
-    path = assets_folder() / "atlas" / f"{model}.json"
-    if model not in available():
-        raise CorpusError(f"No atlas of {model} travels with attnviz: make one with `attnviz atlas {model} -o {model}.json`.")
-    return from_json(path.read_text(encoding="utf-8"), path.name)

@@ -13,9 +13,10 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz import memory, settings
-from attnviz.analysis.wording import Sentence, written
+from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
+from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.state import arrive
 from attnviz.ui.frame.present import presenter
@@ -119,14 +120,7 @@ def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
 
     `place`: what `hero` yields, for the row beside the toolbar; None: here.
     """
-    paragraphs = (
-        "".join(
-            f'<strong dir="auto">{html.escape(written(part))}</strong>' if part.strong else html.escape(written(part))
-            for part in sentence
-        )
-        for sentence in sentences
-    )
-    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+    body = "".join(f"<p>{sentence_html(sentence)}</p>" for sentence in sentences)
     (place or st.container(gap=None)).html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
 
 

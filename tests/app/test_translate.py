@@ -77,7 +77,7 @@ def answers(app: AppTest) -> list[str]:
 def markup(app: AppTest, kind: str) -> list[str]:
     """The HTML of our own figures of a kind, one a model."""
     shown = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
-    return [each for each in shown if each.startswith(f'<div class="{kind}"')]
+    return [each for each in shown if isinstance(each, str) and each.startswith(f'<div class="{kind}"')]
 
 
 def rows(app: AppTest) -> list[str]:
@@ -161,7 +161,8 @@ def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: li
 
 def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders)
-    (link,) = (code.value for code in app.code)
+    told = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    (link,) = (each["link"] for each in told if isinstance(each, dict) and "link" in each)
     assert parse_qs(urlsplit(link).query)["models"] == folders
 
 

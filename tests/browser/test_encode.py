@@ -31,9 +31,9 @@ def open_page(page: Page, app_url: str, path: str = "encode", **parameters: str 
 
 def settle(page: Page) -> None:
     """Until the script has run to its end and the picture stands, or a message in its place."""
-    page.locator('.js-plotly-plot .hm, .explorer[data-view], .alignment[data-hero], [data-testid="stAlert"]').first.wait_for(
-        timeout=PICTURE
-    )
+    page.locator(
+        '.js-plotly-plot .hm, .answered, .explorer[data-view], .alignment[data-hero], [data-testid="stAlert"]'
+    ).first.wait_for(timeout=PICTURE)
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.wait_for_timeout(400)
 

@@ -183,7 +183,7 @@ def test_all_heads_of_the_large_model_open_below_and_a_click_draws_one(page: Pag
     address = urlencode({"models": [str(folder) for folder in folders], "text": TEXT, "hero": 2, "all2": "open"}, doseq=True)
     page.goto(f"{app_url}/translate?{address}")
     settle(page)
-    page.locator("canvas.heads").focus()
+    page.locator("canvas.heads").first.focus()
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     page.locator(".explorer[data-head='0:1']").wait_for(timeout=PICTURE)

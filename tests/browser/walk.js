@@ -15,7 +15,7 @@
     link: "[data-testid=stPageLink] a",
   };
   // What trains a model, takes a file or leaves the page.
-  const NOT = /^(Start|Pause|Stop|Continue|Start again|Save the model|Close the file)$/;
+  const NOT = /^(Start|Pause|Stop|Continue|Restart|Save the model|Close the file)$/;
   const FIGURES = ".explorer, .alignment, .markup, .compute";
   const WORDS = ".story, .answer, [data-testid=stAlert]";
   // Icons are no figures, nor what Streamlit lays over a page.

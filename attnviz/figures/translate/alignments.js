@@ -99,11 +99,14 @@ export class Alignments {
     this.table.draw();
     this.drawHead();
     const beside = isWide && this.models.length > 1 && !given ? SMALL_COLUMN + GAP : 0;
-    // Where more models stand in the table, less of the window is left.
-    const most = given || clamp(window.innerHeight * (this.models.length > 2 ? 0.42 : 0.5), 360, 620);
-    const { high } = this.large.measure(isWide ? whole - beside - GAP - PAIR : whole, most, !given);
+    // Where more models stand in the table, less of the window is left. A longer sentence takes no more of it, so nothing jumps.
+    const isCrowded = this.models.length > 2;
+    const most = given || clamp(window.innerHeight * (isCrowded ? 0.48 : 0.5), 380, 620);
+    const least = given ? 0 : isCrowded ? 20 : 28;
+    const { high } = this.large.measure(isWide ? whole - beside - GAP - PAIR : whole, most, least);
     this.large.draw();
-    const height = given || Math.max(isWide ? high : most, 300);
+    const height = given || (isWide ? Math.max(high, most) : most);
+    this.picture.style.minHeight = isWide ? `${height}px` : "";
     this.pair.draw(height);
     this.small.draw(isWide ? SMALL_COLUMN : whole / 3 - GAP, isWide ? height : Infinity);
     this.choices.draw();

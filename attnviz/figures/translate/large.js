@@ -5,8 +5,8 @@ import { TEXT } from "./model.js";
 import { clamp, cut, fit, fontOf, make, word } from "./paint.js";
 
 const MOST_CELL = 44;
-// A sentence of ten words keeps cells of this size on any window that is wide enough.
-const [LEAST_CELL, FEW_ROWS] = [28, 16];
+// So few rows keep cells of the least size that is asked for, on any window that is wide enough.
+const FEW_ROWS = 16;
 const BETWEEN_LABELS = 17;
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
@@ -24,8 +24,8 @@ export class LargeMatrix {
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // Margins for the labels, and the size of a cell, in so much room; cells that would be too small for a hand may be higher.
-  measure(room, most, mayExceed) {
+  // Margins for the labels, and the size of a cell, in so much room.
+  measure(room, most, leastCell) {
     const { queries, keys } = this.app.model;
     const context = this.canvas.getContext("2d");
     context.font = fontOf(this.canvas, "bold");
@@ -34,7 +34,7 @@ export class LargeMatrix {
     // Labels lean at 45 degrees; the last one reaches over the right edge.
     const lean = Math.min(widest(keys) * 0.71, 110);
     const [top, right] = [lean + 18, Math.min(lean, 60)];
-    const least = mayExceed && queries.length <= FEW_ROWS ? LEAST_CELL : 0;
+    const least = queries.length <= FEW_ROWS ? leastCell : 0;
     const high = Math.max((most - top) / queries.length, least);
     const cell = wholePixels(Math.min((room - left - right) / keys.length, high, MOST_CELL));
     this.size = { left, top, cell, wide: left + cell * keys.length + right, high: top + cell * queries.length + 2 };

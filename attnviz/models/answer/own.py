@@ -14,6 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.cancellation import cancellation_point
+from attnviz.core.edited_heads import EditedHeads
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.answer.base import (
@@ -28,8 +30,10 @@ from attnviz.models.answer.base import (
     text_of,
 )
 from attnviz.models.base import ModelCard
+from attnviz.models.editing import EditPoints, edited, with_edited_heads
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
+from attnviz.nn import editing
 from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
 from attnviz.text.spans import Span, Window
@@ -45,16 +49,27 @@ class AnswerModel:
     answerer: Answerer
     decoding: SpanDecoding
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Trace the window of the passage that holds the best answer; of a text alone, the encoder.
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Trace the window of the passage that holds the best answer; of a text alone, the encoder; with the edits.
 
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
+            EditError: the model does not have what is edited.
         """
         prompt = Prompt.of(prompt)
-        if prompt.question:
-            return self.answers(prompt).trace
-        return replace(self.encoder.trace(prompt), model=self.card.name)
+        with edited(self, prompt, Edits.of(edits)):
+            if prompt.question:
+                return self.answers(prompt).trace
+            return replace(self.encoder.trace(prompt), model=self.card.name)
+
+    def edit_points(self) -> EditPoints:
+        """Say which attentions there are to edit."""
+        blocks: Any = self.answerer.blocks
+        size = len(blocks), self.answerer.config.block.n_heads
+        return EditPoints(
+            {"encoder": (self.card.n_layers, self.card.n_heads), "cross": size},
+            {id(block.attention): "cross" for block in blocks},
+        )
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
         """Find the best spans, and trace the window that holds the best one.
@@ -65,7 +80,8 @@ class AnswerModel:
         pair, search, result = self._find(prompt, n_best)
         maps = self._maps(pair, result.windows[result.best])
         output = search.output(result, prompt.text, pair.passage)
-        trace = AttentionTrace(self.card.name, prompt, maps, output, revision=self.card.revision)
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
+        trace = AttentionTrace(self.card.name, prompt, maps, output, **facts)
         return Answers(trace, pair.passage, result, self.decoding)
 
     def best(self, prompt: Prompt) -> tuple[str, float]:
@@ -88,6 +104,8 @@ class AnswerModel:
 
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
+        if (edits := editing.running()) and not self.answerer.config.joint:
+            edits.shifts = (0, self.n_asking(pair))
         search = PassageSearch(self.card.name, self.decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
@@ -106,23 +124,31 @@ class AnswerModel:
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """Compute the logits of each window; all windows of a passage are of one size."""
-        logits, n_asking = [], self.n_asking(pair)
+        logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cancellation_point()
-            some = windows[index : index + BATCH]
-            ids = self._ids([pair.cut(window) for window in some])
-            visible = torch.ones_like(ids, dtype=torch.bool)
-            with torch.inference_mode():
-                start, end, _ = self.answerer(
-                    ids[:, :n_asking],
-                    ids[:, n_asking:],
-                    question_visible=visible[:, :n_asking],
-                    context_visible=visible[:, n_asking:],
-                )
-            part = slice(pair.first - n_asking, pair.first - n_asking + some[0].size)
-            rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
-            logits += [Logits(begins, ends) for begins, ends in rows]
+            logits += self._batch(pair, windows[index : index + BATCH])
         return logits
+
+    def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
+        """Compute the logits of one window in each of so many rows of a batch."""
+        if (edits := editing.running()) and not self.answerer.config.joint:
+            edits.shifts = (0, self.n_asking(pair))
+        return self._batch(pair, [window] * n_rows)
+
+    def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
+        n_asking, ids = self.n_asking(pair), self._ids([pair.cut(window) for window in windows])
+        visible = torch.ones_like(ids, dtype=torch.bool)
+        with torch.inference_mode():
+            start, end, _ = self.answerer(
+                ids[:, :n_asking],
+                ids[:, n_asking:],
+                question_visible=visible[:, :n_asking],
+                context_visible=visible[:, n_asking:],
+            )
+        part = slice(pair.first - n_asking, pair.first - n_asking + windows[0].size)
+        rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
+        return [Logits(begins, ends) for begins, ends in rows]
 
     def _ids(self, read: Sequence[Encoded]) -> Int[Tensor, "window token"]:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
@@ -148,7 +174,7 @@ class AnswerModel:
         read, n_asking = pair.cut(window), self.n_asking(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
-            across = tuple(map(query_key_layer, self.answerer.attended(question, context)))
+            across = with_edited_heads("cross", [*map(query_key_layer, self.answerer.attended(question, context))])
         return (
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),
             AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(across)),
@@ -188,5 +214,21 @@ def _apart(first: QueryKeyLayer, second: QueryKeyLayer) -> QueryKeyLayer:
     n_first, n_second = first.shape[0], second.shape[0]
     own = np.repeat([0, 1], [n_first, n_second])
     value = None if first.value is None or second.value is None else joined("value")
+    edited = sorted({head for side in (first, second) if side.edited for head in side.edited.heads})
+    weights = [_blocks(first.weights(slice(head, head + 1))[0], second.weights(slice(head, head + 1))[0]) for head in edited]
     visible = own[:, None] == own[None, :]
-    return QueryKeyLayer(joined("query"), joined("key"), first.scaling, visible=visible, value=value)
+    return QueryKeyLayer(
+        joined("query"),
+        joined("key"),
+        first.scaling,
+        visible=visible,
+        value=value,
+        edited=EditedHeads(tuple(edited), np.stack(weights)) if edited else None,
+    )
+
+
+def _blocks(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Put two matrices along a diagonal."""
+    whole = np.zeros(tuple(np.add(first.shape, second.shape)), dtype=np.float32)
+    whole[: len(first), : first.shape[1]], whole[len(first) :, first.shape[1] :] = first, second
+    return whole

@@ -138,6 +138,8 @@ def _each(slots: int, **types: Type) -> dict[str, Type]:
 
 
 _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, **_VIEW}
+# Of an answer: question and passage with their bars, the head as a matrix, how likely each span is.
+ANSWER_PICTURES = ("passage", "matrix", "spans")
 _PAGES: dict[str, Mapping[str, Type]] = {
     "home": {"text": _TEXT},
     "encode": {
@@ -157,7 +159,8 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **_each(SLOTS, begins=_TEXT, candidate=Number(), **_SIDE_BY_SIDE),
     },
     "answer": {
-        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)}, **_HEAD, **_MEAN, **_MERGED,
+        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},
+        "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
         **_HIDDEN, **_SCALE, **_each(2, asked=Number(), **_SIDE_BY_SIDE),
     },
     "summarize": {
@@ -178,6 +181,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},
     "train": {
+        "lesson": Choice(("alignment", "induction")),
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
         "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),

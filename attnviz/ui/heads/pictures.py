@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.examples import examples_of
 from attnviz.analysis.heads.verdict import Tested
 from attnviz.analysis.heads.wording import describe_claim, describe_verdict, short_claim
 from attnviz.analysis.wording import Part, Sentence, head_name
@@ -14,9 +16,8 @@ from attnviz.figures import html as shared
 from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table
 from attnviz.figures.heads.grid import STYLE, heads_grid
 from attnviz.models import catalog
-from attnviz.survey.atlas import available, examples_of
 from attnviz.survey.corpora import TREEBANK, shipped
-from attnviz.survey.looks import Looks
+from attnviz.survey.shipped import available
 from attnviz.text.conllu import ParsedSentence
 from attnviz.ui.address.state import LINK_CHARACTERS, publish, remember, remembered, restore, visit
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
@@ -24,6 +25,9 @@ from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.prompt import long_notice
 from attnviz.ui.sidebar import one_model, stepper
+
+if TYPE_CHECKING:
+    from attnviz.survey.looks import Looks
 
 _markup = Markup("heads", shared.STYLE + STYLE)
 EXAMPLES = (
@@ -197,7 +201,7 @@ def _opening(sentences: tuple[ParsedSentence, ...], model: str, layer: int, head
     return pick
 
 
-def show_test(tested: Tested, looks: Looks, model: str) -> None:
+def show_test(tested: Tested, looks: "Looks", model: str) -> None:
     """The verdict in words that can be handed in, its rivals, and sentences, those where the claim fails first."""
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -206,7 +210,7 @@ def show_test(tested: Tested, looks: Looks, model: str) -> None:
     with right:
         _markup("rivals", rivals_table(tested, theme=theme()))
     head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
-    examples = examples_of(tested.claim, looks, tested.layer, head, most=3)
+    examples = examples_of(tested.claim, looks.sentences, looks.model, (tested.layer, head), most=3)
     _markup(
         "cases",
         case_list(looks.sentences, examples, theme=theme()),

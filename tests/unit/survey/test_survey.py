@@ -19,11 +19,12 @@ from attnviz.core.errors import ClaimError, CorpusError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.survey import run
-from attnviz.survey.atlas import available, make, shipped_atlas
+from attnviz.survey.atlas import make
 from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import corpus, plain, shipped
 from attnviz.survey.folder import load, merge_folders
 from attnviz.survey.looks import look, shuffled
+from attnviz.survey.shipped import available, shipped_atlas
 from attnviz.survey.untrained import untrained
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
