@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 
 from attnviz.attribution.flow import max_flow
-from attnviz.attribution.reading import Place, TextReading
+from attnviz.attribution.reading import Place, Reading
 from attnviz.attribution.tape import Attention, AttentionTape
 from attnviz.core.errors import ModelError
 
@@ -27,7 +27,7 @@ class Mixing:
     rows: Float[np.ndarray, "query position"]
 
 
-def recorded(reading: TextReading) -> tuple[Attention, ...]:
+def recorded(reading: Reading) -> tuple[Attention, ...]:
     """Run the model once, and keep what its attentions did.
 
     Raises:
@@ -38,7 +38,7 @@ def recorded(reading: TextReading) -> tuple[Attention, ...]:
     return checked(tape, reading)
 
 
-def checked(tape: AttentionTape, reading: TextReading) -> tuple[Attention, ...]:
+def checked(tape: AttentionTape, reading: Reading) -> tuple[Attention, ...]:
     """Hold what was recorded against where the attentions are known to stand.
 
     Raises:
@@ -50,7 +50,7 @@ def checked(tape: AttentionTape, reading: TextReading) -> tuple[Attention, ...]:
     return tuple(tape.attentions)
 
 
-def head_weights(reading: TextReading, kind: str, layer: int, head: int) -> np.ndarray:
+def head_weights(reading: Reading, kind: str, layer: int, head: int) -> np.ndarray:
     """What one head gives each token, seen from the output's positions.
 
     Raises:
@@ -66,7 +66,7 @@ def head_weights(reading: TextReading, kind: str, layer: int, head: int) -> np.n
     raise ModelError(f"The output is not read from a head L{layer}·H{head} of the {kind} attention: choose another head.")
 
 
-def last_layer(reading: TextReading) -> np.ndarray:
+def last_layer(reading: Reading) -> np.ndarray:
     """The mean over heads of the last layer through which the output's positions look at the whole text."""
     pairs = [pair for pair in _means(reading) if _asks(reading, pair[0])]
     if not pairs:
@@ -77,12 +77,12 @@ def last_layer(reading: TextReading) -> np.ndarray:
     return _seen(reading, [pair for pair in wide if pair[0].layer == wide[-1][0].layer and pair[0].kind == wide[-1][0].kind])
 
 
-def mean_of_layers(reading: TextReading) -> np.ndarray:
+def mean_of_layers(reading: Reading) -> np.ndarray:
     """The mean over heads and layers of what the output's positions look at."""
     return _seen(reading, [pair for pair in _means(reading) if _asks(reading, pair[0])])
 
 
-def received(reading: TextReading) -> np.ndarray:
+def received(reading: Reading) -> np.ndarray:
     """Attention that a token receives: the mean over queries, heads and layers."""
     total, count = np.zeros(reading.n_positions), np.zeros(reading.n_positions)
     for place, weights in _means(reading):
@@ -91,7 +91,7 @@ def received(reading: TextReading) -> np.ndarray:
     return (total / np.maximum(count, 1))[: len(reading.tokens)]
 
 
-def mixings(reading: TextReading) -> list[Mixing]:
+def mixings(reading: Reading) -> list[Mixing]:
     """0.5 A + 0.5 I of every attention, heads averaged (Abnar & Zuidema 2020, arXiv:2005.00928, section 3).
 
     Raises:
@@ -107,7 +107,7 @@ def mixings(reading: TextReading) -> list[Mixing]:
     return made
 
 
-def rolled_out(reading: TextReading, steps: list[Mixing]) -> np.ndarray:
+def rolled_out(reading: Reading, steps: list[Mixing]) -> np.ndarray:
     """Follow the output's positions down through all layers: the product of the layers' mixings."""
     relevance = asked(reading)
     for step in reversed(steps):
@@ -117,12 +117,12 @@ def rolled_out(reading: TextReading, steps: list[Mixing]) -> np.ndarray:
     return relevance[: len(reading.tokens)]
 
 
-def rollout(reading: TextReading) -> np.ndarray:
+def rollout(reading: Reading) -> np.ndarray:
     """Attention rollout: Π_l (0.5 A_l + 0.5 I), Abnar & Zuidema 2020, section 3."""
     return rolled_out(reading, mixings(reading))
 
 
-def flow(reading: TextReading) -> np.ndarray:
+def flow(reading: Reading) -> np.ndarray:
     """Attention flow: the most that can flow from the output's positions down to a token, weights being the pipes' widths.
 
     Raises:
@@ -136,7 +136,7 @@ def flow(reading: TextReading) -> np.ndarray:
     return max_flow(steps, asked(reading))[: len(reading.tokens)]
 
 
-def gradient_weighted(reading: TextReading) -> np.ndarray:
+def gradient_weighted(reading: Reading) -> np.ndarray:
     """R ← R + E_h[(∇A ⊙ A)⁺] R, layer by layer (Chefer et al. 2021, arXiv:2103.15679, equations 5 and 6)."""
     vectors = reading.embedded()[None].requires_grad_()
     with torch.enable_grad():
@@ -153,7 +153,7 @@ def gradient_weighted(reading: TextReading) -> np.ndarray:
     return (asked(reading) @ (relevance - np.eye(reading.n_positions)))[: len(reading.tokens)]
 
 
-def check_layered(reading: TextReading) -> None:
+def check_layered(reading: Reading) -> None:
     """Stop where there are no layers of attention to follow.
 
     Raises:
@@ -165,14 +165,14 @@ def check_layered(reading: TextReading) -> None:
         )
 
 
-def _means(reading: TextReading) -> list[tuple[Place, Matrix]]:
+def _means(reading: Reading) -> list[tuple[Place, Matrix]]:
     return [
         (place, _array(attention.weights[0].mean(dim=0)))
         for place, attention in zip(reading.places, recorded(reading), strict=True)
     ]
 
 
-def asked(reading: TextReading) -> Relevance:
+def asked(reading: Reading) -> Relevance:
     """The positions from which the output is read, with their weight; 0 elsewhere."""
     relevance = np.zeros(reading.n_positions)
     for position, weight in reading.asking.items():
@@ -180,12 +180,12 @@ def asked(reading: TextReading) -> Relevance:
     return relevance
 
 
-def _asks(reading: TextReading, place: Place) -> bool:
+def _asks(reading: Reading, place: Place) -> bool:
     inside = range(place.queries.start, place.queries.stop)
     return any(position in inside for position in reading.asking) and place.keys.start < len(reading.tokens)
 
 
-def _seen(reading: TextReading, pairs: list[tuple[Place, Matrix]]) -> np.ndarray:
+def _seen(reading: Reading, pairs: list[tuple[Place, Matrix]]) -> np.ndarray:
     """The mean over some attentions of the rows from which the output is read."""
     asking, total, weight = asked(reading), np.zeros(reading.n_positions), 0.0
     for place, weights in pairs:

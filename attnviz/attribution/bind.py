@@ -1,10 +1,10 @@
-"""From a model, a prompt and a target to a `TextReading`: which kind of model reads which kind of target."""
+"""From a model, a prompt and a target to a `Reading`: which kind of model reads which kind of target."""
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
@@ -50,7 +50,7 @@ READERS = {
 }
 
 
-def bind(model: AttentionModel, prompt: Prompt, target: Target | None = None) -> TextReading:
+def bind(model: AttentionModel, prompt: Prompt, target: Target | None = None) -> Reading:
     """Bind a model and a prompt to what is asked about its output; without a target, to what the model is there for.
 
     Raises:
@@ -59,7 +59,7 @@ def bind(model: AttentionModel, prompt: Prompt, target: Target | None = None) ->
     """
     target = target or default_target(model, prompt)
     module, function = READERS[target.kind].split(":")
-    read: Callable[[AttentionModel, Prompt, int | None], TextReading] = getattr(
+    read: Callable[[AttentionModel, Prompt, int | None], Reading] = getattr(
         importlib.import_module(f"attnviz.attribution.readings.{module}"), function
     )
     return read(model, prompt, target.place)

@@ -19,7 +19,7 @@ from attnviz.analysis.faithfulness import (
     removals,
 )  # fmt: skip
 from attnviz.analysis.ways import Way
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import outcomes, words
 from attnviz.attribution.ways import shares
 from attnviz.core.errors import ModelError
@@ -35,7 +35,7 @@ class Asked:
     refused: Mapping[str, str]
 
 
-def ask(reading: TextReading, ways: Sequence[Way]) -> Asked:
+def ask(reading: Reading, ways: Sequence[Way]) -> Asked:
     """Ask several ways; one that does not apply says why."""
     made: dict[str, Shares] = {}
     refused: dict[str, str] = {}
@@ -50,7 +50,7 @@ def ask(reading: TextReading, ways: Sequence[Way]) -> Asked:
     return Asked(made, took, refused)
 
 
-def faithfulness(reading: TextReading, asked: Asked) -> dict[str, Faithfulness]:
+def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
     """Measure each way on this text; τ where leaving one word out is among them.
 
     Raises:
@@ -72,7 +72,7 @@ def faithfulness(reading: TextReading, asked: Asked) -> dict[str, Faithfulness]:
     return figures
 
 
-def deletion_curve(reading: TextReading, given: Shares) -> Removals:
+def deletion_curve(reading: Reading, given: Shares) -> Removals:
     """Measure p(output) while words are taken away in the order of their shares, and in the reverse order.
 
     Raises:
@@ -87,7 +87,7 @@ def deletion_curve(reading: TextReading, given: Shares) -> Removals:
     return Removals(tuple(gone), tuple(probabilities[: len(gone)].tolist()), tuple(probabilities[len(gone) :].tolist()))
 
 
-def takeable(reading: TextReading) -> tuple[tuple[int, ...], ...]:
+def takeable(reading: Reading) -> tuple[tuple[int, ...], ...]:
     """The words that can be taken away.
 
     Raises:
@@ -98,7 +98,7 @@ def takeable(reading: TextReading) -> tuple[tuple[int, ...], ...]:
     raise ModelError("There is no word besides the output's own that could be taken away: type a longer text.")
 
 
-def _probabilities(reading: TextReading, taken: np.ndarray) -> np.ndarray:
+def _probabilities(reading: Reading, taken: np.ndarray) -> np.ndarray:
     """p(output) of each text; a text that stands there twice is read once."""
     texts, places = np.unique(taken, axis=0, return_inverse=True)
     return np.exp(outcomes(reading, texts)[1])[places.reshape(-1)]

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.attribution.freezing import Frozen, curved
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 
@@ -14,18 +14,18 @@ from attnviz.core.errors import ModelError
 STEPS, BATCH = 20, 5
 
 
-def gradient_norm(reading: TextReading) -> np.ndarray:
+def gradient_norm(reading: Reading) -> np.ndarray:
     """‖∂score/∂e_t‖₂: how much the score could move at all (Li et al. 2016, arXiv:1506.01066)."""
     return _array(_gradient(reading, reading.embedded()[None])[0].norm(dim=-1))
 
 
-def gradient_times_input(reading: TextReading) -> np.ndarray:
+def gradient_times_input(reading: Reading) -> np.ndarray:
     """∂score/∂e_t · e_t: a first-order estimate of what the token gives (Denil et al. 2014, arXiv:1412.6815)."""
     vectors = reading.embedded()
     return _array((_gradient(reading, vectors[None])[0] * vectors).sum(dim=-1))
 
 
-def integrated_gradients(reading: TextReading, steps: int = STEPS) -> np.ndarray:
+def integrated_gradients(reading: Reading, steps: int = STEPS) -> np.ndarray:
     """(e_t − b_t) · ∫₀¹ ∂score/∂e_t(b + α(e − b)) dα (Sundararajan et al. 2017, arXiv:1703.01365); b is the stand-in's vector.
 
     Shares sum to the score less that of the text with every word taken away.
@@ -48,7 +48,7 @@ def integrated_gradients(reading: TextReading, steps: int = STEPS) -> np.ndarray
     return _array(((vectors - start) * total).sum(dim=-1))
 
 
-def frozen_gradient(reading: TextReading) -> tuple[np.ndarray, float]:
+def frozen_gradient(reading: Reading) -> tuple[np.ndarray, float]:
     """∂score/∂e_t · e_t where attention weights, LayerNorm's σ and activation ratios are constants; and what biases give.
 
     The model is linear in its embeddings then, so shares and rest sum to the score: DecompX without its bias (Modarressi et al.
@@ -71,7 +71,7 @@ def frozen_gradient(reading: TextReading) -> tuple[np.ndarray, float]:
     return shares.cpu().numpy(), float(score.detach().double() - shares.sum())
 
 
-def _gradient(reading: TextReading, vectors: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
+def _gradient(reading: Reading, vectors: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
     with torch.enable_grad():
         moved = vectors.detach().clone().requires_grad_()
         return torch.autograd.grad(reading.outcome_of(moved).score.sum(), moved)[0]

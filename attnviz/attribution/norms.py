@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, asked, check_layered, recorded, rolled_out
-from attnviz.attribution.reading import Place, TextReading
+from attnviz.attribution.reading import Place, Reading
 from attnviz.attribution.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
@@ -57,7 +57,7 @@ class NormWeighted:
         return f"This layer changes a token by {self.mixing:.0%}: the rest is the token itself."
 
 
-def norm_weighted(reading: TextReading) -> tuple[NormWeighted, ...]:
+def norm_weighted(reading: Reading) -> tuple[NormWeighted, ...]:
     """Weigh every attention of a pass by what it carries.
 
     Raises:
@@ -71,7 +71,7 @@ def norm_weighted(reading: TextReading) -> tuple[NormWeighted, ...]:
     return tuple(layers)
 
 
-def value_norms(reading: TextReading) -> np.ndarray:
+def value_norms(reading: Reading) -> np.ndarray:
     """‖Σ_h α f(x_j)‖ of the rows from which the output is read, each layer's summing to 1, averaged (Kobayashi et al. 2020).
 
     Raises:
@@ -90,7 +90,7 @@ def value_norms(reading: TextReading) -> np.ndarray:
     return total[: len(reading.tokens)] / count
 
 
-def norms_with_residual(reading: TextReading) -> np.ndarray:
+def norms_with_residual(reading: Reading) -> np.ndarray:
     """Follow the output down through what each layer makes of positions, residual and LayerNorm counted.
 
     The product over layers of what Kobayashi et al. 2021 measure, each row summing to 1 (as Modarressi et al. 2022 do,

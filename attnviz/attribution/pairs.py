@@ -1,7 +1,7 @@
 """Why a head looked there: one score as a sum over pairs of tokens, one that made the query and one that made the key."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnviz.attribution.bind import bind
 from attnviz.attribution.freezing import Frozen, curved
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.attribution.readings.texts import text
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
@@ -113,17 +113,16 @@ class _Inputs(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _reading(model: AttentionModel, prompt: Prompt) -> TextReading:
+def _reading(model: AttentionModel, prompt: Prompt) -> Reading:
     plain = model.card.architecture != "encoder-decoder" and not prompt.question and model.card.selects is None
     return text(model, prompt) if plain else bind(model, prompt)
 
 
-def _attended(model: AttentionModel, prompt: Prompt, reading: TextReading, cell: Cell) -> Attended:
+def _attended(model: AttentionModel, prompt: Prompt, reading: Reading, cell: Cell) -> Attended:
     """The module of a head: its W_Q and W_K."""
     if isinstance(model, TranslationModel) and reading.layered:
         written = torch.ones(1, 1, dtype=torch.long)
-        translator: Any = model.model
-        kinds: Any = translator.attended(reading.ids[None], written)
+        kinds: Any = cast(Any, model.model).attended(reading.ids[None], written)
     else:
         kinds = model.attended(prompt) if isinstance(model, InspectableModel) else {}
     layers = kinds.get(cell.kind, ())

@@ -1,6 +1,6 @@
 """A model, a prompt and a target, bound together: all that a way of asking needs to know.
 
-`TextReading.run` is a batched forward pass over token ids. What a way changes or records on the way (embeddings in the place of
+`Reading.run` is a batched forward pass over token ids. What a way changes or records on the way (embeddings in the place of
 tokens, attention held fixed, what each attention mixed) is done by a `TorchFunctionMode` around it: it sees every operation of
 this thread's pass and of no other's, and leaves no mark on the model.
 """
@@ -40,7 +40,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class TextReading:
+class Reading:
     """One text as a model reads it, and one thing about its output that is asked.
 
     target      what is asked about, in words: "the answer “1887”"

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import Token
 
@@ -28,7 +28,7 @@ def words(tokens: Sequence[Token], fixed: frozenset[int] = frozenset()) -> tuple
     return tuple(tuple(group) for group in groups.values() if fixed.isdisjoint(group))
 
 
-def outcomes(reading: TextReading, taken: Bool[np.ndarray, "text token"]) -> tuple[Float[np.ndarray, " text"], ...]:
+def outcomes(reading: Reading, taken: Bool[np.ndarray, "text token"]) -> tuple[Float[np.ndarray, " text"], ...]:
     """Score, and ln p of the target, of texts in which tokens have been taken: the stand-in is in their place."""
     ids = torch.where(torch.tensor(taken, device=reading.ids.device), reading.stand_in, reading.ids)
     step = max(1, BATCH_TOKENS // reading.n_positions)
@@ -40,7 +40,7 @@ def outcomes(reading: TextReading, taken: Bool[np.ndarray, "text token"]) -> tup
     return scores.double().cpu().numpy(), logs.double().cpu().numpy()
 
 
-def leave_one_out(reading: TextReading) -> np.ndarray:
+def leave_one_out(reading: Reading) -> np.ndarray:
     """The score less that of the text without the word, its pieces having equal parts (Li et al. 2016, arXiv:1612.08220)."""
     groups = words(reading.tokens, reading.fixed)
     taken = np.zeros((len(groups) + 1, len(reading.tokens)), dtype=bool)
@@ -53,6 +53,6 @@ def leave_one_out(reading: TextReading) -> np.ndarray:
     return shares
 
 
-def random_shares(reading: TextReading) -> np.ndarray:
+def random_shares(reading: Reading) -> np.ndarray:
     """Numbers drawn at random, always the same for the same tokens: what every way has to beat."""
     return np.random.default_rng(reading.ids.cpu().numpy()).random(len(reading.tokens))

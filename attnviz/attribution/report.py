@@ -9,7 +9,7 @@ from attnviz.analysis.report import Report, Without
 from attnviz.analysis.ways import WAYS, Way
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.faithfulness import ask, deletion_curve, faithfulness, takeable
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import words
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
@@ -53,11 +53,11 @@ def without(model: AttentionModel, prompt: Prompt, target: Target | None, taken:
     return Without(float(reading.outcome(ids).log_probability.exp()), says)
 
 
-def _groups(reading: TextReading) -> tuple[tuple[int, ...], ...]:
+def _groups(reading: Reading) -> tuple[tuple[int, ...], ...]:
     """All words, of those that were typed."""
     special = frozenset(place for place, token in enumerate(reading.tokens) if token.special)
     return words(reading.tokens, special)
 
 
-def _texts(reading: TextReading, groups: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+def _texts(reading: Reading, groups: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
     return tuple("".join(reading.tokens[place].text for place in group) for group in groups)

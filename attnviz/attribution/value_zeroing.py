@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, check_layered, recorded, rolled_out
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import BATCH_TOKENS
 from attnviz.attribution.tape import AttentionTape, Stop
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 
 
-def value_zeroing(reading: TextReading) -> np.ndarray:
+def value_zeroing(reading: Reading) -> np.ndarray:
     """1 − cos(x̃_i, x̃_i without v_j) in each layer, each row summing to 1, followed down from the output (arXiv:2301.12971).
 
     Raises:
@@ -46,7 +46,7 @@ def value_zeroing(reading: TextReading) -> np.ndarray:
     return rolled_out(reading, steps)
 
 
-def _states(reading: TextReading, index: int, keys: range) -> Tensor:
+def _states(reading: Reading, index: int, keys: range) -> Tensor:
     """The states behind a layer: of the whole text first, then of it without each key's value."""
     last = index == len(reading.places) - 1
 

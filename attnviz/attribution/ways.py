@@ -7,14 +7,14 @@ import numpy as np
 from attnviz.analysis.ways import Way, way_named
 from attnviz.attribution import attention, gradients, norms, removal
 from attnviz.attribution.bind import Target, bind
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 
 # What a way says: shares, and what is there without any token where it knows that.
-Ask = Callable[[TextReading], np.ndarray | tuple[np.ndarray, float]]
+Ask = Callable[[Reading], np.ndarray | tuple[np.ndarray, float]]
 ASK: dict[str, Ask] = {
     "frozen-gradient": gradients.frozen_gradient,
     "attention": attention.mean_of_layers,
@@ -44,7 +44,7 @@ def attribute(model: AttentionModel, prompt: Prompt, way: str = "frozen-gradient
     return shares(way_named(way), bind(model, prompt, Target.of(target) if target else None))
 
 
-def shares(way: Way, reading: TextReading) -> Shares:
+def shares(way: Way, reading: Reading) -> Shares:
     """Ask one way what each token was worth to the target.
 
     Raises:
@@ -54,7 +54,7 @@ def shares(way: Way, reading: TextReading) -> Shares:
     return Shares(way.name, reading.target, reading.tokens, values, way.signed, rest)
 
 
-def head_shares(reading: TextReading, kind: str, layer: int, head: int) -> Shares:
+def head_shares(reading: Reading, kind: str, layer: int, head: int) -> Shares:
     """Ask the weights of one head, seen from the positions from which the output is read.
 
     Raises:

@@ -57,8 +57,8 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(command=serve)
     commands = top.add_subparsers(title="commands", metavar="")
     traces.add(commands)
-    faithful.add(commands)
     ablate.add(commands)
+    faithful.add(commands)
     heads.add(commands)
     _training(commands)
     return top

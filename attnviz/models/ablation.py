@@ -33,7 +33,9 @@ class HeadCosts:
     @property
     def ranked(self) -> tuple[Head, ...]:
         """List all heads, the least costly first."""
-        heads = [(kind, *place) for kind, costs in self.costs.items() for place in np.ndindex(*costs.shape)]
+        heads: list[Head] = [
+            (kind, layer, head) for kind, costs in self.costs.items() for layer, head in np.ndindex(*costs.shape)
+        ]
         return tuple(sorted(heads, key=lambda head: float(self.costs[head[0]][head[1:]])))
 
 
@@ -83,7 +85,7 @@ def head_costs(
     """
     scorer, heads = scorer_for(model, Prompt.of(prompt)), every_head(model)
     scores = _scored(scorer, [NO_EDITS, *(without([head], to) for head in heads)], progress)
-    costs = {kind: np.zeros(size) for kind, size in points_of(model).sizes.items()}
+    costs: dict[Kind, np.ndarray] = {kind: np.zeros(size) for kind, size in points_of(model).sizes.items()}
     for (kind, layer, head), score in zip(heads, scores[1:], strict=True):
         costs[kind][layer, head] = scores[0] - score
     return HeadCosts(scorer.unit, float(scores[0]), costs)

@@ -47,7 +47,7 @@ class WrittenEffect(Effect[Draft]):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class EncoderReading:
     """What an encoder, or a decoder of one stack, makes of a text.
 
     states      the last state of each token
@@ -63,7 +63,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class ReadingEffect(Effect[Reading]):
+class ReadingEffect(Effect[EncoderReading]):
     """What a model of one stack makes of a text."""
 
     @property
@@ -125,14 +125,14 @@ def read(model: AttentionModel, prompt: Prompt, edits: Edits) -> ReadingEffect:
     return ReadingEffect(before, after)
 
 
-def _reading(encoder: TracedModel, prompt: Prompt) -> Reading:
+def _reading(encoder: TracedModel, prompt: Prompt) -> EncoderReading:
     source = encoder._source(prompt)
     with encoder.computing(), torch.inference_mode():
         outputs: Any = encoder.model(**encoder.tensors(source), output_hidden_states=True)
     states = outputs.hidden_states[-1][0].float().cpu().numpy()
     logits = getattr(outputs, "logits", None)
     found = () if logits is None else _likeliest(encoder, source, logits[0].float())
-    return Reading(source.tokens, states, found, _similarity(source.tokens, states))
+    return EncoderReading(source.tokens, states, found, _similarity(source.tokens, states))
 
 
 def _likeliest(encoder: TracedModel, source: Encoded, logits: Tensor) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:

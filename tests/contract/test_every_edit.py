@@ -115,7 +115,8 @@ def test_nothing_edited_and_what_is_already_there_are_bit_equal(family: tiny.Fam
 @by_family
 def test_a_cut_link_is_minus_infinity_added_to_its_score(family: tiny.Family, tmp_path: Path) -> None:
     family.save(tmp_path)
-    traced, prompt = hub.load(str(tmp_path)), prompt_for(family)
+    traced: Any = hub.load(str(tmp_path))
+    prompt = prompt_for(family)
     for kind, (depth, heads) in traced.sizes.items():
         query, key = (3, 1)
         cut = LinkCut(kind, depth - 1, heads - 1, query, key)
@@ -147,7 +148,8 @@ def w_o(module: Any, traced: Any) -> Any:
 @by_family
 def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family, tmp_path: Path) -> None:
     family.save(tmp_path)
-    traced, prompt = hub.load(str(tmp_path)), prompt_for(family)
+    traced: Any = hub.load(str(tmp_path))
+    prompt = prompt_for(family)
     with torch.no_grad(), seam.recording() as recorded:
         source = traced.tensors(traced.encode([prompt.text]))
         if prompt.target:
@@ -252,9 +254,13 @@ def test_in_our_own_models_a_cut_link_is_minus_infinity_added(
     modules = dict.fromkeys(points.places.values())
     for kind in modules:
         layers, heads = points.sizes[kind]
-        query, key = 3, 1
-        got = said(model, prompt, Edits((LinkCut(kind, layers - 1, heads - 1, query, key),)))
-        module = _module(model, [place for place, one in points.places.items() if one == kind][-1])
+        places = [place for place, one in points.places.items() if one == kind]
+        # The first of the layers that are our own: what it changes is seen in those above it.
+        query, layer = 3, layers - len(places)
+        # The link that carries most: cutting any other may change nothing that can be seen.
+        key = int(model.trace(prompt).map(kind).weights(layer, heads - 1)[query].argmax())
+        got = said(model, prompt, Edits((LinkCut(kind, layer, heads - 1, query, key),)))
+        module = _module(model, places[0])
         want = _with_a_score_cut(module, monkeypatch, heads - 1, query, key, lambda: said(model, prompt))
         np.testing.assert_allclose(got, want, atol=TOLERANCE)
         assert not np.array_equal(got, plain), f"the edit of {kind} does nothing"
@@ -322,7 +328,8 @@ def test_in_our_own_models_a_head_at_zero_is_its_columns_of_w_o_at_zero(ours: tu
 
 def _readers_of_the_context(model: Seq2Seq) -> list[torch.Tensor]:
     """What multiplies the context in an LSTM's decoder, whose last columns do: the first cell, and the readout."""
-    return [model.cells[0].weight_ih, model.readout.combine.weight]
+    cells: Any = model.cells
+    return [cells[0].weight_ih, model.readout.combine.weight]
 
 
 def test_a_decoder_that_writes_is_edited_in_every_step(ours: tuple[Any, Prompt]) -> None:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.reading import Outcome, Place, TextReading
+from attnviz.attribution.reading import Outcome, Place, Reading
 from attnviz.core.trace import Prompt, Token
 from attnviz.models.answer.base import SpanDecoding, text_of
 from attnviz.models.answer.own import AnswerModel
@@ -18,7 +18,7 @@ from attnviz.text.spans import Span, best_spans
 from attnviz.text.tokens import Encoded
 
 
-def answer(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def answer(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind a model to the best span that it finds in the passage.
 
     Raises:
@@ -32,7 +32,7 @@ def answer(model: AttentionModel, prompt: Prompt, place: int | None = None) -> T
     raise no_such_output(model, "answer")
 
 
-def own_answer(model: AnswerModel, prompt: Prompt) -> TextReading:
+def own_answer(model: AnswerModel, prompt: Prompt) -> Reading:
     """Bind one of our answerers to the best span that it finds.
 
     Raises:
@@ -63,14 +63,14 @@ def own_answer(model: AnswerModel, prompt: Prompt) -> TextReading:
         return text_of(found, prompt.text, pair.passage[window.start : window.stop])
 
     block = model.answerer.config
-    return TextReading(
+    return Reading(
         says=says,
         **_common(read, answer, prompt.text, model.encoder, run),
         places=_places(len(read), n_asking, model.card.n_layers, block.n_layers, joint=block.joint, mixing=block.mixing),
     )
 
 
-def hub_answer(model: HubAnswerer, prompt: Prompt) -> TextReading:
+def hub_answer(model: HubAnswerer, prompt: Prompt) -> Reading:
     """Bind an answerer of the hub to the best span that it finds.
 
     Raises:
@@ -93,7 +93,7 @@ def hub_answer(model: HubAnswerer, prompt: Prompt) -> TextReading:
         return span_outcome(start[:, passage], end[:, passage], place, SpanDecoding(), nothing)
 
     size = slice(0, len(read))
-    return TextReading(
+    return Reading(
         **_common(read, answer, prompt.text, model, run),
         places=[Place(size, size, "encoder", layer) for layer in range(model.card.n_layers)],
     )

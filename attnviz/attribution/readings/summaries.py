@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.reading import Outcome, Place, TextReading
+from attnviz.attribution.reading import Outcome, Place, Reading
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
@@ -15,7 +15,7 @@ from attnviz.text.sentences import Sentences
 from attnviz.text.tokens import Encoded
 
 
-def sentence(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def sentence(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind our summarizer to a sentence, by default the one that it keeps first.
 
     The score is what a token of the sentence receives, as part of what the means of all sentences sum to; p is that part.
@@ -43,7 +43,7 @@ def sentence(model: AttentionModel, prompt: Prompt, place: int | None = None) ->
 
     own = [at for at, number in enumerate(numbers.tolist()) if number == chosen and not encoded.tokens[at].special]
     whole, (start, end) = slice(0, len(encoded)), sentences.spans[chosen]
-    return TextReading(
+    return Reading(
         target=f"the sentence “{prompt.text[start:end].strip()}”",
         tokens=encoded.tokens,
         ids=ids,

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.reading import Outcome, Place, TextReading
+from attnviz.attribution.reading import Outcome, Place, Reading
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
@@ -19,7 +19,7 @@ from attnviz.text.tokens import Encoded
 LEAST = 1e-6
 
 
-def similarity(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def similarity(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind an encoder to the cosine between the mean states of two texts, each read on its own; p of it is the cosine itself.
 
     Words are taken from the first text alone: two texts that lose all their words become the same.
@@ -49,7 +49,7 @@ def similarity(model: AttentionModel, prompt: Prompt, place: int | None = None) 
         at: 0.5 / len(side) for side, start in zip(sides, (0, first), strict=True) for at in range(start, start + len(side))
     }
     ranges = (slice(0, first), slice(first, len(tokens)))
-    return TextReading(
+    return Reading(
         **_common(inner, tokens, [index for side in sides for index in side.inputs["input_ids"]]),
         target="how alike the two texts are",
         fixed=_special(tokens) | frozenset(range(first, len(tokens))),
@@ -59,7 +59,7 @@ def similarity(model: AttentionModel, prompt: Prompt, place: int | None = None) 
     )
 
 
-def next_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def next_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind a decoder to the token that it finds likeliest to come next.
 
     Raises:
@@ -72,7 +72,7 @@ def next_token(model: AttentionModel, prompt: Prompt, place: int | None = None) 
     return _vocabulary(inner, encoded, len(encoded) - 1, "next token")
 
 
-def masked_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def masked_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind an encoder to the token that it finds likeliest behind the text's mask.
 
     Raises:
@@ -89,7 +89,7 @@ def masked_token(model: AttentionModel, prompt: Prompt, place: int | None = None
     return _vocabulary(inner, encoded, encoded.inputs["input_ids"].index(mask), "masked token")
 
 
-def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind a classifier to a label, by default the likeliest.
 
     Raises:
@@ -109,7 +109,7 @@ def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Te
         raise ModelError(f"{model.card.name} gives {len(given)} labels, 0 to {len(given) - 1}; there is no label {place}.")
     chosen = int(given.argmax()) if place is None else place
     name = inner.model.config.id2label.get(chosen, str(chosen))
-    return TextReading(
+    return Reading(
         **_common(inner, encoded.tokens, encoded.inputs["input_ids"]),
         target=f"the label “{name}”",
         fixed=_special(encoded.tokens),
@@ -119,7 +119,7 @@ def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Te
     )
 
 
-def text(model: AttentionModel, prompt: Prompt) -> TextReading:
+def text(model: AttentionModel, prompt: Prompt) -> Reading:
     """Bind an encoder or decoder to a text alone, where nothing about an output is asked: the score is the mean of its states.
 
     Raises:
@@ -132,7 +132,7 @@ def text(model: AttentionModel, prompt: Prompt) -> TextReading:
         mean = _states(inner, encoded, ids).mean(dim=(1, 2))
         return Outcome(mean, mean)
 
-    return TextReading(
+    return Reading(
         **_common(inner, encoded.tokens, encoded.inputs["input_ids"]),
         target="the text",
         fixed=_special(encoded.tokens),
@@ -142,7 +142,7 @@ def text(model: AttentionModel, prompt: Prompt) -> TextReading:
     )
 
 
-def _vocabulary(inner: TracedModel, encoded: Encoded, row: int, what: str) -> TextReading:
+def _vocabulary(inner: TracedModel, encoded: Encoded, row: int, what: str) -> Reading:
     """Bind a model to the likeliest piece at one of its positions."""
     head, table = inner.model.get_output_embeddings(), inner.model.get_input_embeddings()
     if head is None and not getattr(inner.model.config.get_text_config(), "tie_word_embeddings", False):
@@ -158,7 +158,7 @@ def _vocabulary(inner: TracedModel, encoded: Encoded, row: int, what: str) -> Te
         piece = int(logits(_ids(inner, encoded)[None])[0].argmax())
     with inner.reading():
         name = inner.tokenizer.decode([piece]).strip()
-    return TextReading(
+    return Reading(
         **_common(inner, encoded.tokens, encoded.inputs["input_ids"]),
         target=f"the {what} “{name}”",
         fixed=_special(encoded.tokens) | {row},

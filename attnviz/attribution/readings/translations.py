@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.reading import Outcome, Place, TextReading
+from attnviz.attribution.reading import Outcome, Place, Reading
 from attnviz.attribution.readings.texts import stand_in
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -24,7 +24,7 @@ UNKNOWN = 3
 Logits = Callable[[Int[Tensor, "batch token"], Int[Tensor, "batch step"]], Float[Tensor, "batch step vocabulary"]]
 
 
-def translation(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def translation(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind a model to its whole translation, or to `prompt.target`: the mean logit of its tokens; p is their geometric mean.
 
     Raises:
@@ -34,7 +34,7 @@ def translation(model: AttentionModel, prompt: Prompt, place: int | None = None)
     return _written(model, prompt, None)
 
 
-def token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> TextReading:
+def token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind a model to one token of its translation, or of `prompt.target`.
 
     Raises:
@@ -44,7 +44,7 @@ def token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Te
     return _written(model, prompt, place or 0)
 
 
-def _written(model: AttentionModel, prompt: Prompt, step: int | None) -> TextReading:
+def _written(model: AttentionModel, prompt: Prompt, step: int | None) -> Reading:
     if isinstance(model, TranslationModel):
         return _own(model, prompt, step)
     if isinstance(model, WritingModel):
@@ -52,13 +52,13 @@ def _written(model: AttentionModel, prompt: Prompt, step: int | None) -> TextRea
     raise no_such_output(model, "translation")
 
 
-def _own(model: TranslationModel, prompt: Prompt, step: int | None) -> TextReading:
+def _own(model: TranslationModel, prompt: Prompt, step: int | None) -> Reading:
     ids, tokens, _ = model.read(prompt.text)
     pieces = model.forced(prompt.target) if prompt.target else model.translate(prompt.text)[0].pieces
     recurrent = isinstance(model.model, Seq2Seq)
     n_source, n_steps = len(tokens), len(pieces)
     places = _steps(n_source, n_steps) if recurrent else _layers(n_source, n_steps, (model.card.n_layers, model.card.n_layers))
-    return TextReading(
+    return Reading(
         **_common(model, pieces, step, START, lambda source, inputs: model.model(source, inputs)[0]),
         tokens=tokens,
         ids=ids[0],
@@ -84,7 +84,7 @@ def _translated(model: TranslationModel, ids: Int[Tensor, "one token"]) -> str:
     return model.target.decode([piece for piece in pieces if piece != END]).strip()
 
 
-def _hub(model: WritingModel, prompt: Prompt, step: int | None) -> TextReading:
+def _hub(model: WritingModel, prompt: Prompt, step: int | None) -> Reading:
     text = prefix_for(model, TRANSLATE) + prompt.text
     source = model.encode([text])
     if prompt.target:
@@ -107,7 +107,7 @@ def _hub(model: WritingModel, prompt: Prompt, step: int | None) -> TextReading:
             ("decoder_layers", "num_decoder_layers", "num_layers"),
         )
     ]
-    return TextReading(
+    return Reading(
         **_common(model, pieces, step, model.model.generation_config.decoder_start_token_id, logits),
         tokens=source.tokens,
         ids=given["input_ids"][0],

@@ -66,6 +66,12 @@ def emergence(
     )
 
 
+def curves(all_curves: Sequence[Curve], *, steps: int, at: int, theme: Theme = LIGHT) -> str:
+    """Draw figures alone, side by side, each over a small curve from step 0 to `steps`; `at` is the step that is looked at."""
+    drawn = "".join(_curve(each, steps, at) for each in all_curves)
+    return f'<div class="curves beside" style="{_colours(theme)}">{drawn}</div>'
+
+
 def _colours(theme: Theme) -> str:
     return f"{css_variables(theme)};--wrong:{HEAD_COLOURS[5]};--outline:{OUTLINE};--weight:{theme.colour(0.7)}"
 

@@ -29,7 +29,8 @@ def show_history() -> None:
     """
     state = st.session_state
     page = state.get("page", "")
-    text = state.get(_READ.get(page, ""), "")
+    # A session refuses an empty name, and not every page reads a text.
+    text = state.get(_READ[page], "") if page in _READ else ""
     is_linked = not state.get("unlinked", {}).get(page)
     shown = {"page": page, "title": text[:_TITLE], "head": _head(page), "query": link()} if text and is_linked else None
     with st.sidebar:

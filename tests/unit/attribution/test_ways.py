@@ -12,7 +12,7 @@ from attnviz.analysis.ways import WAYS, way_named
 from attnviz.attribution import attention, gradients, norms, removal
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.flow import max_flow
-from attnviz.attribution.reading import TextReading
+from attnviz.attribution.reading import Reading
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.attribution.ways import head_shares, shares
 from attnviz.core.errors import AttnvizError, ModelError
@@ -26,7 +26,7 @@ loaded = cache(attnviz.load)
 
 
 @cache
-def read(name: str, prompt: Prompt, target: str = "") -> TextReading:
+def read(name: str, prompt: Prompt, target: str = "") -> Reading:
     return bind(loaded(name), prompt, Target.of(target) if target else None)
 
 
