@@ -137,7 +137,7 @@ def show_table(report: Report, slow: Report | None = None) -> None:
 def show_curve(report: Report) -> None:
     """p(output) while words go in one way's order."""
     names = [name for name in FAST if name in report.curves]
-    way = dropdown(st, "Order by", "way", options=names, format_func=lambda name: WAYS[name].title)  # pyright: ignore[reportArgumentType]
+    way = dropdown(st.container(), "Order by", "way", options=names, format_func=lambda name: WAYS[name].title)
     curve = report.curves[way]
     st.plotly_chart(
         deletion_figure(curve, theme=theme()), key="curve", theme=None, config={"displayModeBar": False},
