@@ -86,8 +86,8 @@ def measured(
 ) -> Faithfulness:
     """Average p(output) lost without the most important words, and with them alone.
 
-    >>> measured("attention", 0.9, [0.5, 0.1], [0.7, 0.9]).comprehensiveness
-    0.6
+    >>> measured("attention", 1.0, [0.5, 0.0], [0.75, 1.0]).comprehensiveness
+    0.75
     """
     comprehensiveness, sufficiency = (float(full - np.mean(each)) for each in (without, alone))
     return Faithfulness(way, comprehensiveness, sufficiency, tau, ms)

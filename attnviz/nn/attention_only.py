@@ -14,6 +14,7 @@ from attnviz.nn.positional import SinusoidalPositions
 class AttentionOnly(nn.Module):
     """x_0 = E t + P; x_l = x_{l-1} + Attention_l(x_{l-1}); scores = U x_L.
 
+    >>> import torch
     >>> scores, weights = AttentionOnly(n_tokens=11, n_layers=2, n_heads=3, dim=12)(torch.ones(5, 7, dtype=torch.long))
     >>> scores.shape, len(weights), weights[0].shape
     (torch.Size([5, 7, 11]), 2, torch.Size([5, 3, 7, 7]))

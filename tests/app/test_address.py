@@ -35,6 +35,7 @@ TEXTS = (
 OFFERED: dict[str, tuple[Any, ...]] = {
     "between": BETWEEN, "side": SIDES, "way": tuple(WAYS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
+    "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
 }  # fmt: skip
 MODELS = {
     "encode": ("minilm", "transformer-en-fr"),

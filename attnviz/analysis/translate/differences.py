@@ -8,7 +8,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def differences(translations: Sequence[str]) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Find in each translation the words that at least half of the others do not have at that place, as (start, end).
+    """Find in each translation the words that most of the others do not have at that place, as (start, end).
 
     Two translations are laid side by side along the longest runs of words that they share (Ratcliff & Metzener 1988).
 
@@ -27,7 +27,7 @@ def differences(translations: Sequence[str]) -> tuple[tuple[tuple[int, int], ...
                     unlike[one][place] += 1
     others = len(words) - 1
     return tuple(
-        tuple(word.span() for word, count in zip(each, counts, strict=True) if count and 2 * count >= others)
+        tuple(word.span() for word, count in zip(each, counts, strict=True) if 2 * count > others)
         for each, counts in zip(found, unlike, strict=True)
     )
 
