@@ -86,7 +86,7 @@ if prompt and traced:
             honest_line()
         with picture, hero() as beside:
             left, right = st.columns([5, 7], gap="medium")
-            with left:
+            with left, st.container(key="desk-ways"):
                 show_ways(summary, model, reference)
             with right:
                 show(traced, attention, summary, chosen, beside)

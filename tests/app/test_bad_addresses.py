@@ -12,7 +12,20 @@ TEXTS = ("\0", SURROGATE, "~x", "x" * 256)
 BAD = (*TEXTS, "", "inf", "-inf", "nan", "-1", "1e999", "9" * 4301, "٧", "None", "~z~", "[]", "1,2")
 # What is computed follows from these: they have tests of their own.
 MODELS = {"model", "models"}
-SAID = {"text", "pair", "target", "question", "passage", "tokens", "begins", "begins1", "reference", "toy_input_reverse", "claim", "sentences"}
+SAID = {
+    "text",
+    "pair",
+    "target",
+    "question",
+    "passage",
+    "tokens",
+    "begins",
+    "begins1",
+    "reference",
+    "toy_input_reverse",
+    "claim",
+    "sentences",
+}
 BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute": {"source": "model"}, "encode": {"model": "transformer-en-fr"}}
 each_page = pytest.mark.parametrize("page", [page for page, found in PARAMETERS.items() if found])
 pytestmark = pytest.mark.usefixtures("unchecked")

@@ -14,8 +14,8 @@ PARTS = {
     "translate": ("textarea", ".answer", ".story p"),
     "answer": ("textarea", ".answer", ".story p"),
     "summarize": ("textarea", ".answer", ".story p"),
-    "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".told, .story p"),
-    "train": ('[data-testid="stPills"], .st-key-example', "", ".story p"),
+    "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
+    "train": ('[data-testid="stButtonGroup"]', "", ".story p"),
 }
 LEAST_OF_HERO = 0.7
 MOST_SHIFT = 0.1

@@ -18,6 +18,8 @@ PIXELS = 320
 LEAST_CELL, MOST_CELL = 16, 34
 CURVE_HEIGHT = 64
 OUTLINE = HEAD_COLOURS[2]
+# The vermilion of Okabe and Ito; on white, letters need a darker one.
+WRONG = {"light": "#B34700", "dark": HEAD_COLOURS[5]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ def curves(all_curves: Sequence[Curve], *, steps: int, at: int, theme: Theme = L
 
 
 def _colours(theme: Theme) -> str:
-    return f"{css_variables(theme)};--wrong:{HEAD_COLOURS[5]};--outline:{OUTLINE};--weight:{theme.colour(0.7)}"
+    return f"{css_variables(theme)};--wrong:{WRONG[theme.name]};--outline:{OUTLINE};--weight:{theme.colour(0.7)}"
 
 
 def _legend(held: Held) -> str:
