@@ -93,7 +93,7 @@ def test_the_key_f_presents_unless_it_is_typed(page: Page, app_url: str) -> None
 
 
 def test_the_steps_of_a_computation_move_while_it_presents(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "compute", "?present=true")
+    open_page(page, app_url, "compute", "?present=true&at=0,0,0")
     page.keyboard.press("ArrowRight")
     expect(page.locator(".compute[data-step='1']")).to_be_visible(timeout=PICTURE)
 
