@@ -80,7 +80,7 @@ def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, br
     go(page, "Compute")
     page.get_by_role("radio", name="Why divide by √d").click()
     finished(page)
-    page.get_by_role("radio", name="Off", exact=True).click()
+    page.get_by_role("radiogroup", name="Divide by √d").get_by_role("radio", name="Off", exact=True).click()
     finished(page)
     page.get_by_label("Seed").fill("7")
     page.keyboard.press("Enter")
