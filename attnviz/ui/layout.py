@@ -107,6 +107,7 @@ def hero() -> Iterator[DeltaGenerator]:
     with st.container(border=True, key="hero"):
         reserve_toolbar()
         yield st.container(key="told", gap=None)
+    st.session_state.pictured = st.session_state.page
 
 
 def side_by_side(name: str, count: int) -> list[DeltaGenerator]:

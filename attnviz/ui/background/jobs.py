@@ -1,5 +1,6 @@
 """Work that takes long runs in a thread of its own, so that the page can show how far it is, and people can share it."""
 
+import itertools
 import math
 import threading
 import time
@@ -22,6 +23,8 @@ from attnviz.ui.background.places import Places, computing
 Result = TypeVar("Result")
 # What is done sooner than this needs no progress bar: it would only flicker.
 PATIENCE_SECONDS = 0.4
+# A page may wait for several models in one run, and every container has a key of its own.
+_NUMBERS = itertools.count()
 REDRAW_SECONDS = 0.15
 PICTURE_PIXELS = 640
 # A page that runs again asks again: for so long work goes on though nobody waits.
@@ -217,6 +220,10 @@ def at_a_place() -> Iterator[None]:
 
 
 def _waiting(place: DeltaGenerator, pixels: int) -> DeltaGenerator:
+    """Draws a bar over a blank; where the picture of the last run still stands, over that, so that nothing moves."""
+    state = st.session_state
+    if pixels == PICTURE_PIXELS and "page" in state and state.get("pictured") == state.page:
+        return place.container(key=f"busy-{next(_NUMBERS)}").empty()
     blank = place.container()
     bar = blank.empty()
     blank.skeleton(height=pixels)
