@@ -76,7 +76,7 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "## Training",
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; some are replaced by ones that do not answer. {_kept(recipe)} "
-        f"{recipe['held_out']} questions held out of the training file decided the threshold below which the passage is taken "
+        f"{_held_out(recipe)} questions held out of the training file decided the threshold below which the passage is taken "
         f"not to say: {100 * ANSWERED:.0f}% of them are answered.{_shorter(config['decoding'])} The hours are wall-clock, on a "
         "machine that did other work.",
         "## Measured",
@@ -100,6 +100,11 @@ def _beginning(recipe: dict[str, Any]) -> str:
         return f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers."
     layers = f"all but the lowest {recipe['frozen']} layers" if recipe["frozen"] else "all layers, but not the embeddings,"
     return f"The encoder is all-MiniLM-L6-v2, of which {layers} were trained further."
+
+
+def _held_out(recipe: dict[str, Any]) -> int:
+    held_out = recipe["held_out"]
+    return sum(held_out.values()) if isinstance(held_out, dict) else held_out
 
 
 def _shorter(decoding: dict[str, Any]) -> str:
