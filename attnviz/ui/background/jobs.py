@@ -222,7 +222,7 @@ def at_a_place() -> Iterator[None]:
 def _waiting(place: DeltaGenerator, pixels: int) -> DeltaGenerator:
     """Draws a bar over a blank; where the picture of the last run still stands, over that, so that nothing moves."""
     state = st.session_state
-    if pixels == PICTURE_PIXELS and "page" in state and state.get("pictured") == state.page:
+    if pixels == PICTURE_PIXELS and state.get("pictured", "") == state.get("page"):
         return place.container(key=f"busy-{next(_NUMBERS)}").empty()
     blank = place.container()
     bar = blank.empty()
