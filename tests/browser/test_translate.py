@@ -99,8 +99,8 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
     assert drawn_weights(page)[1] == pytest.approx(wanted[1].tolist(), abs=1e-6)
     page.locator('.pair [data-pick="2"]').click()
     expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2", timeout=PICTURE)
+    page.wait_for_url("**alternatives=open*", timeout=PICTURE)
     settle(page)
-    assert parameters(page)["alternatives"] == "open"
     second = context.new_page()
     second.goto(page.url)
     settle(second)
@@ -140,6 +140,7 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
         "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
     )
     assert min(sizes) >= 14
+    settle(page)
     page.locator('.tree .twig[data-pick="2"] .rank').click()
     expect(page.locator('.tree .twig[data-pick="2"]')).to_have_class("twig chosen", timeout=PICTURE)
     expect(page.locator(".answer bdi")).to_have_text(drafted(folder, DecodingOptions(3, 1.0, candidate=2)).trace.output)
