@@ -49,7 +49,10 @@ def depth_of(name: str, config: AnswererConfig) -> int | None:
 
 
 def begin(model: Answerer, base: Answerer) -> None:
-    """Copy an answerer's encoder: its lower layers as they are, the upper ones into the blocks above them."""
+    """Copy an answerer of the same shape whole; of another, its encoder: lower layers as they are, upper ones into blocks."""
+    if model.config == base.config:
+        model.load_state_dict(base.state_dict())
+        return
     lower, upper = cast(Any, model.encoder).encoder.layer, cast(Any, base.encoder).encoder.layer[model.config.depth :]
     lower.load_state_dict(cast(Any, base.encoder).encoder.layer[: len(lower)].state_dict())
     below = lower[-1].output.LayerNorm

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attnviz.text.sentences import Sentences
 from attnviz.training.sentence_pairs import read_records
 
 # Penn Treebank's marks, as some sources have them: (pattern, what stands for it in running text).
@@ -34,13 +35,21 @@ class Question:
 
 @dataclass(frozen=True)
 class EncodedQuestion:
-    """A question and its passage as ids without special ones; its answer: tokens `start` to `end`, both included."""
+    """A question and its passage as ids without special ones; its answer: tokens `start` to `end`, both included.
+
+    `sentence`: the first token of the sentences that hold the answer, and the one behind their last.
+    """
 
     question: tuple[int, ...]
     context: tuple[int, ...]
     start: int
     end: int
     source: str
+    sentence: tuple[int, int] = (0, 0)
+
+    @property
+    def answer(self) -> tuple[int, ...]:
+        return self.context[self.start : self.end + 1]
 
 
 @dataclass(frozen=True)
@@ -111,8 +120,21 @@ def encode_questions(questions: Sequence[Question], tokenizer: Any) -> list[Enco
         stop = question.start + len(question.answers[0])
         inside = [index for index, (first, last) in enumerate(offsets) if first < stop and last > question.start]
         if inside and ids:
-            encoded.append(EncodedQuestion(tuple(ids), tuple(context), inside[0], inside[-1], question.source))
+            around = _sentence(question.context, question.start, stop)
+            sentence = [index for index, (first, last) in enumerate(offsets) if first < around[1] and last > around[0]]
+            encoded.append(
+                EncodedQuestion(
+                    tuple(ids), tuple(context), inside[0], inside[-1], question.source, (sentence[0], sentence[-1] + 1)
+                )
+            )
     return encoded
+
+
+def _sentence(text: str, start: int, stop: int) -> tuple[int, int]:
+    """Characters of the sentences that text[start:stop] stands in."""
+    sentences = Sentences.of(text)
+    touched = [span for span in sentences.spans if span[0] < stop and span[1] > start]
+    return (touched[0][0], touched[-1][1]) if touched else (start, stop)
 
 
 def crop(question: EncodedQuestion, size: int, generator: random.Random) -> tuple[tuple[int, ...], int, int]:
@@ -123,15 +145,10 @@ def crop(question: EncodedQuestion, size: int, generator: random.Random) -> tupl
     return question.context[first : first + size], question.start - first, question.end - first
 
 
-def crop_without(question: EncodedQuestion, size: int, generator: random.Random) -> tuple[int, ...] | None:
-    """`size` tokens of the passage without any of the answer; None where there is no room for them on either side."""
-    before, after = question.start - size, len(question.context) - (question.end + 1) - size
-    choices = [first for first, room in ((0, before), (question.end + 1, after)) if room >= 0]
-    if not choices:
-        return None
-    first = generator.choice(choices)
-    first += generator.randint(0, before if first == 0 and before >= 0 else after)
-    return question.context[first : first + size]
+def part(passage: Sequence[int], size: int, generator: random.Random) -> tuple[int, ...]:
+    """Cut `size` tokens out of a passage, or take all of it where it is shorter."""
+    first = generator.randint(0, max(0, len(passage) - size))
+    return tuple(passage[first : first + size])
 
 
 def in_batches(pairs: Sequence[QuestionExample], tokens: int, generator: random.Random) -> list[list[QuestionExample]]:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,14 @@ from attnviz.training.answer.questions import (
     QuestionExample,
     collate,
     crop,
-    crop_without,
     encode_questions,
     in_batches,
+    part,
     plain_question,
     read_questions,
 )
-from attnviz.training.answer.recipe import SQUAD, AnswerRecipe, Diet
+from attnviz.training.answer.recipe import AnswerRecipe, Diet
+from attnviz.training.answer.unanswered import OtherPassages
 from attnviz.training.loop import Run, TrainingReport, swapped
 from attnviz.training.schedule import precision
 from attnviz.training.task import RunProgress
@@ -71,12 +73,23 @@ class Answering:
         generator = random.Random(schedule.seed * 1000 + epoch)
         pairs = []
         for source, share in diet.shares.items():
-            mine = [question for question in self.questions if question.source == source]
+            mine, others = self._by_source.get(source, []), self._others.get(source)
             for question in self._served(mine, source, share, epoch):
-                pairs.append(self.pair(question, generator.choice(mine), diet, generator))
+                pairs.append(self.pair(question, others, diet, generator))
         # An answer of hundreds of words would be a window longer than the encoder reads.
         readable = [pair for pair in pairs if len(pair.context) <= LONGEST]
         return [collate(rows) for rows in in_batches(readable, schedule.batch, generator)]
+
+    @cached_property
+    def _by_source(self) -> dict[str, list[EncodedQuestion]]:
+        found: dict[str, list[EncodedQuestion]] = {}
+        for question in self.questions:
+            found.setdefault(question.source, []).append(question)
+        return found
+
+    @cached_property
+    def _others(self) -> dict[str, OtherPassages]:
+        return {source: OtherPassages(questions) for source, questions in self._by_source.items()}
 
     def _diet(self, epoch: int) -> Diet:
         return max((diet for diet in self.recipe.diets if diet.since <= epoch), key=lambda diet: diet.since)
@@ -93,19 +106,17 @@ class Answering:
             served_questions.append(mine[_order(len(mine), self.recipe.schedule.seed + turn)[index]])
         return served_questions
 
-    def pair(self, question: EncodedQuestion, other: EncodedQuestion, diet: Diet, generator: random.Random) -> QuestionExample:
-        """Pair a question with a part of its passage, or of one that does not answer it."""
-        size, start, end = generator.randint(*diet.window), -1, -1
-        if generator.random() >= diet.unanswered:
-            context, start, end = crop(question, size, generator)
-        else:
-            # Half of them from the same passage, where it is long enough: a window that misses the answer looks like that.
-            cropped = crop_without(question, size // 2, generator) if generator.random() < 0.5 else None
-            if cropped is None and other.context != question.context:
-                cropped, _, _ = crop(other, size, generator)
-            if cropped is None:
-                cropped, start, end = crop(question, size, generator)
-            context = cropped
+    def pair(
+        self, question: EncodedQuestion, others: OtherPassages | None, diet: Diet, generator: random.Random
+    ) -> QuestionExample:
+        """Pair a question with a part of its passage, or of one that does not answer it, where there is one of that kind."""
+        size = generator.randint(*diet.window)
+        kinds = list(diet.unanswered)
+        (kind,) = generator.choices([None, *kinds], [1 - sum(diet.unanswered.values()), *diet.unanswered.values()])
+        strange = others.draw(question, kind, generator) if kind and others else None
+        if strange is not None:
+            return framed(question.question, part(strange, size, generator), -1, -1, self.recipe.model)
+        context, start, end = crop(question, size, generator)
         return framed(question.question, context, start, end, self.recipe.model)
 
     def whole(self) -> list[QuestionExample]:
@@ -223,10 +234,14 @@ def drop(model: Any, frozen: int, share: float) -> None:
 def encode_and_hold_out(
     recipe: AnswerRecipe, data: Path, tokenizer: Any
 ) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
-    """Tokenize the training file, and hold out the last questions of the first source, on passages of their own."""
-    questions = [plain_question(question) for question in read_questions(data, f"{recipe.corpus}.train")]
-    encoded = encode_questions(questions, tokenizer)
-    held_out = [question for question in encoded if question.source == SQUAD[0]][-recipe.held_out :] if recipe.held_out else []
+    """Tokenize the training files, and hold out the last questions of some sources, on passages of their own."""
+    files = [read_questions(data, f"{corpus}.train") for corpus in recipe.corpora]
+    encoded = encode_questions([plain_question(question) for questions in files for question in questions], tokenizer)
+    held_out = [
+        question
+        for source, number in recipe.held_out.items()
+        for question in [one for one in encoded if one.source == source][-number:]
+    ]
     kept = {question.context for question in held_out}
     return [question for question in encoded if question.context not in kept], held_out
 
