@@ -35,7 +35,7 @@ from attnviz.training.answer.questions import (
     read_questions,
 )
 from attnviz.training.answer.recipe import AnswerRecipe, Diet
-from attnviz.training.answer.unanswered import OtherPassages
+from attnviz.training.answer.unanswered import Kind, OtherPassages
 from attnviz.training.loop import Run, TrainingReport, swapped
 from attnviz.training.schedule import precision
 from attnviz.training.task import RunProgress
@@ -111,8 +111,8 @@ class Answering:
     ) -> QuestionExample:
         """Pair a question with a part of its passage, or of one that does not answer it, where there is one of that kind."""
         size = generator.randint(*diet.window)
-        kinds = list(diet.unanswered)
-        (kind,) = generator.choices([None, *kinds], [1 - sum(diet.unanswered.values()), *diet.unanswered.values()])
+        kinds: list[Kind | None] = [None, *diet.unanswered]
+        (kind,) = generator.choices(kinds, [1 - sum(diet.unanswered.values()), *diet.unanswered.values()])
         strange = others.draw(question, kind, generator) if kind and others else None
         if strange is not None:
             return framed(question.question, part(strange, size, generator), -1, -1, self.recipe.model)

@@ -56,13 +56,13 @@ class OtherPassages:
 
     def _alike(self, question: EncodedQuestion) -> tuple[int, ...]:
         """Choose by the sum of the inverse document frequencies (Spärck Jones 1972) of the tokens shared."""
-        own, scores = self._places[question.context], collections.Counter[int]()
+        own, scores = self._places[question.context], collections.defaultdict[int, float](float)
         for token in set(question.question):
             places = self._index.get(token, ())
             for place in places:
                 scores[place] += math.log(len(self.passages) / len(places))
-        best = [place for place, _ in scores.most_common(2) if place != own]
-        return self.passages[best[0]] if best else ()
+        best = max((place for place in scores if place != own), key=scores.__getitem__, default=None)
+        return () if best is None else self.passages[best]
 
     @cached_property
     def _index(self) -> dict[int, list[int]]:

@@ -13,9 +13,9 @@ from attnviz.training.answer.questions import (
     QuestionExample,
     collate,
     crop,
-    crop_without,
     encode_questions,
     in_batches,
+    part,
     plain_question,
     read_questions,
 )
@@ -49,14 +49,11 @@ def test_a_crop_is_anywhere_around_the_answer():
     assert firsts == set(range(15, 21))
 
 
-def test_a_crop_without_has_none_of_the_answer(cases):
-    for question, size, generator in cases:
-        context = crop_without(question, size, generator)
-        room = max(question.start, len(question.context) - question.end - 1)
-        assert (context is None) == (room < size)
-        if context is not None:
-            assert not set(context) & set(question.context[question.start : question.end + 1])
-            assert context == tuple(range(context[0], context[0] + size))
+def test_a_part_is_anywhere_in_a_passage():
+    generator = random.Random(3)
+    parts = {part(range(40), 7, generator) for _ in range(500)}
+    assert parts == {tuple(range(first, first + 7)) for first in range(34)}
+    assert part((1, 2), 7, generator) == (1, 2)
 
 
 def test_marks_of_a_treebank_move_the_answer_with_its_text():
@@ -78,6 +75,14 @@ def test_the_answers_tokens_are_found():
         assert pieces.replace(" ", "") == tokenizer.decode(tokenizer(answer, add_special_tokens=False)["input_ids"]).replace(
             " ", ""
         )
+
+
+def test_the_sentences_of_an_answer_are_known_by_their_tokens():
+    tokenizer = attnviz.load("minilm").tokenizer
+    context = "It rained, e.g. on Monday. We stayed in. Nobody came! Ann slept."
+    question = Question("Who?", context, context.index("in. Nobody"), ("in. Nobody",))
+    (found,) = encode_questions([question], tokenizer)
+    assert tokenizer.decode(found.context[slice(*found.sentence)]) == "we stayed in. nobody came!"
 
 
 @pytest.mark.parametrize("tokens", [71, 130, 307])

@@ -35,17 +35,21 @@ TINY = AnswerRecipe(
     "made for a test",
     "https://arxiv.org/abs/1810.04805",
     JOINT,
-    (Diet(0, {"squad-1.1": 5, "qamr": 3}, (7, 11), 0.0), Diet(2, {"squad-1.1": 7}, (7, 11), 0.5)),
+    (Diet(0, {"squad-1.1": 5, "qamr": 3}, (7, 11), {}), Diet(2, {"squad-1.1": 7}, (7, 11), {"elsewhere": 0.5})),
     Schedule(epochs=1, batch=127, learning_rate=1e-3, warmup=2, average=0.5, precision="float32"),
     frozen=5,
-    held_out=2,
+    corpora=("qa",),
+    held_out={"squad-1.1": 2},
     length_penalty=0.25,
 )
 CITIES = {"Ann": "Rome", "Ben": "Oslo", "Eve": "Lima", "Tim": "Bonn", "Zoe": "Kyiv", "Max": "Bern", "Joe": "Nice"}
 
 
 def numbered(n: int, source: str) -> list[EncodedQuestion]:
-    return [EncodedQuestion((number,), tuple(range(100 * number, 100 * number + 40)), 17, 19, source) for number in range(n)]
+    return [
+        EncodedQuestion((number,), tuple(range(100 * number, 100 * number + 40)), 17, 19, source, (15, 22))
+        for number in range(n)
+    ]
 
 
 @pytest.fixture
@@ -68,31 +72,36 @@ def test_a_source_is_gone_through_before_it_comes_again():
     served = [[row for batch in task.batches(epoch) for row in batch.question[:, 1].tolist()] for epoch in range(4)]
     # Sources share their numbers here: of 8 rows, 5 are of one and 3 of the other.
     assert [len(epoch) for epoch in served] == [8, 8, 7, 7]
-    squad = Answering(dataclasses.replace(TINY, diets=(Diet(0, {"squad-1.1": 5}, (7, 11), 0.0),)), numbered(11, "squad-1.1"))
+    squad = Answering(dataclasses.replace(TINY, diets=(Diet(0, {"squad-1.1": 5}, (7, 11), {}),)), numbered(11, "squad-1.1"))
     seen = [row for epoch in range(11) for batch in squad.batches(epoch) for row in batch.question[:, 1].tolist()]
     assert collections.Counter(seen) == dict.fromkeys(range(11), 5)
 
 
 def test_an_answer_that_fills_pages_is_left_out():
     long = EncodedQuestion((1,), tuple(range(900)), 100, 700, "squad-1.1")
-    diet = Diet(0, {"squad-1.1": 2}, (7, 11), 0.0)
+    diet = Diet(0, {"squad-1.1": 2}, (7, 11), {})
     task = Answering(dataclasses.replace(TINY, diets=(diet,)), [long, *numbered(1, "squad-1.1")])
     assert [batch.question[:, 1].tolist() for batch in task.batches(0)] == [[0]]
 
 
 def test_the_share_without_an_answer():
-    diet = Diet(0, {"squad-1.1": 1000}, (7, 11), 0.3)
-    task = Answering(dataclasses.replace(TINY, diets=(diet,)), numbered(300, "squad-1.1"))
+    unanswered = {"sentence": 0.2, "elsewhere": 0.1}
+    task = Answering(
+        dataclasses.replace(TINY, diets=(Diet(0, {"squad-1.1": 1000}, (7, 11), unanswered),)), numbered(300, "squad-1.1")
+    )
     found = [
         (int(start), context.tolist(), int(question[1]))
         for batch in task.batches(0)
         for start, context, question in zip(batch.start, batch.context, batch.question, strict=True)
     ]
     assert sum(start < 0 for start, _, _ in found) / 1000 == pytest.approx(0.3, abs=0.05)
+    own = 0
     for start, context, number in found:
         answer = set(range(100 * number + 17, 100 * number + 20))
         assert answer <= set(context) if start >= 0 else not answer & set(context)
         assert start < 0 or context[start] == 100 * number + 17
+        own += start < 0 and context[0] // 100 == number
+    assert own / 1000 == pytest.approx(0.2, abs=0.05)
 
 
 def test_the_loss_by_hand():
@@ -144,6 +153,15 @@ def test_the_lower_a_layer_the_less_it_learns():
         assert by_layer[-1] < scales[id(model.output.weight)] == 1.0
 
 
+def test_one_begins_as_a_whole_other_of_its_shape():
+    base, model = (Answerer(JOINT, minilm(silent).model) for _ in range(2))
+    with torch.no_grad():
+        for parameter in base.parameters():
+            parameter.add_(1.0)
+    begin(model, base)
+    assert all(torch.equal(one, other) for one, other in zip(model.parameters(), base.parameters(), strict=True))
+
+
 def test_one_begins_with_the_layers_of_another():
     base = Answerer(JOINT, minilm(silent).model)
     with torch.no_grad():
@@ -185,7 +203,7 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     assert found["questions"] == len(CITIES)
     assert 0 <= found["EM"] <= found["F1"] <= 100
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["questions to train on"] == len(CITIES) - TINY.held_out
+    assert metrics["questions to train on"] == len(CITIES) - 2
     written = (folder / "card.md").read_text(encoding="utf-8")
     assert f"EM {metrics['EM']:.2f}" in written
     assert "no figure below can be compared with a published one" in written
