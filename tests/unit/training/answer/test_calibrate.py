@@ -1,0 +1,62 @@
+"""How sure an answerer is: a temperature that is known is found again, and the threshold answers enough of every source."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnviz.training.answer import calibrate as calibrating
+from attnviz.training.answer.calibrate import ANSWERED, Calibration, calibrate, calibration_error
+from attnviz.training.answer.questions import QuestionExample
+
+
+class Sampled(torch.nn.Module):
+    """A model whose spans are right exactly as often as a temperature says: its logits are those, times it."""
+
+    def __init__(self, temperature: float, n: int) -> None:
+        super().__init__()
+        draw = np.random.default_rng(5)
+        self.rows, self.logits = [], []
+        for number in range(n):
+            start = draw.normal(size=7) * 3
+            shares = np.exp(start) / (np.exp(start).sum() + 1)
+            at = int(draw.choice(8, p=[*shares, 1 - shares.sum()]))
+            self.rows.append(QuestionExample((number,), tuple(range(7)), *((at, at) if at < 7 else (-1, -1))))
+            self.logits.append(start * temperature)
+
+    def span_logits(self, _model: torch.nn.Module, batch) -> tuple[torch.Tensor, torch.Tensor]:
+        start = torch.tensor(self.logits[int(batch.question[0, 0])])[None]
+        # Only spans of one token: the end costs what another start would.
+        end = torch.zeros_like(start)
+        return start, end
+
+
+def test_a_temperature_that_is_known_is_found(monkeypatch):
+    monkeypatch.setattr(calibrating, "LIMIT", 0)
+    for temperature in (0.7, 2.3):
+        model = Sampled(temperature, 1500)
+        monkeypatch.setattr(calibrating, "span_logits", model.span_logits)
+        assert calibrate(model, {"x": model.rows}).temperature == pytest.approx(temperature, rel=0.12)
+
+
+def test_of_every_source_enough_is_answered(monkeypatch):
+    monkeypatch.setattr(calibrating, "LIMIT", 0)
+    model = Sampled(1.0, 800)
+    monkeypatch.setattr(calibrating, "span_logits", model.span_logits)
+    by_source = {"sure": [], "unsure": []}
+    for row in model.rows:
+        by_source["sure" if model.logits[row.question[0]].max() > 3 else "unsure"].append(row)
+    threshold = calibrate(model, by_source).threshold
+    for rows in by_source.values():
+        answered = np.mean([model.logits[row.question[0]].max() >= threshold for row in rows])
+        assert answered >= ANSWERED - 0.005
+    assert np.mean([model.logits[row.question[0]].max() < threshold for row in by_source["unsure"]]) > 0
+
+
+def test_nothing_held_out_changes_nothing():
+    assert calibrate(torch.nn.Identity(), {}) == Calibration(1.0, 0.0)
+
+
+def test_the_error_by_hand():
+    """Two bins: 0.6 of 3 that are right once, 0.95 of 2 that are right twice."""
+    assert calibration_error([0.6, 0.6, 0.6, 0.95, 0.95], [1.0, 0.0, 0.0, 1.0, 1.0]) == pytest.approx((0.8 + 0.1) / 5)
+    assert calibration_error([], []) == 0
