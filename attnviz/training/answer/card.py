@@ -27,12 +27,12 @@ SOURCES = (
 
 
 _DATA = (
-    "Trained on questions with passages: SQuAD 1.1 (Rajpurkar et al. 2016, CC BY-SA 4.0), the new Wikipedia articles, Reddit "
-    "posts and Amazon reviews of SQuADShifts (Miller et al. 2020, CC BY 4.0), QED on Natural Questions (Lamm et al. 2021, "
-    "Wikipedia text, CC BY-SA 3.0), FairytaleQA (Xu et al. 2022, Apache-2.0) and QAMR (Michael et al. 2018, MIT), as often as "
-    "the recipe in config.json says. Half of SQuAD 1.1's development questions, by article, are among them, and the other half "
-    "is what is measured here: no figure below can be compared with a published one."
+    "Trained on questions with passages: SQuAD 1.1 (Rajpurkar et al. 2016, CC BY-SA 4.0), {shifts}QED on Natural Questions "
+    "(Lamm et al. 2021, Wikipedia text, CC BY-SA 3.0), FairytaleQA (Xu et al. 2022, Apache-2.0) and QAMR (Michael et al. 2018, "
+    "MIT), as often as the recipe in config.json says. Half of SQuAD 1.1's development questions, by article, are among them, "
+    "and the other half is what is measured here: no figure below can be compared with a published one."
 )
+_SHIFTS = "the new Wikipedia articles, Reddit posts and Amazon reviews of SQuADShifts (Miller et al. 2020, CC BY 4.0), "
 _MEASURED = (
     "EM and F1 with SQuAD's own normalization against all accepted answers, where it must answer. At the threshold it ships "
     "with, {threshold}: how many of the answerable questions it declines, and of every {every}th of them how many with a "
@@ -96,12 +96,12 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         f"# {about['name']}",
         f"It {about['task']}: {about['sources'][0]}. {_beginning(recipe)}".rstrip(),
         "## Data",
-        _DATA,
+        _DATA.format(shifts=_SHIFTS if "qa-shifts" in recipe["corpora"] else ""),
         "## Training",
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} The questions held out, "
         f"{_held_out(recipe)}, decided what its logits are divided by, {shown(config.get('temperature', 1))}, and the "
-        f"threshold below which the passage is taken not to say: at least {100 * ANSWERED:.0f}% of each source are answered."
+        f"threshold below which the passage is taken not to say: at least {100 * config.get('answered', ANSWERED):.0f}% of each source are answered."
         f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
         _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
@@ -123,7 +123,7 @@ def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _unanswered(recipe: dict[str, Any]) -> str:
     kinds = {
-        "sentence": "their own passage without the sentence that answers", "beside": "one that stands beside it",
+        "window": "a part of their own passage beside the answer", "sentence": "their own passage without the sentence that answers", "beside": "one that stands beside it",
         "words": "one that shares the question's rarer words", "elsewhere": "any other",
     }  # fmt: skip
     shares = recipe["diets"][-1]["unanswered"]

@@ -7,7 +7,7 @@ Of each source three kinds of pairs are asked: questions of their own passages; 
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,10 @@ from attnviz.models.answer.own import AnswerModel
 from attnviz.text.sentences import Sentences
 from attnviz.training.answer.calibrate import calibration_error
 from attnviz.training.answer.questions import Question, plain_question, read_questions
-from attnviz.training.answer.recipe import HELD_OUT
 
 # One question in so many is also asked of passages that do not answer it.
 EVERY = 4
-# Sources as a card calls them, and the file and the name in it; QED's are those that its recipe held out of training.
+# Sources as a card calls them, and the file and the name in it; QED's are those held out of training.
 SOURCES = {
     "SQuAD half": ("qa.dev", ""),
     "new Wikipedia": ("qa-shifts.dev", "squadshifts-new-wiki"),
@@ -102,15 +101,21 @@ def removed(questions: Sequence[Question]) -> list[Question]:
     return pairs
 
 
-def evaluate_answerer(model: AnswerModel, data: Path, report: Callable[[str], None]) -> dict[str, Any]:
+def evaluate_answerer(
+    model: AnswerModel, data: Path, report: Callable[[str], None], held_out: Mapping[str, int]
+) -> dict[str, Any]:
     """Measure a model on every source: a row of `MEASURES` each, in percent, under "by source"; EM and F1 of the first alone.
+
+    `held_out`: how many questions of a source its recipe did not learn from. A source of the training file has a row only then.
 
     Raises:
         DataError: the folder lacks a file.
     """
     rows = {}
     for name in SOURCES:
-        rows[name] = _measured(model, _questions(data, name))
+        rows[name] = _measured(model, _questions(data, name, held_out))
+        if not rows[name]:
+            continue
         report(f"{name}: " + ", ".join(f"{measure} {value:.4g}" for measure, value in rows[name].items()))
     whole = rows["SQuAD half"]
     return {
@@ -119,10 +124,12 @@ def evaluate_answerer(model: AnswerModel, data: Path, report: Callable[[str], No
     }  # fmt: skip
 
 
-def _questions(data: Path, name: str) -> list[Question]:
+def _questions(data: Path, name: str, held_out: Mapping[str, int]) -> list[Question]:
     file, source = SOURCES[name]
+    if file == "qa.train" and not held_out.get(source):
+        return []
     questions = [one for one in read_questions(data, file) if not source or one.source == source]
-    return [plain_question(one) for one in questions[-HELD_OUT[source] :]] if file == "qa.train" else questions
+    return [plain_question(one) for one in questions[-held_out[source] :]] if file == "qa.train" else questions
 
 
 def _measured(model: AnswerModel, questions: Sequence[Question]) -> dict[str, float | int]:
