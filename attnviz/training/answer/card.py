@@ -8,7 +8,7 @@ from attnviz.models.answer import shipped
 from attnviz.models.answer.base import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.training.answer.calibrate import ANSWERED, Calibration, calibrate
+from attnviz.training.answer.calibrate import Calibration, calibrate
 from attnviz.training.answer.evaluate import EVERY, MEASURES
 from attnviz.training.answer.recipe import AnswerRecipe
 from attnviz.training.answer.task import Answering
@@ -101,7 +101,8 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} The questions held out, "
         f"{_held_out(recipe)}, decided what its logits are divided by, {shown(config.get('temperature', 1))}, and the "
-        f"threshold below which the passage is taken not to say: at least {100 * config.get('answered', ANSWERED):.0f}% of each source are answered."
+        "threshold below which the passage is taken not to say: the one at which the source that loses most, of its own passages "
+        "answered or of strange ones declined, loses least."
         f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
         _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
@@ -121,13 +122,18 @@ def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
+_KINDS = {
+    "window": "a part of their own passage beside the answer",
+    "sentence": "their own passage without the sentence that answers",
+    "beside": "one that stands beside it",
+    "words": "one that shares the question's rarer words",
+    "elsewhere": "any other",
+}
+
+
 def _unanswered(recipe: dict[str, Any]) -> str:
-    kinds = {
-        "window": "a part of their own passage beside the answer", "sentence": "their own passage without the sentence that answers", "beside": "one that stands beside it",
-        "words": "one that shares the question's rarer words", "elsewhere": "any other",
-    }  # fmt: skip
     shares = recipe["diets"][-1]["unanswered"]
-    listed = ", ".join(f"{100 * share:.0f}% {kinds[kind]}" for kind, share in shares.items())
+    listed = ", ".join(f"{100 * share:.3g}% {_KINDS[kind]}" for kind, share in shares.items())
     return f"of the questions {listed}, so that none answers." if shares else "every one answers."
 
 
