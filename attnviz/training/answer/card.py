@@ -101,8 +101,8 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} The questions held out, "
         f"{_held_out(recipe)}, decided what its logits are divided by, {shown(config.get('temperature', 1))}, and the "
-        "threshold below which the passage is taken not to say: the one at which the source that loses most, of its own passages "
-        "answered or of strange ones declined, loses least."
+        "threshold below which the passage is taken not to say: the one at which the source that loses most, of its own "
+        "passages answered or of strange ones declined, loses least."
         f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
         _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
