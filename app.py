@@ -4,9 +4,12 @@ import streamlit as st
 
 from attnviz import memory
 from attnviz.paths import app_folder, assets_folder
+from attnviz.ui.address.history import show_history
+from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
 from attnviz.ui.background.uploads import bound_uploads
 
+import_ahead.finish()
 memory.bound_heaps()
 bound_uploads()
 st.set_page_config(page_title="attnviz", page_icon=str(assets_folder() / "icon.svg"), layout="wide")
@@ -19,9 +22,12 @@ page = st.navigation(
         st.Page(pages / "translate.py", title="Translate", icon=":material/translate:"),
         st.Page(pages / "answer.py", title="Answer", icon=":material/quiz:"),
         st.Page(pages / "summarize.py", title="Summarize", icon=":material/short_text:"),
+        st.Page(pages / "heads.py", title="Heads", icon=":material/manage_search:"),
+        st.Page(pages / "matters.py", title="Matters", icon=":material/balance:"),
         st.Page(pages / "compute.py", title="Compute", icon=":material/calculate:"),
         st.Page(pages / "train.py", title="Train", icon=":material/model_training:"),
     ]
 )
 with COURTESY.at_work(DRAWING_SECONDS):
     page.run()
+show_history()

@@ -3,10 +3,12 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from attnviz.core.edits import Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 if TYPE_CHECKING:
+    from attnviz.analysis.comparison import compare
     from attnviz.core.from_weights import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -15,11 +17,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AttentionMap", "AttentionTrace", "AttnvizError", "Prompt", "Token", "alignment", "available", "bertviz", "explore",
-    "from_weights", "grid", "heatmap", "load", "open", "save", "wrap",
+    "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
+    "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "explore", "from_weights", "grid", "heatmap",
+    "load", "open", "save", "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
+    "compare": "attnviz.analysis.comparison:compare",
     "alignment": "attnviz.figures.notebook:alignment",
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",

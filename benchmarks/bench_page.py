@@ -19,7 +19,7 @@ from attnviz.ui.address.state import SLOTS
 from tests.browser import chromium
 from tests.browser.harness import ROOT, serving
 
-START_LIMIT = 12.0
+START_LIMIT = 7.0
 # One token each to a model of English, so that the word stands on one label.
 WALKERS = (
     "cats dogs cows pigs mice rats bats bees birds bears wolves horses sheep goats lions snakes ducks boys girls kings queens "

@@ -11,9 +11,11 @@ from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.address.state import finish
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import opened
+from attnviz.ui.compute.kept import kept_example, kept_weight
 from attnviz.ui.compute.steps import predict_picker, show_steps
 from attnviz.ui.compute.tables import settings, starting_numbers, tables_editor, tokens_box
 from attnviz.ui.compute.unfolded import begun, forget_writing, link_picker, unfolded
+from attnviz.ui.download import Kept
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import escaped, header, hero
@@ -24,12 +26,12 @@ ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is 
 SOURCES = {"worked": "An example", "model": "A model"}
 
 
-def work_example() -> None:
+def work_example() -> Kept | None:
     """A small example: tokens and tables to type into, and every matrix from X to the output."""
     tokens, lesson = tokens_box()
     if not tokens:
         st.info("There is nothing to compute yet: type a few words.", icon=":material/edit:")
-        return
+        return None
     numbers = starting_numbers(tokens, lesson)
     chosen = settings(lesson, numbers)
     predict = predict_picker()
@@ -37,35 +39,36 @@ def work_example() -> None:
     editor = st.expander("Type your own numbers", icon=":material/table_edit:")
     tables = tables_editor(editor, tokens, numbers, chosen, lesson)
     if tables is None:
-        return
+        return None
     with picture:
         computed = compute(tables)
         with hero():
-            seen = show_steps(worked_steps(tables, computed, chosen.head), at=0, predict=predict)
+            seen = show_steps(worked_steps(tables, computed, chosen.head), first=lesson.step, cell=lesson.cell, predict=predict)
         st.caption(
             f":material/verified: Computed by attnviz's own modules; agrees with NumPy to {computed.difference:.0e}. " + ROUNDED
         )
         if seen:
             st.caption(f":material/lightbulb: {lesson.notice}")
+    return kept_example(tables, computed, chosen.head)
 
 
-def explain_head() -> None:
+def explain_head() -> Kept | None:
     """One weight of a real model."""
     model = model_picker()
     prompt, example = prompt_box("encode", forget=forget_writing)
     if not prompt:
-        return
+        return None
     whole = forced_target(prompt)
     if whole.question:
         st.text(f"Question: {whole.question}")
-    found = opened(model, whole, begun())
-    if not found:
-        return
-    attention = map_picker(found)
-    explain_cell(found, attention, example or examples("encode")[0])
+    inspected = opened(model, whole, begun())
+    if not inspected:
+        return None
+    attention = map_picker(inspected)
+    return explain_cell(model, inspected, attention, example or examples("encode")[0])
 
 
-def explain_cell(found: InspectedTrace, attention: AttentionMap, first: Example) -> None:
+def explain_cell(model: str, inspected: InspectedTrace, attention: AttentionMap, first: Example) -> Kept:
     """The steps of the weight that is chosen in the sidebar."""
     left, right = st.sidebar.columns(2)
     with left:
@@ -75,7 +78,8 @@ def explain_cell(found: InspectedTrace, attention: AttentionMap, first: Example)
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()
     words = toggle(st.sidebar, "Merge subwords to words", "words")
-    shown = unfolded(found, attention.kind, layer=layer, head=head, link=link, words=words)
+    kept = kept_weight(model, inspected.trace, attention, (layer, head), words=words)
+    shown = unfolded(inspected, attention.kind, layer=layer, head=head, link=link, words=words)
     name = head_name(layer, head)
     if shown is None:
         weight = float(attention.weights(layer, head)[link.query, link.key])
@@ -84,25 +88,23 @@ def explain_cell(found: InspectedTrace, attention: AttentionMap, first: Example)
             "model shows its weights, but not what they were computed from: choose another model to see the steps.",
             icon=":material/visibility_off:",
         )
-        return
+        return kept
     with hero():
-        seen = show_steps(shown.steps, at=0, predict=predict)
-    if not seen:
-        return
-    st.caption(
-        f":material/verified: {name} of {escaped(found.trace.model)} has {shown.weight:.4f} in the heatmap; these steps "
-        f"agree with it to {shown.difference:.0e}. {ROUNDED}"
-    )
+        seen = show_steps(shown.steps, predict=predict)
+    if seen:
+        st.caption(
+            f":material/verified: {name} of {escaped(inspected.trace.model)} has {shown.weight:.4f} in the heatmap; these "
+            f"steps agree with it to {shown.difference:.0e}. {ROUNDED}"
+        )
+    return kept
 
 
 header("Compute", "Every number of attention, from words to weights. Step through it; click a cell to see where it came from.")
 source = segments(st.sidebar, "Numbers from", "source", format_func=SOURCES.__getitem__)
+kept = None
 try:
-    if source != "model":
-        work_example()
-    else:
-        explain_head()
+    kept = work_example() if source != "model" else explain_head()
 except AttnvizError as error:
     st.error(escaped(error), icon=":material/error:")
-keep()
+keep([kept] if kept else [])
 finish()

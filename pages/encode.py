@@ -8,28 +8,31 @@ from attnviz.analysis.wording import describe_head, describe_hidden, describe_li
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import trace
+from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.download import kept_head
+from attnviz.ui.encode.compare import show_compared
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.explorer import explore, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
-from attnviz.ui.prompt import prompt_box
+from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.sidebar import HeadChoice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened
 
 
-def show(attention: AttentionMap, choice: HeadChoice, example: Example | None) -> None:
-    """The picture in its frame, and under it the sentences that its numbers make."""
+def show(traced: Traced, attention: AttentionMap, choice: HeadChoice, example: Example | None) -> None:
+    """The sentences that the numbers of the picture make, and below them the picture in its frame."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or focus_cell(matrix)
     name = head_name(choice.layer, choice.head)
     link = describe_link(matrix, name, cell)
-    with hero():
-        if explore(attention, choice, matrix, cell, extra=("BertViz",)) == "BertViz":
-            show_bertviz(attention, choice)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
-    story(link, describe_head(whole))
+    with hero() as told:
+        story(link, describe_head(whole), place=told)
+        view = explore(attention, choice, matrix, cell, extra=("BertViz",))
+        if view == "BertViz":
+            show_bertviz(attention, choice)
+    show_compared(traced, attention, choice, (matrix, cell), view)
     if hidden := describe_hidden(matrix, choice.view.renormalize):
         st.caption(hidden)
     if example:
@@ -39,7 +42,7 @@ def show(attention: AttentionMap, choice: HeadChoice, example: Example | None) -
 
 header("Encode", "Type a sentence. See what every head of a transformer looks at.")
 model = model_picker()
-prompt, example = prompt_box("encode")
+prompt, example = prompt_box("encode", further=(PAIR, OTHER))
 asked = forced_target(prompt) if prompt else None
 traced = opened(model, asked) or (trace(model, asked) if asked else None)
 if traced:
@@ -50,7 +53,7 @@ if traced:
     machine(traced)
     answer(traced.trace.output)
     try:
-        show(attention, choice, example)
+        show(traced, attention, choice, example)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()

@@ -1,59 +1,88 @@
-"""Home: what attnviz is, a picture to start from, and the way to the pages."""
+"""Home: type a sentence and see its picture; the way to examples, and to what other pages make of it."""
 
 import streamlit as st
 
+from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import describe_link, head_name
-from attnviz.core.trace import Prompt
+from attnviz.core.errors import TraceError
 from attnviz.models import catalog
-from attnviz.ui.address.state import finish, visit
-from attnviz.ui.background.results import trace
-from attnviz.ui.examples import examples
+from attnviz.ui.address.state import LINK_CHARACTERS, finish, visit
+from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.examples import Example, examples
+from attnviz.ui.explain import notices
 from attnviz.ui.explorer import show_heads, show_tokens
-from attnviz.ui.layout import header, hero, story
-from attnviz.ui.prompt import address
+from attnviz.ui.frame.toolbar import fill_toolbar
+from attnviz.ui.layout import escaped, header, hero, story
+from attnviz.ui.prompt import address, sentence_box
 from attnviz.ui.sidebar import HeadChoice
 
-ENCODE = "pages/encode.py"
+# Page, name, icon, what its address calls the text, and one line.
 WAYS = (
-    ("translate", "Translate it", "translate", "See a sentence in French, and which English words each French word came from."),
-    ("answer", "Ask about a text", "quiz", "See the words that answer a question, and where question and passage meet."),
-    (
-        "summarize",
-        "Summarize a text",
-        "short_text",
-        "See which words and sentences attention keeps, and how good it is at that.",
-    ),
-    ("compute", "Compute it by hand", "calculate", "Every number of attention, from words to weights, step by step."),
-    ("train", "Watch a model learn", "model_training", "See an alignment emerge while a small model learns, in seconds."),
+    ("encode", "Every head", "grid_on", "text", "All heads at once, any of them large: matrix, arcs, text."),
+    ("translate", "Translate it", "translate", "text", "Which English words each French word came from."),
+    ("answer", "Ask about it", "quiz", "passage", "The words that answer a question, marked in the text."),
+    ("summarize", "Summarize it", "short_text", "text", "The words and sentences that attention keeps."),
+    ("compute", "Compute it", "calculate", "text", "Every number of attention, step by step."),
+    ("train", "Watch one learn", "model_training", "", "An alignment emerges while a small model learns."),
 )
 
-header("attnviz", "Type a sentence. See what every attention head of a real model does with it.", page="home")
-shown = examples("encode")
-first = shown[0]
-traced = trace(catalog.available()[0], Prompt(first.text))
-picture, start = st.columns([3, 2], gap="large")
-if traced:
+
+def show(traced: Traced, example: Example) -> None:
+    """The sentence, shaded by its most telling link, and every head that reads it."""
     attention = traced.trace.encoder
-    matrix = head_matrix(attention, layer=first.layer, head=first.head)
-    with picture, hero():
-        show_tokens(matrix, first.query)
-        story(describe_link(matrix, head_name(first.layer, first.head), (first.query, first.key)))
-        st.caption(f"All {attention.n_layers} × {attention.n_heads} heads of {traced.card.name}. Click one to open it.")
+    is_example = traced.trace.prompt.text == example.text
+    matrix = head_matrix(attention, layer=example.layer, head=example.head)
+    cell = (example.query, example.key) if is_example else focus_cell(matrix)
 
-        def open_in_encode(layer: int, head: int | None) -> None:
-            visit("encode", layer=layer, head=head, mean=head is None or None)
+    def open_in_encode(layer: int, head: int | None) -> None:
+        text = "" if is_example else traced.trace.prompt.text
+        visit("encode", text=text, layer=layer, head=head, mean=head is None or None)
 
-        show_heads(attention, HeadChoice(first.layer, first.head, View(), True), open_in_encode)
-with start:
-    st.subheader("Start here", anchor=False)
-    for example in shown:
-        with st.container(gap=None):
-            st.page_link(ENCODE, label=f"**{example.label}**", icon=":material/arrow_forward:", query_params=address(example))
-            st.caption(example.notice)
-    st.page_link(ENCODE, label="**Your own sentence**", icon=":material/edit:")
-    for page, label, icon, line in WAYS:
-        with st.container(gap=None):
-            st.page_link(f"pages/{page}.py", label=f"**{label}**", icon=f":material/{icon}:")
-            st.caption(line)
+    with hero() as told:
+        story(describe_link(matrix, head_name(example.layer, example.head), cell), place=told)
+        grid, sentence = st.columns([3, 2], gap="large")
+        with grid:
+            show_heads(attention, HeadChoice(example.layer, example.head, View(), True), open_in_encode)
+        with sentence:
+            show_tokens(matrix, cell[0])
+            heads = f"{attention.n_layers} × {attention.n_heads} heads of {traced.card.name}"
+            st.caption(f"All {heads}, each as a small picture of who looks at whom. Click one to open it on Encode.")
+
+
+def example_cards(shown: tuple[Example, ...]) -> None:
+    """Sentences worth a look, each opened on Encode at the link that it is about."""
+    with st.container(key="cards-examples"):
+        for example in shown:
+            with st.container(border=True, gap=None):
+                st.page_link("pages/encode.py", label=f"**{example.label}**", query_params=address(example))
+                st.caption(example.notice)
+
+
+def page_cards(text: str) -> None:
+    """What the other pages make of the text; one of the visitor's own goes along where a link can hold it."""
+    with st.container(key="cards-pages"):
+        for page, label, icon, name, line in WAYS:
+            given = {name: text} if text and name and len(text) <= LINK_CHARACTERS else {}
+            if page == "compute" and given:
+                given["source"] = "model"
+            with st.container(border=True, gap=None):
+                st.page_link(f"pages/{page}.py", label=f"**{label}**", icon=f":material/{icon}:", query_params=given)
+                st.caption(line)
+
+
+header("attnviz", "Type a sentence. See what every attention head of a real model does with it.", page="home")
+first = examples("encode")[0]
+prompt = sentence_box(first.text)
+traced = trace(catalog.available()[0], prompt) if prompt else None
+if traced:
+    notices(traced)
+    try:
+        show(traced, first)
+    except TraceError as error:
+        st.info(escaped(error), icon=":material/visibility_off:")
+example_cards(examples("encode"))
+page_cards(prompt.text if prompt and prompt.text != first.text else "")
+if traced:
+    fill_toolbar("Opens this very picture")
 finish()

@@ -2,30 +2,20 @@
 
 import streamlit as st
 
-from attnviz.analysis.translate.alignment import Likelihood, describe_alignment, describe_likelihood, describe_origin
-from attnviz.analysis.wording import plain
+from attnviz.analysis.translate.alignment import describe_alignment, describe_origin
+from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.alignment import (
-    Drawing,
-    chosen_cell,
-    explain_alignment,
-    options_of,
-    show_candidates,
-    show_heads,
-    show_ladder,
-    show_matrix,
-    show_pair,
-    show_tree,
-    steered,
-)
 from attnviz.ui.background.results import Drafted, translate
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import escaped, header, hero, side_by_side, story
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target
-from attnviz.ui.translate.notices import explained, forget_text, headline, language_notices, rows_notice, target_box
+from attnviz.ui.translate.advanced import advanced, explain_alignment, is_wanted, likelihood, steered
+from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
+from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
+from attnviz.ui.translate.pictures import large_slot, show_alignments
 from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
@@ -35,73 +25,60 @@ NO_MODEL = (
 )
 
 
-def show(slot: int, drafted: Drafted, drawn: Drawing, n_models: int, begins: tuple[str, ...]) -> None:
-    """One model's translation, and its alignment twice: as a matrix, and as two columns with links."""
-    draft = drafted.draft
-    with st.container():
-        headline(drafted, drawn)
-        if len(draft.candidates) > 1:
-            show_candidates(draft, slot)
-            show_tree(draft, slot, begins=begins)
+def sentences(slot: int, drafted: Drafted, drawn: Drawing) -> tuple[Sentence, ...]:
+    """What the numbers of the large picture say."""
     matrix = drawn.matrix(drafted)
-    row, column = chosen_cell(matrix, slot, drawn.word)
-    alt = plain(describe_origin(matrix, row, column))
-    left, right = st.columns([6, 5], gap="large") if n_models == 1 else (st.container(), st.container())
-    with left:
-        show_matrix(matrix, drawn, slot, alt=alt, n_models=n_models)
-    with right:
-        show_pair(matrix, drawn, slot)
-
-
-def tell(slot: int, drafted: Drafted, drawn: Drawing, fixed: int) -> None:
-    """Sentences from the numbers, and the translation token by token."""
-    draft = drafted.draft
-    matrix = drawn.matrix(drafted)
-    sentences = [describe_origin(matrix, *chosen_cell(matrix, slot, drawn.word)), describe_alignment(matrix)]
-    if draft.own:
-        sentences.append(describe_likelihood(Likelihood(draft.log_probability, draft.own.log_probability)))
-    story(*sentences)
-    explain_alignment(drafted, drawn, slot)
-    rows_notice(drafted, drawn)
-    steer = " Click one to decode on from there." if draft.pieces else ""
-    st.caption(f"Each token with its probability, and what could stand in its place.{steer}")
-    show_ladder(draft, slot, fixed=fixed)
+    origin = describe_origin(matrix, *chosen_cell(matrix, slot, drawn.word))
+    return origin, describe_alignment(matrix), *likelihood(drafted.draft)
 
 
 header("Translate", "Type an English sentence. See which words each French word came from.")
 names = models_picker()
-typed, example = prompt_box("translate", pairs=False, forget=forget_text)
+typed, example = prompt_box("translate", further=(), forget=forget_text)
 options = st.sidebar.container()
 how = decoding()
 if not names:
     st.info(CHOOSE if catalog.available_for("translate") else NO_MODEL, icon=":material/school:")
 elif typed:
     prompt = forced_target(typed)
-    found = {slot: translate(name, prompt, options_of(slot, how)) for slot, name in enumerate(names, start=1)}
+    wanted = {slot: options_of(slot, how) for slot, _ in enumerate(names, start=1)}
+    found = {slot: translate(names[slot - 1], prompt, each) for slot, each in wanted.items()}
     shown = {slot: drafted for slot, drafted in found.items() if drafted}
+    kept = []
     if shown:
-        drawn = drawing(list(shown.values()), options, example.word if example else "")
+        large = large_slot(list(shown))
         language_notices(prompt, list(shown.values()))
+        spelling_notices(list(shown.values()))
         for each in shown.values():
             notices(each)
+        picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
+        label = f"Advanced · {escaped(shown[large].card.name)}"
+        folded = st.expander(label, expanded=is_wanted(large, shown[large]), icon=":material/tune:")
+        drawn = drawing(list(shown.values()), options, folded, example.word if example else "")
+        kept = [drawn.kept(names[slot - 1], each, wanted[slot]) for slot, each in shown.items()]
         try:
-            with hero():
-                for place, (slot, drafted) in zip(side_by_side("pictures", len(shown)), shown.items(), strict=True):
-                    with place:
-                        show(slot, drafted, drawn, len(shown), options_of(slot, how).begins)
-            if example:
-                st.caption(f":material/lightbulb: {example.notice}")
-            show_heads(shown, drawn)
-            for place, (slot, drafted) in zip(side_by_side("words", len(shown)), shown.items(), strict=True):
-                with place:
-                    tell(slot, drafted, drawn, 0 if prompt.target else len(options_of(slot, how).begins))
+            with picture, hero() as told:
+                story(*sentences(large, shown[large], drawn), place=told)
+                fixed = {slot: 0 if prompt.target else len(wanted[slot].begins) for slot in shown}
+                show_alignments(shown, drawn, large, fixed)
+            with below:
+                explain_alignment(shown[large], drawn, large)
+                if example:
+                    st.caption(f":material/lightbulb: {example.notice}")
+            with folded:
+                advanced(large, shown[large], drawn, wanted[large].begins)
         except TraceError as error:
             st.info(escaped(error), icon=":material/visibility_off:")
         machines(list(shown.values()))
-    for slot in found:
+    for slot, each in wanted.items():
         if not prompt.target:
-            steered(slot, options_of(slot, how))
-    target_box(prompt, next((each.trace.output for each in shown.values()), ""))
-    explained()
-    keep([drawn.kept(names[slot - 1], each, options_of(slot, how)) for slot, each in shown.items()])  # pyright: ignore[reportPossiblyUnboundVariable]
+            steered(slot, names[slot - 1], each.begins)
+    target_place, how_place, trust_place = st.columns(3)
+    with target_place:
+        target_box(prompt, next((each.trace.output for each in shown.values()), ""))
+    with how_place:
+        explained()
+    with trust_place:
+        trust()
+    keep(kept)
 finish()

@@ -9,7 +9,7 @@ from attnviz.core.trace import Token
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
 
-# Of two that are alike the one that stands first is told: a first token that is special is called special.
+# Of two that are alike the one that stands first gives the name: a first token that is special is called special.
 _PATTERNS = {
     "previous": "the token before, wherever it stands: a previous-token head",
     "following": "the token after, wherever it stands: a next-token head",
@@ -21,7 +21,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a sentence; a strong one is a token, which stands in quotes in plain text, or the name of a head."""
+    """A piece of a sentence; a strong one is a token, which stands in quotes, or the name of a head."""
 
     text: str
     strong: bool = False
@@ -37,7 +37,12 @@ def plain(sentence: Sentence) -> str:
     >>> plain((Part("L0·H1", strong=True), Part(" looks at "), Part("it", strong=True, quoted=True)))
     'L0·H1 looks at “it”'
     """
-    return "".join(f"“{part.text}”" if part.quoted else part.text for part in sentence)
+    return "".join(map(written, sentence))
+
+
+def written(part: Part) -> str:
+    """Write a piece of a sentence, a token in quotes."""
+    return f"“{part.text}”" if part.quoted else part.text
 
 
 def head_name(layer: int, head: int | None) -> str:
@@ -77,7 +82,7 @@ def describe_head(matrix: HeadMatrix) -> Sentence:
     if share >= MOSTLY:
         return (Part(f"{percent(share)} of its attention goes to {pattern}."),)
     tokens = 2**summary.entropy
-    return (Part(f"Its attention is spread as if over {tokens:.1f} tokens alike (entropy {summary.entropy:.1f} bits)."),)
+    return (Part(f"Its attention is as wide as {tokens:.1f} equal tokens (entropy {summary.entropy:.1f} bits)."),)
 
 
 def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import attnviz
 from attnviz import settings
-from attnviz.cli import traces
+from attnviz.cli import ablate, faithful, heads, traces
 from attnviz.core.errors import AttnvizError, SettingError
 
 EXAMPLES = """examples:
@@ -22,9 +22,13 @@ EXAMPLES = """examples:
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz show cat.attn -o cat.svg --layer 3 --head 1
   attnviz models                       the models there are
+  attnviz ablate transformer-en-fr --data pairs.tsv    which heads matter
+  attnviz claim minilm "L2·H0: obj -> head"   does that head do that? tested on 1,500 sentences
+  attnviz survey minilm --text corpus.txt -o survey   every head, measured over a corpus
   attnviz train bahdanau-en-fr --data DATA
   attnviz train toy-reverse            a small model, in seconds
   attnviz evaluate bahdanau-en-fr --data DATA
+  attnviz faithful answer-en --data qa.dev.jsonl.gz
 """
 
 
@@ -53,6 +57,9 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(command=serve)
     commands = top.add_subparsers(title="commands", metavar="")
     traces.add(commands)
+    ablate.add(commands)
+    faithful.add(commands)
+    heads.add(commands)
     _training(commands)
     return top
 

@@ -10,7 +10,9 @@ from typing import Any
 import attnviz
 from attnviz import export
 from attnviz.analysis.view import View
+from attnviz.analysis.wording import plain
 from attnviz.core import disk
+from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -28,6 +30,9 @@ _SHOW = f"""examples:
   attnviz show cat.attn -o cat.html                      every head, to be explored in a browser
   attnviz show cat.attn -o cat.csv                       every weight of every head
   attnviz show cat.attn -o - --format json --layer 3     to a pipe{_CODES}"""
+_COMPARE = f"""examples:
+  attnviz compare tired.attn wide.attn
+  attnviz compare before.attn after.attn --json{_CODES}"""
 _MODELS = f"""examples:
   attnviz models
   attnviz models minilm --json{_CODES}"""
@@ -41,6 +46,7 @@ def add(commands: Any) -> None:
     trace.add_argument("--pair", help="a second text, for models that read two at once")
     trace.add_argument("--question", help="a question about the text, for models that answer")
     trace.add_argument("--target", help="what an encoder-decoder is to write, instead of what it would")
+    trace.add_argument("--edits", default="", help="what to change in the model's attention, such as e3.1z (L3·H1 off)")
     trace.add_argument("-o", "--out", metavar="FILE", help="the file to write, such as x.attn; -: stdout")
     trace.add_argument("--exact", action="store_true", help="keep every bit, in a file of twice the size")
     trace.add_argument("--json", action="store_true", help="say on stdout, as JSON, what was traced")
@@ -56,6 +62,12 @@ def add(commands: Any) -> None:
     show.add_argument("--hide-special", action="store_true", help="leave out tokens that the model added")
     show.add_argument("--json", action="store_true", help="say what is in it as JSON")
     show.set_defaults(command=show_trace)
+    both = commands.add_parser("compare", help="two traces, head by head", epilog=_COMPARE, formatter_class=_PLAIN)
+    both.add_argument("before", help="a trace file")
+    both.add_argument("after", help="another, of the same model or one of the same shape")
+    both.add_argument("--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)")
+    both.add_argument("--json", action="store_true", help="as JSON")
+    both.set_defaults(command=compare_traces)
     models = commands.add_parser("models", help="the models there are", epilog=_MODELS, formatter_class=_PLAIN)
     models.add_argument("name", nargs="?", help="tell all about this one")
     models.add_argument("--json", action="store_true", help="as JSON")
@@ -68,9 +80,10 @@ def trace_text(arguments: argparse.Namespace) -> int:
         raise AttnvizError("Say where to save the trace, such as -o x.attn; or -o - for a pipe.")
     text = _typed() if arguments.text == STREAM else arguments.text
     prompt = Prompt(text, pair=arguments.pair, question=arguments.question, target=arguments.target)
-    trace = catalog.load(arguments.model, progress=_told).trace(prompt)
+    edits = Edits.parse(arguments.edits)
+    trace = catalog.load(arguments.model, progress=progress_line).trace(prompt, edits)
     for said in cuts(trace):
-        _told(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
+        progress_line(f"attnviz: warning: {trace.model} read only the beginning: {said}", None)
     if arguments.out == STREAM or not (arguments.out or arguments.json):
         from attnviz.files import to_bytes
 
@@ -78,7 +91,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.out:
         attnviz.save(trace, arguments.out, exact=arguments.exact)
-        _told(f"Saved {arguments.out}", None)
+        progress_line(f"Saved {arguments.out}", None)
     if arguments.json:
         print(json.dumps(summary(trace), ensure_ascii=False))
     return 0
@@ -108,10 +121,28 @@ def show_trace(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def compare_traces(arguments: argparse.Namespace) -> int:
+    """Print how far each head of two traces is apart, in bits, and what changed most."""
+    found = attnviz.compare(attnviz.open(arguments.before), attnviz.open(arguments.after), kind=arguments.kind)
+    said = plain(found.sentence())
+    if arguments.json:
+        print(
+            json.dumps(
+                {"kind": found.before.kind, "bits": found.divergence.round(6).tolist(), "sentence": said}, ensure_ascii=False
+            )
+        )
+        return 0
+    print(said)
+    print("".join(f"{f'H{head}':>7}" for head in range(found.before.n_heads)).rjust(7 * found.before.n_heads + 5))
+    for layer, row in enumerate(found.divergence):
+        print(f"{f'L{layer}':<5}" + "".join(f"{bits:7.3f}" for bits in row))
+    return 0
+
+
 def list_models(arguments: argparse.Namespace) -> int:
     """The names of the catalog and those worth a look on the hub; or all that is known of one model."""
     if arguments.name:
-        card = vars(catalog.load(arguments.name, progress=_told).card)
+        card = vars(catalog.load(arguments.name, progress=progress_line).card)
         told = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
         print(json.dumps(told, ensure_ascii=False) if arguments.json else _aligned(told))
         return 0
@@ -130,7 +161,7 @@ def _typed() -> str:
     if sys.stdin is None:
         raise AttnvizError("There is no text, and stdin is closed: type the text after the model's name.")
     if sys.stdin.isatty():
-        _told("Type the text, then Ctrl-D on a line of its own.", None)
+        progress_line("Type the text, then Ctrl-D on a line of its own.", None)
     try:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
@@ -156,6 +187,7 @@ def summary(trace: AttentionTrace) -> dict[str, Any]:
         "cut": trace.cut,
         "cut_pair": trace.cut_pair,
         "versions": dict(trace.versions),
+        "edits": trace.edits.text,
         "maps": maps,
     }
 
@@ -173,7 +205,7 @@ def cuts(trace: AttentionTrace) -> list[str]:
 def _described(trace: AttentionTrace) -> str:
     told = summary(trace)
     facts = {"model": trace.model, "revision": trace.revision, **told["prompt"]}
-    facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output}
+    facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output, "edits": trace.edits.text}
     for kind, each in told["maps"].items():
         size = f"{each['layers']} layers of {each['heads']} heads, {len(each['queries'])} queries, {len(each['keys'])} keys"
         facts[kind] = size
@@ -192,7 +224,7 @@ def _aligned(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _told(stage: str, fraction: float | None) -> None:
+def progress_line(stage: str, fraction: float | None) -> None:
     """Progress, on stderr; of a download a line that changes, where somebody watches."""
     if fraction is None:
         print(stage, file=sys.stderr, flush=True)

@@ -21,6 +21,14 @@ class TraceError(AttnvizError, ValueError):
     """An attention map or trace contradicts itself, or was asked for something it does not have."""
 
 
+class CorpusError(AttnvizError, ValueError):
+    """A text collection cannot be read, or holds nothing to read."""
+
+
+class ClaimError(AttnvizError, ValueError):
+    """What was claimed of a head cannot be understood, or not be tested."""
+
+
 class ModelError(AttnvizError):
     """A model cannot be found, loaded or traced."""
 
@@ -39,3 +47,7 @@ class UnsupportedModelError(ModelError):
 
 class CancelledError(AttnvizError):
     """Work was stopped between two steps, as nobody waits for it any more."""
+
+
+class EditError(AttnvizError, ValueError):
+    """An edit of a model's attention cannot be made: there is no such head or word, or nothing would be left to look at."""

@@ -6,17 +6,15 @@ when it is built, so that a bad one cannot exist. Query stands before key, layer
 
 import importlib
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool
 
 from attnviz.core.checks import described, is_unicode, shortened
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError, TraceError
+from attnviz.core.kinds import KINDS, Kind
 from attnviz.core.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
-
-Kind = Literal["encoder", "decoder", "cross"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -209,9 +207,11 @@ class AttentionTrace:
     cut_pair  the same for `prompt.pair`; `is_cut`: either was
     revision  which version of the model it was; empty where it has none
     versions  of the packages that computed a trace that comes from a file, by name; empty: those installed here
+    edits    what was changed in the attention while the model read: the weights are those it had then
 
     Raises:
         TraceError: there is no map, or two of one kind, or a name or the output is no text.
+        EditError: something is edited that the maps do not have.
     """
 
     model: str
@@ -222,6 +222,7 @@ class AttentionTrace:
     cut_pair: int | None = None
     revision: str = ""
     versions: tuple[tuple[str, str], ...] = ()
+    edits: Edits = NO_EDITS
 
     def __post_init__(self) -> None:
         kinds = [attention.kind for attention in self.maps]
@@ -230,10 +231,13 @@ class AttentionTrace:
         for text in (self.model, self.output, self.revision, *(part for version in self.versions for part in version)):
             if not is_unicode(text):
                 raise TraceError(f"names and output of a trace are whole characters of Unicode, not {described(text)}")
+        self.edits.check_heads({each.kind: (each.n_layers, each.n_heads) for each in self.maps}, self.model)
+        self.edits.check_tokens({each.kind: each.store.shape for each in self.maps})
 
     def __repr__(self) -> str:
         maps = "; ".join(f"{each.kind}: {_sizes(each)}" for each in self.maps)
-        return f"<AttentionTrace of {self.model!r:.80}, {shortened(self.prompt.text)}{', cut' if self.is_cut else ''}; {maps}>"
+        facts = f"{', cut' if self.is_cut else ''}{f', edited {self.edits.text:.80}' if self.edits else ''}"
+        return f"<AttentionTrace of {self.model!r:.80}, {shortened(self.prompt.text)}{facts}; {maps}>"
 
     @property
     def is_cut(self) -> bool:

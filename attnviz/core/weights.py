@@ -5,20 +5,16 @@ attention was given, so that memory grows with layers·heads·tokens·dim instea
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attnviz.core.arrays import Entropy, LayerWeights, Weights, address, causal_triangle, check_rows, frozen
+from attnviz.core.edited_heads import EditedHeads
 from attnviz.core.errors import TraceError
 from attnviz.core.softmax import MASKED_SCORE, softmax_in_place
 
-Weights = Float[np.ndarray, "query key"]
-Entropy = Float[np.ndarray, " query"]
-LayerWeights = Float[np.ndarray, "head query key"]
-# float32 softmax rows are exact to about 1e-6; eager models that cast it to half precision and back are not.
-ROW_SUM_TOLERANCE = 1e-4
 # So many weights of a head are computed at a time: they stay in the processor's cache from their scores to the softmax.
 SLAB_CELLS = 2**17
 
@@ -49,41 +45,6 @@ class WeightStore(Protocol):
         ...
 
 
-def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
-    """View `array` read-only: no copy where the dtype already fits."""
-    view = np.asarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
-
-
-def _address(array: np.ndarray) -> tuple[int, int]:
-    """Which memory an array is a view of."""
-    return array.__array_interface__["data"][0], array.nbytes
-
-
-@lru_cache(maxsize=4)
-def causal_triangle(n_queries: int, n_keys: int) -> Bool[np.ndarray, "query key"]:
-    """Mark where a query may look at a key that is no later. With a cache, the last query is the last key."""
-    triangle = np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
-    triangle.flags.writeable = False
-    return triangle
-
-
-def _check_rows(weights: LayerWeights, layer: int) -> None:
-    if not np.isfinite(weights).all():
-        raise TraceError(f"layer {layer} has attention weights that are not finite")
-    if weights.size and weights.min() < 0:
-        raise TraceError(f"layer {layer} has negative attention weights")
-    sums = weights.sum(axis=-1)
-    wrong = (np.abs(sums - 1) > ROW_SUM_TOLERANCE) & (sums != 0)
-    if wrong.any():
-        head, query = np.argwhere(wrong)[0]
-        raise TraceError(
-            f"the row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
-            "give weights after the softmax, one row a query"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class DenseWeights:
     """All weights, one array a layer.
@@ -100,7 +61,7 @@ class DenseWeights:
         if len(shapes) != 1 or len(shapes[0]) != 3:
             raise TraceError(f"every layer must have the same shape (head, query, key), got {shapes}")
         for index, layer in enumerate(self.layers):
-            _check_rows(layer, index)
+            check_rows(layer, index)
 
     def __repr__(self) -> str:
         return f"<DenseWeights: {self.n_layers} layers of shape {self.layers[0].shape}>"
@@ -140,7 +101,8 @@ class QueryKeyLayer:
 
     Vaswani et al. 2017, section 3.2.1. Queries and keys are those the model multiplied, after any rotary embedding.
     A model with grouped queries (Ainslie et al. 2023) has fewer key heads than query heads. A sink (one learned score a
-    head, which takes attention but gives no value) adds a last key column. `value`, where it is kept, is what the weights mix.
+    head, which takes attention but gives no value) adds a last key column. `value`, where it is kept, is what the weights mix;
+    `edited` are heads that had other weights than their queries and keys give.
 
     Raises:
         TraceError: shapes do not fit together, or a query or key is not finite.
@@ -155,6 +117,7 @@ class QueryKeyLayer:
     softcap: float | None = None
     sink: Float[np.ndarray, " head"] | None = None
     value: Float[np.ndarray, "key_head key value_dim"] | None = None
+    edited: EditedHeads | None = None
 
     def __post_init__(self) -> None:
         for name in ("query", "key", "bias", "sink", "value"):
@@ -173,6 +136,11 @@ class QueryKeyLayer:
             ("bias", self.bias, ((heads, *self.shape), (1, *self.shape))),
             ("sink", self.sink, ((heads,),)),
             ("value", None if self.value is None else self.value[..., 0], ((key_heads, self.shape[1]),)),
+            (
+                "head",
+                None if self.edited is None else self.edited.weights[0],
+                ((self.shape[0], self.shape[1] + (self.sink is not None)),),
+            ),
         ):
             if array is not None and array.shape not in sizes:
                 raise TraceError(
@@ -181,6 +149,10 @@ class QueryKeyLayer:
 
     def __repr__(self) -> str:
         return f"<QueryKeyLayer: queries {self.query.shape}, keys {self.key.shape}>"
+
+    @property
+    def edited_weights(self) -> tuple[LayerWeights, ...]:
+        return () if self.edited is None else (self.edited.weights,)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -202,6 +174,8 @@ class QueryKeyLayer:
                 slab[..., n_keys] = self.sink[heads, None]
             self._mask(rows, slab[..., :n_keys])
             softmax_in_place(slab, None if entropy is None else entropy[:, rows])
+        if self.edited is not None:
+            self.edited.lay_over(weights, np.arange(len(self.query))[heads], entropy)
         return weights
 
     def _score(self, heads: slice, rows: slice, scores: LayerWeights) -> None:
@@ -252,7 +226,7 @@ class QueryKeyWeights:
         shapes = sorted({(layer.query.shape[0], *layer.shape, layer.sink is not None) for layer in self.layers})
         if len(shapes) != 1:
             raise TraceError(f"every layer must have the same heads, queries and keys, got {shapes}")
-        biases = {_address(layer.bias): layer.bias for layer in self.layers if layer.bias is not None}
+        biases = {address(layer.bias): layer.bias for layer in self.layers if layer.bias is not None}
         if not all(np.isfinite(bias).all() for bias in biases.values()):
             raise TraceError("the bias of a layer holds values that are not finite")
 
@@ -279,10 +253,10 @@ class QueryKeyWeights:
         arrays = [
             array
             for layer in self.layers
-            for array in (layer.query, layer.key, layer.visible, layer.bias, layer.sink, layer.value)
+            for array in (layer.query, layer.key, layer.visible, layer.bias, layer.sink, layer.value, *layer.edited_weights)
             if array is not None
         ]
-        return sum({_address(array): array.nbytes for array in arrays}.values())
+        return sum({address(array): array.nbytes for array in arrays}.values())
 
     def head(self, layer: int, head: int) -> Weights:
         return frozen(self.layers[layer].weights(slice(head, head + 1))[0])

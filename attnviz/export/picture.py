@@ -1,10 +1,13 @@
 """What is exported: a matrix as it is shown, with the trace that it comes from."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from attnviz.analysis.view import HeadMatrix, View, default_layer, default_map, head_matrix
 from attnviz.analysis.wording import head_name
+from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Kind
 
 
@@ -31,9 +34,58 @@ class Picture:
         return head_name(self.layer, self.head)
 
     @property
+    def model(self) -> str:
+        """The model's name, and what was edited in it."""
+        return f"{self.trace.model}{f', edited {self.trace.edits.text}' if self.trace.edits else ''}"
+
+    @property
     def highest(self) -> float:
         """The weight of the strongest colour."""
         return 1.0 if self.full_scale else max(float(self.matrix.weights.max()), 1e-9)
+
+
+# Tokens of a long text that are seen at once.
+PART = 60
+
+
+def other_head(shown: Picture, layer: int, head: int | None) -> Picture:
+    """Another head of the same map, seen in the same way."""
+    attention = shown.trace.map(shown.kind)
+    return replace(shown, layer=layer, head=head, matrix=head_matrix(attention, layer=layer, head=head, view=shown.view))
+
+
+def is_whole(shown: Picture) -> bool:
+    """Whether its matrix is the head itself: not renamed, not made hard, no part of it."""
+    again = other_head(shown, shown.layer, shown.head).matrix
+    return (again.queries, again.keys) == (shown.matrix.queries, shown.matrix.keys) and np.array_equal(
+        again.weights, shown.matrix.weights
+    )
+
+
+def parts(shown: Picture) -> list[range]:
+    """The parts of a long text, each of up to 60 tokens, for pictures in which all of them could not be read."""
+    count = max(shown.matrix.weights.shape)
+    return [range(start, min(start + PART, count)) for start in range(0, count, PART)]
+
+
+def part_of(shown: Picture, part: range) -> Picture:
+    """The picture cut to the queries and the keys of a part."""
+    matrix = shown.matrix
+    rows, columns = (slice(part.start, min(part.stop, count)) for count in matrix.weights.shape)
+    if rows.start >= rows.stop or columns.start >= columns.stop:
+        raise TraceError("one of the two texts ends before this part: choose an earlier part")
+    own = (None if place is None or place not in part else place - part.start for place in matrix.own[rows])
+    cut = replace(
+        matrix,
+        weights=matrix.weights[rows, columns],
+        visible=matrix.visible[rows, columns],
+        queries=matrix.queries[rows],
+        keys=matrix.keys[columns],
+        rows=matrix.rows[rows],
+        columns=matrix.columns[columns],
+        own=tuple(own),
+    )
+    return replace(shown, matrix=cut)
 
 
 def picture(

@@ -34,8 +34,9 @@ def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), at
 
 
 def trace_expression(trace: AttentionTrace) -> str:
-    """Write the expression that traces the prompt again with the model of that name."""
-    return f"av.load({trace.model!r}).trace({prompt_expression(trace.prompt)})"
+    """Write the expression that traces the prompt again with the model of that name, and the same edits."""
+    edits = f", edits={trace.edits.text!r}" if trace.edits else ""
+    return f"av.load({trace.model!r}).trace({prompt_expression(trace.prompt)}{edits})"
 
 
 def prompt_expression(prompt: Prompt) -> str:

@@ -1,86 +1,80 @@
-"""A picture as SVG: vectors and real text, at the width of a paper's column, to be searched, edited and read aloud."""
+"""A sheet as SVG: vectors and real text, to be searched, edited and read aloud."""
 
 import base64
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import singledispatch
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from PIL import Image
 
+from attnviz.export import matrix
 from attnviz.export.picture import Picture
-from attnviz.export.sheet import BAR_HEIGHT, BAR_LENGTH, MASKED_SIDE, Sheet, lay_out
+from attnviz.export.sheet import Arc, Item, Label, Pixels, Rectangle, Sheet
 from attnviz.figures.theme import LIGHT
 
-FONT = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-# A cell of its own takes about 110 bytes. Of more cells, a file would be too large for a paper: they become one image.
-MAX_CELLS = 16_384
-STOPS = 11
+FAMILY = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
 def write(pictures: Sequence[Picture]) -> bytes:
-    """Draw one picture as SVG. Each cell has its query, its key and its weight as attributes; a masked one has no weight."""
+    """Draw the matrix of one picture as SVG."""
     (picture,) = pictures
-    sheet = lay_out(picture)
+    return draw(matrix.draw(picture))
+
+
+def draw(sheet: Sheet) -> bytes:
+    """Write a sheet as SVG."""
     size = f'width="{sheet.width:.2f}pt" height="{sheet.height:.2f}pt" viewBox="0 0 {sheet.width:.2f} {sheet.height:.2f}"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}" font-size="{sheet.font:.2f}">',
-        f"<title>{escape(_title(picture))}</title>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FAMILY}">',
+        f"<title>{escape(sheet.title)}</title>",
         f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>',
-        *(_cells(picture, sheet) if picture.matrix.weights.size <= MAX_CELLS else _image(sheet)),
-        *_bar(sheet),
-        *_texts(sheet),
+        *(_element(item) for item in sheet.items),
         "</svg>\n",
     ]
     return "\n".join(lines).encode("utf-8")
 
 
-def _title(picture: Picture) -> str:
-    return f"{picture.name} of {picture.trace.model}, {picture.kind} attention: queries down, keys across"
+@singledispatch
+def _element(item: Item) -> str:
+    raise TypeError(f"{type(item).__name__} is no item of a sheet")
 
 
-def _cells(picture: Picture, sheet: Sheet) -> Iterator[str]:
-    matrix, side = picture.matrix, sheet.cell - sheet.gap
-    yield f'<g class="cells" shape-rendering="{"auto" if sheet.gap else "crispEdges"}">'
-    for query in range(matrix.weights.shape[0]):
-        y = sheet.top + query * sheet.cell
-        for key in range(matrix.weights.shape[1]):
-            red, green, blue = sheet.colours[query, key]
-            weight = f' data-weight="{matrix.weights[query, key]:.6g}"' if matrix.visible[query, key] else ""
-            yield (
-                f'<rect x="{sheet.left + key * sheet.cell:.2f}" y="{y:.2f}" width="{side:.2f}" height="{side:.2f}" '
-                f'fill="#{red:02x}{green:02x}{blue:02x}" data-query="{query}" data-key="{key}"{weight}/>'
-            )
-    yield "</g>"
+@_element.register
+def _(item: Label) -> str:
+    # The middle of small letters stands at about a third of the font above the line that they stand on.
+    turn = f' transform="rotate({-item.angle:g} {item.x:.2f} {item.y:.2f})"' if item.angle else ""
+    place = f'x="{item.x:.2f}" y="{item.y:.2f}" dy="0.33em" text-anchor={quoteattr(item.anchor)}'
+    exact = "" if item.width is None else f' textLength="{item.width:.2f}" lengthAdjust="spacingAndGlyphs"'
+    look = f'font-size="{item.size:g}" fill="{item.colour}"{" font-weight=" + quoteattr("bold") if item.bold else ""}'
+    return f'<text {place} {look} xml:space="preserve"{exact}{turn}>{escape(item.text)}</text>'
 
 
-def _image(sheet: Sheet) -> Iterator[str]:
-    """Draw the cells as the pixels of one image, which stay sharp."""
+@_element.register
+def _(item: Rectangle) -> str:
+    place = f'x="{item.x:.2f}" y="{item.y:.2f}" width="{item.width:.2f}" height="{item.height:.2f}"'
+    edge = f' stroke="{item.stroke}" stroke-width="0.8"' if item.stroke else ""
+    return f'<rect {place} fill="{item.fill}"{edge}{_attributes(item.data)}/>'
+
+
+@_element.register
+def _(item: Arc) -> str:
+    middle = (item.x + item.to_x) / 2
+    path = f"M{item.x:.2f} {item.y:.2f}C{middle:.2f} {item.y:.2f} {middle:.2f} {item.to_y:.2f} {item.to_x:.2f} {item.to_y:.2f}"
+    line = f'stroke="{item.colour}" stroke-width="{item.thickness:.2f}" stroke-opacity="{item.opacity:.2f}"'
+    return f'<path d="{path}" fill="none" {line}{_attributes(item.data)}/>'
+
+
+@_element.register
+def _(item: Pixels) -> str:
     buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(sheet.colours)).save(buffer, "PNG")
-    rows, columns, _ = sheet.colours.shape
-    place = f'x="{sheet.left:.2f}" y="{sheet.top:.2f}" width="{columns * sheet.cell:.2f}" height="{rows * sheet.cell:.2f}"'
+    Image.fromarray(np.ascontiguousarray(item.colours)).save(buffer, "PNG")
+    place = f'x="{item.x:.2f}" y="{item.y:.2f}" width="{item.width:.2f}" height="{item.height:.2f}"'
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    yield f'<image {place} preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
+    return f'<image {place} preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
 
 
-def _bar(sheet: Sheet) -> Iterator[str]:
-    stops = "".join(
-        f'<stop offset="{index / (STOPS - 1):.1f}" stop-color="{LIGHT.colour(index / (STOPS - 1))}"/>' for index in range(STOPS)
-    )
-    yield f'<defs><linearGradient id="weights">{stops}</linearGradient></defs>'
-    place = f'x="{sheet.left:.2f}" y="{sheet.bar_top:.2f}"'
-    yield f'<rect class="bar" {place} width="{BAR_LENGTH}" height="{BAR_HEIGHT}" fill="url(#weights)"/>'
-    if sheet.masked is not None:
-        y = sheet.bar_top + (BAR_HEIGHT - MASKED_SIDE) / 2
-        square = f'width="{MASKED_SIDE}" height="{MASKED_SIDE}" fill="{LIGHT.masked}"'
-        yield f'<rect class="masked" x="{sheet.masked:.2f}" y="{y:.2f}" {square}/>'
-
-
-def _texts(sheet: Sheet) -> Iterator[str]:
-    for each in sheet.labels:
-        # The middle of small letters stands at about a third of the font above the line that they stand on.
-        turn = f' transform="rotate({-each.angle:g} {each.x:.2f} {each.y:.2f})"' if each.angle else ""
-        place = f'x="{each.x:.2f}" y="{each.y:.2f}" dy="0.33em" text-anchor={quoteattr(each.anchor)}'
-        yield f'<text {place} fill="{LIGHT.text}" xml:space="preserve"{turn}>{escape(each.text)}</text>'
+def _attributes(data: tuple[tuple[str, str], ...]) -> str:
+    return "".join(f" data-{name}={quoteattr(value)}" for name, value in data)

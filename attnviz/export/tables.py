@@ -17,15 +17,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def csv(pictures: Sequence[Picture]) -> bytes:
-    """Write a row for every cell: layer, head (empty: the mean), query, key, weight, whether masked, the tokens.
+    """Write a row for every cell: layer, head (empty: the mean), query, key, weight, whether masked, the tokens; and the edits,
+    where the model was edited.
 
     A token that a spreadsheet would take for a formula has an apostrophe before it; NPZ and JSON have every token as it is.
     """
     buffer = io.StringIO()
     writer = csv_format.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    edits = (text,) if (text := pictures[0].trace.edits.text) else ()
+    writer.writerow((*COLUMNS, "edits") if edits else COLUMNS)
     for picture in pictures:
-        writer.writerows(_rows(picture))
+        writer.writerows((*row, *edits) for row in _rows(picture))
     return buffer.getvalue().encode("utf-8")
 
 
@@ -66,6 +68,7 @@ def npz(pictures: Sequence[Picture]) -> bytes:
         model=np.array(first.trace.model),
         text=np.array(first.trace.prompt.text),
         output=np.array(first.trace.output),
+        edits=np.array(first.trace.edits.text),
     )
     return buffer.getvalue()
 
@@ -78,6 +81,7 @@ def json(pictures: Sequence[Picture]) -> bytes:
         "revision": first.trace.revision,
         "prompt": asdict(first.trace.prompt),
         "output": first.trace.output,
+        "edits": first.trace.edits.text,
         "kind": first.kind,
         "queries": [asdict(token) for token in first.matrix.queries],
         "keys": [asdict(token) for token in first.matrix.keys],

@@ -3,8 +3,23 @@
 import html
 from pathlib import Path
 
+from attnviz.analysis.wording import Sentence, written
+
 SCRIPT = Path(__file__).with_name("markup.js").read_text(encoding="utf-8")
 STYLE = Path(__file__).with_name("markup.css").read_text(encoding="utf-8")
+
+
+def sentence_html(sentence: Sentence) -> str:
+    """Write a sentence as HTML, its tokens quoted and strong.
+
+    >>> from attnviz.analysis.wording import Part
+    >>> sentence_html((Part("<s>", strong=True, quoted=True), Part(" looks away.")))
+    '<strong dir="auto">“&lt;s&gt;”</strong> looks away.'
+    """
+    return "".join(
+        f'<strong dir="auto">{html.escape(written(part))}</strong>' if part.strong else html.escape(written(part))
+        for part in sentence
+    )
 
 
 class Page(str):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attnviz.core import disk
 from attnviz.core.checks import described
-from attnviz.core.errors import ArgumentError, TraceError
+from attnviz.core.errors import ArgumentError, EditError, TraceError
 from attnviz.core.trace import AttentionTrace
 from attnviz.files.container import seal, unseal
 from attnviz.files.contents import describe, rebuild
@@ -73,7 +73,7 @@ def from_bytes(data: bytes, *, name: str = "The file") -> AttentionTrace:
     header, tensors = unseal(data, name)
     try:
         return rebuild(header, tensors)
-    except TraceError as error:
+    except (TraceError, EditError) as error:
         raise TraceError(f"{name} holds no trace that could be true: {error}") from error
     except _MALFORMED as error:
         raise TraceError(f"{name} is not written as the format says ({type(error).__name__}: {error}).") from error

@@ -15,7 +15,9 @@ from safetensors.numpy import save as serialized
 
 from attnviz.core.errors import TraceError
 
-FORMAT = 1
+# A trace that was edited is of format 2, since a reader of format 1 would show weights that its heads did not have.
+PLAIN, EDITED = 1, 2
+FORMAT = EDITED
 KEY = "attnviz"
 _METADATA = "__metadata__"
 _ZEROS = "0" * 64
@@ -24,7 +26,7 @@ _PREFIX = 8  # safetensors: the length of its header, unsigned, little-endian
 
 def seal(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> bytes:
     """Write the bytes of a file with that header, to which the format's number and the checksum are added."""
-    full = {"format": FORMAT, "sha256": _ZEROS, **header}
+    full = {"format": EDITED if header.get("edits") else PLAIN, "sha256": _ZEROS, **header}
     data = serialized(dict(tensors), {KEY: json.dumps(full, ensure_ascii=False, allow_nan=False, separators=(",", ":"))})
     at = data.index(_ZEROS.encode())
     return data[:at] + hashlib.sha256(data).hexdigest().encode() + data[at + len(_ZEROS) :]

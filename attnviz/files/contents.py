@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from attnviz.core.edited_heads import EditedHeads
+from attnviz.core.edits import Edits
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Prompt, QueryKeyWeights, Token, WeightStore
 from attnviz.core.weights import QueryKeyLayer
@@ -54,7 +56,7 @@ def describe(trace: AttentionTrace, *, exact: bool) -> tuple[Record, Tensors]:
         "tokens": [[_token_record(token) for token in tokens] for tokens in sequences],
         "maps": maps,
     }
-    return header, tensors
+    return header | ({"edits": trace.edits.text} if trace.edits else {}), tensors
 
 
 def installed() -> dict[str, str]:
@@ -108,6 +110,9 @@ def _query_key_layer(place: str, layer: QueryKeyLayer, tensors: Tensors, shared:
         record[name] = None if address is None else shared.setdefault(address, f"{place}.{name}")
         if array is not None:
             tensors[record[name]] = _plain(array)
+    if layer.edited is not None:
+        tensors[f"{place}.edited"] = _plain(layer.edited.weights)
+        record["edited"] = {"heads": list(layer.edited.heads), "weights": f"{place}.edited"}
     return record
 
 
@@ -132,6 +137,7 @@ def rebuild(header: Mapping[str, Any], tensors: Tensors) -> AttentionTrace:
         _as((int, type(None)), header["cut_pair"]),
         _as(str, header["revision"]),
         tuple((name, _as(str, version)) for name, version in header["versions"].items()),
+        Edits.parse(_as(str, header.get("edits", ""))),
     )
 
 
@@ -168,11 +174,16 @@ def _layer(record: Record, tensors: Tensors) -> QueryKeyLayer:
     scaling, softcap = _as(float, record["scaling"]), _as((float, type(None)), record["softcap"])
     if softcap is not None and not 0 < softcap < math.inf:
         raise TraceError(f"a layer has the soft cap {softcap}")
-    layer = QueryKeyLayer(query, key, scaling, _as(bool, record["causal"]), softcap=softcap, **extras)
+    edited = _edited(record["edited"], tensors) if "edited" in record else None
+    layer = QueryKeyLayer(query, key, scaling, _as(bool, record["causal"]), softcap=softcap, edited=edited, **extras)
     highest = abs(scaling) * float(np.abs(query).max()) * float(np.abs(key).max()) * query.shape[2]
     if not highest < float(np.finfo(np.float32).max):
         raise TraceError("a layer has scores that are not finite")
     return layer
+
+
+def _edited(record: Record, tensors: Tensors) -> EditedHeads:
+    return EditedHeads(tuple(_as(int, head) for head in record["heads"]), _tensor(tensors, record["weights"], "float32", 3))
 
 
 def _vectors(tensors: Tensors, name: str) -> np.ndarray:

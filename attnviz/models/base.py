@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionTrace, Prompt
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
@@ -55,10 +56,11 @@ class AttentionModel(Protocol):
     @property
     def card(self) -> ModelCard: ...
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Run one forward pass over the prompt, and keep the attention of every head.
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Run one forward pass over the prompt, with the edits, and keep the attention of every head.
 
         Raises:
             AttnvizError: the prompt is not one this model can read; the message says why and what to do.
+            EditError: the model cannot be edited in this way.
         """
         ...

@@ -16,7 +16,9 @@ What holds for every one:
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -24,6 +26,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.core.errors import ModelError
+from attnviz.nn import editing
+
+
+def masked_scores(
+    scores: Float[Tensor, "*batch query key"], visible: Bool[Tensor, "*#batch #query key"] | None = None
+) -> Float[Tensor, "*batch query key"]:
+    """Scores as a softmax would have them: -inf where a key is not visible."""
+    return scores if visible is None else scores.masked_fill(~visible, -torch.inf)
 
 
 def masked_softmax(
@@ -143,14 +153,17 @@ class SingleHeadAttention(nn.Module):
         *,
         visible: Bool[Tensor, "batch key"] | None = None,
         causal: bool = False,
+        start: int = 0,
     ) -> tuple[Float[Tensor, "batch query dim"], Float[Tensor, "batch query key"]]:
-        """Attend from `states` to `memory`, or to themselves where there is none."""
+        """Attend from `states` to `memory`, or to themselves where there is none; `start` is the place of the first query."""
         source = states if memory is None else memory
         known = source if isinstance(source, KeyValues) else self.project(source)
         query = self.query(states)
         mask = _mask(query, known.key, visible, causal)
         dropout = self.dropout if self.training else 0.0
-        return attend(query, known.key, known.value, visible=mask, scaling=self.scaling, dropout=dropout)
+        context, weights = attend(query, known.key, known.value, visible=mask, scaling=self.scaling, dropout=dropout)
+        scores = lambda: masked_scores((query * self.scaling) @ known.key.transpose(-2, -1), mask)
+        return editing.changed_one(self, (context, weights), scores, known.value, start)
 
 
 class MultiHeadAttention(nn.Module):
@@ -214,8 +227,20 @@ class MultiHeadAttention(nn.Module):
             scaling=self.scaling,
             dropout=self.dropout if self.training else 0.0,
         )
+        context, weights = self._edited(context, weights, query, known, mask)
         # The heads side by side again; W_O lets them speak to each other.
         return self.output(context.transpose(1, 2).flatten(start_dim=2)), weights
+
+    def _edited(
+        self, context: Tensor, weights: Tensor, query: Tensor, known: KeyValues, mask: Tensor | None
+    ) -> tuple[Any, Any]:
+        """What edits make of the heads' contexts and weights, where this attention is edited."""
+
+        def scores(heads: Sequence[int]) -> Float[Tensor, "batch some query key"]:
+            some = query[:, heads] * self.scaling
+            return masked_scores(some @ known.key[:, heads].transpose(-2, -1), None if mask is None else mask[:, None])
+
+        return editing.changed(self, editing.AttentionCall(context, scores, lambda heads: known.value[:, heads], weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,13 +284,16 @@ class AdditiveAttention(nn.Module):
         memory: Float[Tensor, "batch key memory_dim"] | KeyValues,
         *,
         visible: Bool[Tensor, "batch key"] | None = None,
+        start: int = 0,
     ) -> tuple[Float[Tensor, "batch query memory_dim"], Float[Tensor, "batch query key"]]:
-        """Align every state with every annotation."""
+        """Align every state with every annotation; `start` is the place of the first state."""
         known = memory if isinstance(memory, KeyValues) else self.project(memory)
         # Every pair gets a small network of its own, so this tensor is batch × query × key × dim. A decoder asks with one
         # query at a time; the dot product that replaced this mechanism never builds such a tensor.
         pairs = self.query(states)[:, :, None, :] + known.key[:, None, :, :]
         energy = self.energy(pairs.tanh()).squeeze(-1)
         # Without the mask, padding would take its share of the softmax, and more of it the longer its neighbours are.
-        alignment = masked_softmax(energy, None if visible is None else visible[:, None, :])
-        return alignment @ known.value, alignment
+        mask = None if visible is None else visible[:, None, :]
+        alignment = masked_softmax(energy, mask)
+        computed = alignment @ known.value, alignment
+        return editing.changed_one(self, computed, lambda: masked_scores(energy, mask), known.value, start)

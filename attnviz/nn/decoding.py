@@ -5,8 +5,9 @@ carries from step to step is its own; decoding only reorders the rows of it.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -28,6 +29,27 @@ class Decoder(Protocol):
     def select(self, rows: Int[Tensor, " row"]) -> "Decoder":
         """Some of the rows, in another order or more than once."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class RereadingDecoder:
+    """Writes without memory: each step reads the source and all that is written, as one pass over the whole output does.
+
+    forward  the scores of every next token, of sources and of what is written; the first of what it returns
+    """
+
+    forward: Callable[..., tuple[Any, ...]]
+    source: Int[Tensor, "row key"]
+    written: Int[Tensor, "row past"]
+
+    def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "RereadingDecoder"]:
+        """The scores of the token after these, and the decoder after this step."""
+        written = torch.cat([self.written, tokens[:, None]], dim=1)
+        return self.forward(self.source, written)[0][:, -1], replace(self, written=written)
+
+    def select(self, rows: Int[Tensor, " row"]) -> "RereadingDecoder":
+        """Some of the rows, in another order or more than once."""
+        return replace(self, source=self.source[rows], written=self.written[rows])
 
 
 @dataclass(frozen=True)

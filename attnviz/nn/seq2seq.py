@@ -222,11 +222,12 @@ class Seq2Seq(nn.Module):
         return Seq2SeqDecoder(self, self.read(source))
 
     def step(
-        self, embedded: Float[Tensor, "batch dim"], state: RecurrentState, source: ReadSource
+        self, embedded: Float[Tensor, "batch dim"], state: RecurrentState, source: ReadSource, place: int = 0
     ) -> tuple[Float[Tensor, "batch inputs"], RecurrentState, Float[Tensor, "batch key"]]:
-        """One step: what the readout reads, the next state, and the alignment."""
+        """One step, that of the token at `place`: what the readout reads, the next state, and the alignment."""
         # The query is s_{i-1}: where to look is decided before the step, with what has been written so far.
-        context, weights = self.attention(state.hidden[-1][:, None], source.annotations, visible=source.visible)
+        asking = state.hidden[-1][:, None]
+        context, weights = self.attention(asking, source.annotations, visible=source.visible, start=place)
         inputs = torch.cat([embedded, context[:, 0]], dim=-1)
         states, below = [], inputs
         for layer, cell in enumerate(self.cells):
@@ -255,7 +256,7 @@ class Seq2Seq(nn.Module):
                 with torch.no_grad():
                     own = self.scores(seen[-1][:, None])[:, 0].argmax(dim=-1)
                 given = self.dropout(self.tokens(own))
-            known, state, weights = self.step(given, state, read)
+            known, state, weights = self.step(given, state, read, index)
             seen.append(known)
             alignment.append(weights)
         # The vocabulary is not in the recurrence: one product scores all steps.

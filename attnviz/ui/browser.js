@@ -1,6 +1,8 @@
 // What Streamlit's own page does not do: Enter runs what was typed, and a page opens another at an address of its choice.
 
 const BOXES = "[class*=st-key-prompt]";
+// Below this width Streamlit lays its menu over the page.
+const PHONE = 768;
 let gone = null;
 let listens = false;
 
@@ -16,8 +18,15 @@ function listen() {
   if (listens) return;
   listens = true;
   document.addEventListener("keydown", enter, true);
+  document.addEventListener("click", closeMenu);
   // Before Streamlit asks for the page that the browser went to: what is being typed is told first.
   window.addEventListener("popstate", () => document.activeElement?.blur?.(), true);
+}
+
+// On a phone the menu would lie on the page that it has opened.
+function closeMenu({ target }) {
+  if (innerWidth >= PHONE || !target.closest?.("[data-testid=stSidebarNavLink]")) return;
+  setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click());
 }
 
 // Enter runs and Shift+Enter makes a line, in every box; an input method takes Enter for itself.

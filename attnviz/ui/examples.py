@@ -12,7 +12,8 @@ class Example:
     """A prompt, one line on what to notice, and the link it is shown for (layer, head, query, key, measured weight), if any.
 
     Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given. Of a question
-    about the text, `answer` is what answer-en finds; empty where it finds that the text does not say.
+    about the text, `answer` is what answer-en finds; empty where it finds that the text does not say. `other`: one to
+    compare the text with.
     """
 
     label: str
@@ -24,6 +25,7 @@ class Example:
     key: int = 0
     weight: float = 0.0
     pair: str = ""
+    other: str = ""
     target: str = ""
     word: str = ""
     origin: str = ""

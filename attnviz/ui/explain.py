@@ -1,4 +1,4 @@
-"""Under the picture: how its number comes about, how far to believe it, and how to keep it."""
+"""Under the picture: how its number comes about, how much to trust this, and how to keep it."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,10 @@ import streamlit as st
 from attnviz.analysis.score import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
-from attnviz.ui.address.state import link, visit
+from attnviz.ui.address.state import visit
 from attnviz.ui.background.results import Answered, Drafted, Traced
 from attnviz.ui.download import Kept, take_along
+from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import HeadChoice
 
@@ -34,6 +35,7 @@ _BELIEVE = """
 
 # The pages that read a text.
 READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
+SENTENCE_READERS = ("encode", "translate")
 
 
 def explain_button(
@@ -93,7 +95,7 @@ def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice,
 
 def belief() -> None:
     """What attention shows, and what it does not."""
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
 
 
@@ -122,14 +124,22 @@ def _unknown(trace: AttentionTrace) -> str:
 
 
 def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
-    """All that can be taken along, the link that opens exactly this picture again, or what `opens` says, and other pages."""
-    take_along(shown)
+    """Fills the toolbar at the picture with what can be taken along and more, and draws here the ways to other pages.
+
+    `opens` says what the link opens: exactly this picture again, unless the page says another thing.
+    """
+    _bring_home()
+    with fill_toolbar(opens):
+        take_along(shown)
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover("Copy link", icon=":material/link:"):
-            st.caption(f"{opens}, in any browser that reaches this app.")
-            query = link()
-            st.code(f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}", language=None, wrap_lines=True)
         _elsewhere()
+
+
+def _bring_home() -> None:
+    """What was typed last on a page that reads a sentence is what Home shows."""
+    state = st.session_state
+    if state.page in SENTENCE_READERS and (text := state.address.get("text")):
+        state.visits["home"] = {"text": text}
 
 
 def _elsewhere() -> None:
@@ -137,7 +147,6 @@ def _elsewhere() -> None:
     state = st.session_state
     if not (text := state.get("passage") or state.get("text")):
         return
-    st.space("stretch")
     st.caption("This text on", width="content")
     for page, icon in READERS.items():
         if page != state.page:

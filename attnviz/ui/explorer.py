@@ -129,6 +129,22 @@ def explore(
     return view
 
 
+def follow(
+    attention: AttentionMap, choice: HeadChoice, matrix: HeadMatrix, cell: tuple[int, int], view: str, slot: str = "2"
+) -> None:
+    """The explorer of another text below that of the first, whose view, head and way of looking it has."""
+
+    def picked(change: dict[str, Any]) -> None:
+        st.session_state["view"] = change.get("view", view)
+        if "layer" in change:
+            open_head(change["layer"], change["head"])
+        if "query" in change:
+            select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
+
+    settings = {"shownViews": VIEWS, "view": view if view in VIEWS else VIEWS[0], "query": cell[0], "key": cell[1]}
+    _mount(attention, choice, matrix, {**settings, "fact": size(attention), "follows": True}, (slot, picked))
+
+
 def _mount(
     attention: AttentionMap,
     choice: HeadChoice,
@@ -142,6 +158,7 @@ def _mount(
     """
     slot, picked = place
     key, look, seq, wanted = (f"{name}{slot}" for name in ("explorer", "look", "seq", "wanted"))
+    look = "look" if settings.get("follows") else look
     shown = _overview(attention, choice.view, 0 if matrix is None else message_bytes())
     name = shown.name
 
@@ -214,8 +231,11 @@ def selected_cell(matrix: HeadMatrix, slot: str = "") -> tuple[int, int] | None:
     """
     names = f"query{slot}", f"key{slot}"
     query, key = (value(name) for name in names)
-    if query not in matrix.rows or key not in matrix.columns:
+    if query is None or key is None:
         return None
+    # One that this view hides stays chosen: what the address said before it does not come back.
     for name, place in zip(names, (query, key), strict=True):
         publish(name, place, None)
+    if query not in matrix.rows or key not in matrix.columns:
+        return None
     return matrix.rows.index(query), matrix.columns.index(key)

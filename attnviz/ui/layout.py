@@ -16,8 +16,12 @@ from attnviz import memory, settings
 from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import SettingError
 from attnviz.core.trace import AttentionMap
+from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import DARK, LIGHT, Theme
 from attnviz.ui.address.state import arrive
+from attnviz.ui.frame.present import presenter
+from attnviz.ui.frame.style import STYLE
+from attnviz.ui.frame.toolbar import forget_toolbar, reserve_toolbar
 
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
 _SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
@@ -25,7 +29,6 @@ _ORDERED = re.compile(r"^(\d+)(?=[.)])")
 # Addresses, arrows, dashes and `:streamlit:` are found after backslashes are gone: a joiner, which has no width, parts them.
 _REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
 _JOINER = "\u2060"
-_STYLE = Path(__file__).with_name("layout.css").read_text(encoding="utf-8")
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 )
@@ -43,15 +46,21 @@ def header(title: str, promise: str, page: str = "") -> None:
     _check_settings()
     _tell_memory()
     _open(page or title.lower())
-    colours = f"--accent: {theme().accent}; --on-accent: {theme().background}; --faint: {theme().faint};"
-    st.html(f"<style>:root {{ {colours} }}{_STYLE}</style>")
-    _THEME(key="theme", data=theme().name, on_turned_change=lambda: None)
-    st.title(title, anchor=False)
-    st.html(f'<p class="promise">{html.escape(promise)}</p>')
+    shown = theme()
+    colours = (
+        f"--background: {shown.background}; --accent: {shown.accent}; --on-accent: {shown.background}; --faint: {shown.faint};"
+    )
+    st.html(f"<style>:root {{ {colours} }}{STYLE}</style>")
+    _THEME(key="theme", data=shown.name, on_turned_change=lambda: None)
+    presenter()
+    with st.container(key="title", horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.title(title, anchor=False, width="content")
+        st.html(f'<p class="promise of-{page or title.lower()}">{html.escape(promise)}</p>', width="content")
 
 
 def _open(page: str) -> None:
     """Begins a run of the page, or sends the browser where it is to go instead."""
+    forget_toolbar()
     going = arrive(page)
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
     _BROWSER(key="browser", data=json.dumps([turn, going.page, going.query, going.replace]) if going else "")
@@ -90,10 +99,14 @@ def _tell_memory() -> None:
 
 
 @contextmanager
-def hero() -> Iterator[None]:
-    """The frame of the picture."""
+def hero() -> Iterator[DeltaGenerator]:
+    """The frame of the picture, with the toolbar at its top right; beside that the place for its sentences, which it yields.
+
+    A page that knows its sentences only later gives that place to `story` then.
+    """
     with st.container(border=True, key="hero"):
-        yield
+        reserve_toolbar()
+        yield st.container(key="told", gap=None)
 
 
 def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
@@ -102,17 +115,13 @@ def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
         return st.columns(count, gap="large")
 
 
-def story(*sentences: Sentence) -> None:
-    """Sentences made from the picture's numbers, in large type, their tokens in the accent colour."""
-    paragraphs = (
-        "".join(
-            f'<strong dir="auto">{html.escape(part.text)}</strong>' if part.strong else html.escape(part.text)
-            for part in sentence
-        )
-        for sentence in sentences
-    )
-    body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
-    st.html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
+def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
+    """Sentences made from the picture's numbers, in large type, their tokens quoted and in the accent colour.
+
+    `place`: what `hero` yields, for the row beside the toolbar; None: here.
+    """
+    body = "".join(f"<p>{sentence_html(sentence)}</p>" for sentence in sentences)
+    (place or st.container(gap=None)).html(f'<div class="story" style="--accent:{theme().accent}">{body}</div>')
 
 
 def escaped(text: object) -> str:

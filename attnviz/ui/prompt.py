@@ -1,6 +1,7 @@
 """What a person types: the text, an optional second sentence, examples as chips beside it, and Run."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -13,34 +14,75 @@ from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_length
 
 
+@dataclass(frozen=True)
+class Further:
+    """A box below the first that a switch brings: the name of its text, what it is called, and what it is for."""
+
+    name: str
+    switch: str
+    label: str
+    placeholder: str
+
+    @property
+    def box(self) -> Box:
+        return Box(f"typed_{self.name}", self.label, self.placeholder)
+
+    @property
+    def key(self) -> str:
+        return f"with_{self.name}"
+
+
+PAIR = Further("pair", "Second sentence", "A second sentence", "Type a second sentence; the model reads both at once")
+OTHER = Further("other", "Compare", "A sentence to compare with", "Type another sentence; it is read by itself, and compared")
+
+
 def prompt_box(
-    page: str, *, pairs: bool = True, forget: Callable[[], None] = forget_cell
+    page: str, *, further: Sequence[Further] = (PAIR,), forget: Callable[[], None] = forget_cell
 ) -> tuple[Prompt | None, Example | None]:
     """Draws the box; returns the prompt that was run last, and the example it is, if it is one.
 
-    `pairs` offers a second sentence; `forget` lets go of what belonged to the text before. The prompt is None after the page
-    has said what is wrong with what was typed. Nothing typed is ever lost.
+    `further` are the boxes that it offers besides; `forget` lets go of what belonged to the text before. The prompt is None
+    after the page has said what is wrong with what was typed. Nothing typed is ever lost.
     """
     first = examples(page)[0]
     run = {"typed": remembered("text", first.text)}
-    pair = remembered("pair", first.pair) if pairs else ""
-    if pair or "with_pair" not in st.session_state:
-        st.session_state.with_pair = bool(pair) or is_drafted("typed_pair")
     boxes = [Box("typed", "Your text", "Type a sentence")]
-    if pairs and st.session_state.with_pair:
-        boxes.append(Box("typed_pair", "A second sentence", "Type a second sentence; the model reads both at once"))
-        run["typed_pair"] = pair
+    for each in further:
+        text = remembered(each.name, getattr(first, each.name) if each is PAIR else "")
+        if text or each.key not in st.session_state:
+            st.session_state[each.key] = bool(text) or is_drafted(each.box.key)
+        if st.session_state[each.key]:
+            boxes.append(each.box)
+            run[each.box.key] = text
     if typed := run_boxes(boxes, run):
         forget()
-        run, pair = typed, typed.get("typed_pair", "")
-    text = run["typed"]
-    example = _chips(page, text, pair if pairs else None, forget)
+        run = typed
+    text, pair = run["typed"], run.get(PAIR.box.key, "")
     remember("text", text, first.text)
-    if pairs:
-        remember("pair", pair, first.pair)
+    for each in further:
+        remember(each.name, run.get(each.box.key, ""), first.pair if each is PAIR else "")
+    if run.get(OTHER.box.key) == "":
+        # Nothing to compare with: the box begins again with the text itself.
+        st.session_state.update(other=text, with_other=bool(text))
+        st.rerun()
+    example = _chips(page, text, pair, further, forget)
     long_notice("text", text)
     prompt = _checked(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
+
+
+def sentence_box(first: str) -> Prompt | None:
+    """A box for one text and Run, and nothing else; `first` is what stands there unasked. Returns what was run last.
+
+    None after the page has said what is wrong with what was typed.
+    """
+    text = remembered("text", first)
+    if typed := run_boxes([Box("typed", "Your text", "Type a sentence")], {"typed": text}):
+        text = typed["typed"]
+    tell_unrun()
+    remember("text", text, first)
+    long_notice("text", text)
+    return _checked(lambda: Prompt(text), text)
 
 
 def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example | None]:
@@ -102,26 +144,31 @@ def _pills(shown: Sequence[Example], current: Example | None, choose: Callable[[
     st.pills("Examples", [each.label for each in shown], key="example", on_change=chosen, label_visibility="collapsed")
 
 
-def _chips(page: str, text: str, pair: str | None, forget: Callable[[], None]) -> Example | None:
-    """The examples; the one that was run is marked. `pair` None: this page reads one text."""
+def _chips(page: str, text: str, pair: str, further: Sequence[Further], forget: Callable[[], None]) -> Example | None:
+    """The examples, the one that was run marked; and the switches of the boxes that the page offers besides."""
     shown = examples(page)
-    current = next((example for example in shown if (example.text, example.pair) == (text, pair or "")), None)
+    current = next((example for example in shown if (example.text, example.pair) == (text, pair)), None)
 
     def choose(example: Example) -> None:
         forget()
         open_example(example)
 
-    def drop_pair() -> None:
-        if not st.session_state.with_pair:
-            keep_typed("typed_pair")
-            st.session_state.pair = ""
+    def turn(each: Further) -> None:
+        if each is OTHER:
+            # The same text at first, to change a word of it.
+            forget_typed(each.box.key)
+            other = ((current and current.other) or text) if st.session_state[each.key] else ""
+            st.session_state.update(other=other, with_other=bool(other), view="text")
+        elif not st.session_state[each.key]:
+            keep_typed(each.box.key)
+            st.session_state[each.name] = ""
 
     with st.container(horizontal=True, vertical_alignment="center"):
         _pills(shown, current, choose)
         tell_unrun()
-        if pair is not None:
-            st.space("stretch")
-            st.toggle("Second sentence", key="with_pair", on_change=drop_pair)
+        st.space("stretch")
+        for each in further:
+            st.toggle(each.switch, key=each.key, on_change=turn, args=(each,))
     return current
 
 
@@ -134,7 +181,7 @@ def address(example: Example) -> dict[str, str]:
 def open_example(example: Example) -> None:
     """Makes an example the prompt that is run, on the head and the link that it is about."""
     forget_typed()
-    st.session_state.update(text=example.text, pair=example.pair)
+    st.session_state.update(text=example.text, pair=example.pair, other="", with_other=False)
     if not example.has_link:
         st.session_state.target = example.target
         return

@@ -23,6 +23,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
+from attnviz.ui.background import import_ahead
+from attnviz.ui.frame.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
 REFUSED = ("clear_cache", "set_run_on_save", "load_git_info")
@@ -81,6 +83,51 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, tell)
+
+
+class FirstPaint:
+    """Gives the page its style before Streamlit's script runs: what is drawn first stands where it stays."""
+
+    def __init__(self, app: Any, style: str) -> None:
+        self._app = app
+        self._style = f"<style>{style}</style></head>".encode()
+
+    async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
+        start: Any = None
+        page = b""
+
+        async def tell(message: Any) -> None:
+            nonlocal start, page
+            if message["type"] == "http.response.start" and _is_page(message):
+                start = message
+            elif start is None or message["type"] != "http.response.body":
+                await send(message)
+            else:
+                page += message.get("body", b"")
+                if not message.get("more_body"):
+                    page = page.replace(b"</head>", self._style, 1)
+                    headers = MutableHeaders(scope=start)
+                    headers["Content-Length"] = str(len(page))
+                    # They are of Streamlit's page, whichever style that is given.
+                    for name in ("ETag", "Last-Modified"):
+                        del headers[name]
+                    await send(start)
+                    await send({**message, "body": page})
+
+        await self._app(_uncompressed(scope), receive, tell)
+
+
+def _uncompressed(scope: Any) -> Any:
+    """A request; one for a page as of a browser that reads it only as it is."""
+    if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
+        return scope
+    return {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]}
+
+
+def _is_page(start: Any) -> bool:
+    headers = MutableHeaders(scope=start)
+    is_html = headers.get("content-type", "").startswith("text/html")
+    return start["status"] == 200 and is_html and "content-encoding" not in headers
 
 
 class HostCheck:
@@ -147,10 +194,16 @@ def _is_refused(message: bytes) -> bool:
 
 def serve(host: str, port: int) -> None:
     """Serves the app until it is stopped."""
+    import_ahead.begin()
     script = app_folder() / "app.py"
     # Streamlit looks for .streamlit/config.toml beside the script that it was started with.
     sys.argv = [str(script)]
-    doors = [Middleware(SecurityHeaders), Middleware(HostCheck, known=own_names()), Middleware(MessageFilter)]
+    doors = [
+        Middleware(SecurityHeaders),
+        Middleware(FirstPaint, style=STYLE),
+        Middleware(HostCheck, known=own_names()),
+        Middleware(MessageFilter),
+    ]
     streamlit.App(script, middleware=doors).run(
         config={
             "server.address": host,

@@ -2,8 +2,16 @@
 
 import pytest
 
+from attnviz.survey.corpora import shipped
+
 
 @pytest.fixture(autouse=True)
 def _no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streamlit looks for components in all installed packages, half a second for each session, and there are none."""
     monkeypatch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", list)
+
+
+@pytest.fixture(autouse=True)
+def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims are tested over a part of the sentences: what all of them say is tested in the shell."""
+    monkeypatch.setattr("attnviz.ui.heads.atlas.shipped", lambda corpus: shipped(corpus)[:120])

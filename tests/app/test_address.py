@@ -35,6 +35,7 @@ TEXTS = (
 OFFERED: dict[str, tuple[Any, ...]] = {
     "between": BETWEEN, "side": SIDES, "way": tuple(WAYS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
+    "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
 }  # fmt: skip
 MODELS = {
     "encode": ("minilm", "transformer-en-fr"),
@@ -44,15 +45,17 @@ MODELS = {
 }
 # What a person uses, by the parameter that holds it or comes with it, where that is called something else.
 PARAMETERS = {
-    "typed": "text", "typed_pair": "pair", "typed_question": "question", "typed_passage": "passage", "example": "layer",
+    "typed": "text", "typed_pair": "pair", "typed_other": "other", "with_other": "other", "typed_question": "question",
+    "typed_passage": "passage", "example": "layer",
     "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
-    "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view",
+    "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view "
+    "other",
     "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
-    "penalty query1 key1 begins1 candidate1 all1",
+    "penalty query1 key1 begins1 candidate1 all1 hero alternatives",
     "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
     "reference all",
@@ -126,7 +129,8 @@ class Person:
         """Does to the session what a click in a picture of the page does."""
         draw, state = self.draw, visit.app.session_state
         traces = [each.trace for each in visit.found if each]
-        clicks = {"encode": {"cell", "view", "pair"}, "translate": {"cell1", "all1", "begins1", "candidate1"},
+        clicks = {"encode": {"cell", "view", "pair"},
+                  "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives"},
                   "answer": {"cell1", "all1", "asked1"}, "summarize": {"all"}, "compute": {"at", "numbers", "own"},
                   "compute a head": {"at", "pair"}, "train": set[str]()}[self.page]  # fmt: skip
         there = {name for name in clicks if name in state or not name.startswith("all")}
@@ -142,6 +146,10 @@ class Person:
             state["pair"] = state["typed_pair"] = draw.choice([text for text in TEXTS if text])
         elif name.startswith("all"):
             state[name] = not state[name]
+        elif name == "hero":
+            state[name] = len(traces)
+        elif name == "alternatives":
+            state[name] = "" if state.get(name) else "open"
         elif name == "view":
             state[name] = draw.choice((*VIEWS, "BertViz"))
         elif name == "at":

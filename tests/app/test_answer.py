@@ -92,7 +92,7 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
 
 
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["joint"])
+    opened(app, models["joint"], picture="spans")
     model = attnviz.load(models["joint"])
     assert isinstance(model, AnsweringModel)
     figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
@@ -105,8 +105,20 @@ def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models
         assert np.isclose(cells, span.probability, rtol=1e-4, atol=0).any()
 
 
+def test_one_picture_at_a_time_is_shown_and_it_is_in_the_address(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["joint"], models["dual"])
+    tabs = app.segmented_control(key="picture")
+    assert (tabs.value, "picture" in app.query_params, len(app.get("plotly_chart"))) == ("passage", False, 0)
+    for name in ("matrix", "spans"):
+        app.segmented_control(key="picture").set_value(name).run()
+        assert not app.exception
+        assert app.query_params["picture"] == name
+        # One of each model.
+        assert len(app.get("plotly_chart")) == 2
+
+
 def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1")
+    opened(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1", picture="matrix")
     model = attnviz.load(models["hub"])
     assert isinstance(model, AnsweringModel)
     found = model.answers(Prompt(PASSAGE, question=QUESTION))
@@ -132,7 +144,7 @@ def test_a_cell_is_explained_in_compute(app: AppTest, models: dict[str, str]) ->
 def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> None:
     opened(app, models["shy"])
     assert "The passage does not say." in bodies(app)
-    assert "this model answers from 1000000.0 on" in bodies(app)
+    assert "it needs 1000000.0 to answer" in bodies(app)
 
 
 def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:

@@ -12,7 +12,20 @@ TEXTS = ("\0", SURROGATE, "~x", "x" * 256)
 BAD = (*TEXTS, "", "inf", "-inf", "nan", "-1", "1e999", "9" * 4301, "٧", "None", "~z~", "[]", "1,2")
 # What is computed follows from these: they have tests of their own.
 MODELS = {"model", "models"}
-SAID = {"text", "pair", "target", "question", "passage", "tokens", "begins", "begins1", "reference", "toy_input_reverse"}
+SAID = {
+    "text",
+    "pair",
+    "target",
+    "question",
+    "passage",
+    "tokens",
+    "begins",
+    "begins1",
+    "reference",
+    "toy_input_reverse",
+    "claim",
+    "sentences",
+}
 BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute": {"source": "model"}, "encode": {"model": "transformer-en-fr"}}
 each_page = pytest.mark.parametrize("page", [page for page, found in PARAMETERS.items() if found])
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -20,7 +33,9 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 
 def opened(page: str, address: dict[str, str]) -> AppTest:
     """A page at an address, which it must survive: at most one sentence says what is wrong."""
-    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=240)
+    # Home leads to the other pages, which only the router knows.
+    script = PAGES.parent / "app.py" if page == "home" else PAGES / f"{page}.py"
+    app = AppTest.from_file(str(script), default_timeout=240)
     app.query_params.update(BEGUN.get(page, {}) | address)
     app.run()
     assert not app.exception

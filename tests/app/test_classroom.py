@@ -14,6 +14,7 @@ from attnviz.analysis.summarize.selectors import selectors
 from attnviz.models.catalog import available_for
 from attnviz.text.url_text import unpack
 from attnviz.ui.address.state import LINK_CHARACTERS
+from attnviz.ui.compute.lessons import lessons
 from tests.visits import Visit
 
 ROOT = Path(__file__).parents[2]
@@ -67,8 +68,9 @@ def test_the_summary_that_is_compared_with_the_first_sentence_keeps_another() ->
     assert attention != first == 0
 
 
-def test_a_step_of_compute_is_the_softmax_that_the_plan_speaks_of() -> None:
-    """Steps: X, Q, K, V, scores, divided or not, masked or not, and then softmax."""
-    steps = [parse_qs(urlsplit(link).query) for link in LINKS if "/compute?lesson" in link]
-    found = [(each["at"][0].split(",")[0], "divide" in each, "Reading" in each["lesson"][0]) for each in steps]
-    assert found == [("6", False, False), ("5", True, False), ("7", False, True)]
+def test_the_lessons_of_compute_open_at_the_softmax_that_the_plan_speaks_of() -> None:
+    named = [parse_qs(urlsplit(link).query) for link in LINKS if "/compute?lesson" in link]
+    steps = {lesson.label: lesson.step for lesson in lessons()}
+    assert [(steps[each["lesson"][0]], "divide" in each, "at" in each) for each in named] == [
+        ("softmax", False, False), ("softmax", True, False), ("softmax", False, False),
+    ]  # fmt: skip

@@ -14,7 +14,7 @@ import attnviz
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
 from attnviz.ui.compute import steps as mounted
-from attnviz.ui.compute.lessons import TABLES, lessons, random_numbers, written
+from attnviz.ui.compute.lessons import TABLES, Lesson, lessons, random_numbers, written
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
 
@@ -166,7 +166,6 @@ def test_random_numbers_are_new_numbers(app: AppTest, drawn: list) -> None:
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"tokens": "one two three four five six seven eight nine"}, "1 to 8 tokens"),
         ({"tokens": " "}, "There is nothing to compute yet"),
         ({"source": "model", "text": " "}, "There is nothing to read yet"),
         ({"source": "model", "model": "/nowhere/at/all"}, "/nowhere/at/all"),
@@ -181,7 +180,34 @@ def test_what_cannot_be_computed_is_one_sentence(app: AppTest, parameters: dict,
 def test_an_address_that_makes_no_sense_still_opens(app: AppTest, drawn: list, numbers: str) -> None:
     opened(app, numbers=numbers, heads="x", mask="?", seed="z", at="9,9", predict="!", source="?")
     assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
-    assert drawn[-1]["at"][0] == 0
+    assert drawn[-1]["at"] == [6, 2, 0]
+
+
+def test_a_sentence_of_ten_words_is_cut_to_eight_with_a_word_about_it(app: AppTest, drawn: list) -> None:
+    words = ["the", "quick", "brown", "fox", "jumps", "over", "one", "lazy", "*dog*", "today"]
+    opened(app, tokens=" ".join(words))
+    assert not app.error
+    assert step(drawn, "X")["matrices"][0]["rows"] == words[:8]
+    told = [caption.value for caption in app.caption if "8 tokens at most" in caption.value]
+    assert len(told) == 1
+    assert told[0].endswith("“\\*dog\\*”, “today” are left out.")
+    assert app.text_input(key="tokens").value == " ".join(words)
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.label)
+def test_a_lesson_opens_at_the_step_and_the_cell_that_it_speaks_of(app: AppTest, drawn: list, lesson: Lesson) -> None:
+    opened(app, at="1,0,0")
+    app.pills(key="chip").set_value(lesson.label).run()
+    assert not app.exception
+    # The first lesson stands there already: its chip, pressed again, changes nothing.
+    expected = ("Q", [0, 0]) if lesson is lessons()[0] else (lesson.step, list(lesson.cell))
+    at, *cell = drawn[-1]["at"]
+    assert (drawn[-1]["steps"][at]["symbol"], cell) == expected
+    again = AppTest.from_file(str(PAGE), default_timeout=120)
+    opened(again, lesson=lesson.label)
+    at, *cell = drawn[-1]["at"]
+    assert (drawn[-1]["steps"][at]["symbol"], cell) == (lesson.step, list(lesson.cell))
+    assert "at" not in again.query_params
 
 
 def test_any_cell_of_a_translation_is_explained_by_its_address(app: AppTest, drawn: list, tmp_path: Path) -> None:
@@ -228,12 +254,12 @@ def test_dimensions_that_no_option_has_are_cut_to_those_there_are() -> None:
 
 
 def test_the_step_that_is_looked_at_is_in_the_address_and_keeps_its_name_among_other_steps(app: AppTest, drawn: list) -> None:
-    opened(app, at="6,2,0")
+    opened(app, at="6,2,1")
     assert drawn[-1]["steps"][drawn[-1]["at"][0]]["symbol"] == "softmax"
     app.segmented_control(key="divide").set_value("off").run()
     step, *cell = drawn[-1]["at"]
-    assert (drawn[-1]["steps"][step]["symbol"], cell) == ("softmax", [2, 0])
-    assert app.query_params["at"] == f"{step},2,0"
+    assert (drawn[-1]["steps"][step]["symbol"], cell) == ("softmax", [2, 1])
+    assert app.query_params["at"] == f"{step},2,1"
 
 
 def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:

@@ -1,4 +1,4 @@
-"""Keep it, without a browser: nothing is computed before it is asked for, files are what is shown, opened files are shown."""
+"""Download, without a browser: nothing is computed before it is asked for, files are what is shown, opened files are shown."""
 
 import io
 from collections.abc import Iterator

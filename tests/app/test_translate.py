@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.core.trace import Prompt
+from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.models import catalog
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui.examples import examples
@@ -56,21 +58,31 @@ def bodies(app: AppTest) -> list[str]:
     return [each.proto.body for each in app.get("html")]
 
 
+def package(app: AppTest) -> dict[str, Any]:
+    """What the picture is told; with no model nothing."""
+    packages = [unpack_chunks(each.proto.bytes)[0] for each in app.get("bidi_component") if each.proto.bytes]
+    return next((each for each in packages if "cells" in each), {"models": []})
+
+
+def models(app: AppTest) -> list[dict[str, Any]]:
+    """What is shown of each model."""
+    return package(app)["models"]
+
+
 def answers(app: AppTest) -> list[str]:
-    """The translations in large type."""
-    found = (re.search(r'<p class="answer"><bdi>(.*?)</bdi>', body, re.S) for body in bodies(app))
-    return [match[1] for match in found if match]
+    """The translations."""
+    return ["".join(text for text, *_ in model["parts"]) for model in models(app)]
 
 
 def markup(app: AppTest, kind: str) -> list[str]:
     """The HTML of our own figures of a kind, one a model."""
-    shown = [json.loads(each.proto.json) for each in app.get("bidi_component")]
-    return [each for each in shown if each.startswith(f'<div class="{kind}"')]
+    shown = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    return [each for each in shown if isinstance(each, str) and each.startswith(f'<div class="{kind}"')]
 
 
-def pair(app: AppTest) -> list[str]:
-    """The target words of the first sentence pair."""
-    return re.findall(r"<button class=.{0,200}?<bdi>(.*?)</bdi>", markup(app, "pair")[0])
+def rows(app: AppTest) -> list[str]:
+    """The target words of the first model."""
+    return [text for text, *_ in models(app)[0]["queries"]]
 
 
 def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,11 +105,16 @@ def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
 
 def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders, text=TEXT)
-    assert answers(app) == [attnviz.load(folder).trace(TEXT).output.replace("'", "&#x27;") for folder in folders]
+    assert answers(app) == [attnviz.load(folder).trace(TEXT).output for folder in folders]
     assert app.query_params["models"] == folders
     # Of the two only the Transformer has two rows for a word, and several heads.
+    assert [model["head"] for model in models(app)] == ["", "L1, mean of 2 heads"]
+    assert not any("Chen et al." in caption.value for caption in app.caption)
+    app.session_state["hero"] = 2
+    opened(app)
+    assert package(app)["hero"] == 2
+    assert app.query_params["hero"] == "2"
     assert sum("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption) == 1
-    assert sum("L1, mean of 2 heads" in body for body in bodies(app)) == 1
 
 
 def test_a_model_whose_steps_write_their_rows_has_one_reading(app: AppTest, folders: list[str]) -> None:
@@ -111,19 +128,19 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
     written = [token.text for token in attnviz.load(folders[0]).trace(Prompt(TEXT, target=TARGET)).cross.queries[:-1]]
     opened(app, models=folders[1:], text=TEXT, target=TARGET, whole_words="false", reading=reading)
     assert "Row of a word" in [each.label for each in app.get("button_group")]
-    assert pair(app) == (["&lt;s&gt;", *written] if reading == "Shifted" else [*written, "&lt;/s&gt;"])
+    assert rows(app) == (["<s>", *written] if reading == "Shifted" else [*written, "</s>"])
     assert any(f"({reading.lower()}" in caption.value for caption in app.caption)
 
 
 def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
     told = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
-    opened(app, models=[folders[0], told], text=TEXT)
+    opened(app, models=[folders[0], told], text=TEXT, hero="2")
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
-    assert sum("L0·H1 — supervised" in body for body in bodies(app)) == 1
+    assert [model["head"] for model in models(app)] == ["", "L0·H1 — supervised"]
     assert [info.value for info in app.info if "was told where to look" in info.value]
     app.number_input(key="layer").set_value(1).run()
-    assert sum("L1·H1" in body for body in bodies(app)) == 1
+    assert [model["head"] for model in models(app)] == ["", "L1·H1"]
     assert not [info.value for info in app.info if "was told where to look" in info.value]
     app.button(key="supervised_head").click().run()
     assert not app.exception
@@ -144,7 +161,8 @@ def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: li
 
 def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders)
-    (link,) = (code.value for code in app.code)
+    told = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    (link,) = (each["link"] for each in told if isinstance(each, dict) and "link" in each)
     assert parse_qs(urlsplit(link).query)["models"] == folders
 
 
@@ -194,11 +212,12 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
     model = attnviz.load(hub_folder)
     own = draft(model, Prompt("the cat sat"), DecodingOptions(3))
     assert answers(app) == [own.trace.output]
-    assert f"log p = {own.log_probability:.2f}".replace("-", "−") in "".join(bodies(app))
+    assert models(app)[0]["logP"] == f"{own.log_probability:.2f}".replace("-", "−")
     assert len(re.findall("data-pick", markup(app, "candidates")[0])) == 3
     assert not markup(app, "tree")
-    (ladder,) = markup(app, "ladder")
-    assert ladder.count('class="written"') == len(own.steps)
+    choices = [choice for row in models(app)[0]["choices"] for choice in row]
+    assert [choice["step"] for choice in choices] == list(range(len(own.steps)))
+    assert [choice["p"] for choice in choices] == [round(step.probability, 4) for step in own.steps]
     assert any("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption)
 
 
@@ -216,7 +235,7 @@ def test_a_target_is_forced_compared_and_let_go_of(app: AppTest, folders: list[s
     opened(app, models=folders[:1], text=TEXT)
     own = answers(app)
     app.text_input(key="target").set_value(TARGET).run()
-    assert answers(app) == [TARGET.replace("'", "&#x27;")]
+    assert answers(app) == [TARGET]
     assert any("times less likely" in body or "more likely" in body for body in bodies(app))
     app.button(key="own").click().run()
     assert answers(app) == own
@@ -233,7 +252,7 @@ def test_an_examples_target_goes_with_its_text_and_a_typed_one_stays(app: AppTes
     app.button[0].click().run()
     assert not app.exception
     assert app.text_input(key="target").value == typed
-    assert any("target given" in body for body in bodies(app)) is bool(typed)
+    assert ("target given" in models(app)[0]["head"]) is bool(typed)
 
 
 @pytest.mark.parametrize(
@@ -288,3 +307,48 @@ def test_that_no_model_is_chosen_is_in_the_address(app: AppTest, folders: list[s
     assert app.query_params["models"] == ""
     opened(app, models="", text=TEXT)
     assert app.multiselect(key="models").value == []
+
+
+def test_the_large_picture_is_that_of_the_address_and_is_called_so(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders, text=TEXT, hero="2", query2="1", key2="3", alternatives="open")
+    shown = package(app)
+    assert (shown["hero"], shown["open"]) == (2, True)
+    assert shown["cells"]["2"] == [models(app)[1]["rows"].index(1), models(app)[1]["columns"].index(3)]
+    assert any(expander.label == "Advanced · tiny-transformer" for expander in app.expander)
+
+
+def test_a_large_picture_that_is_not_there_is_the_first(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], text=TEXT, hero="3")
+    assert package(app)["hero"] == 1
+    assert "hero" not in app.query_params
+
+
+def test_the_choices_of_a_word_close_with_its_text(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders[:1], text=TEXT, alternatives="open")
+    app.text_area(key="typed").set_value("Tom is not red.")
+    app.button[0].click().run()
+    assert package(app)["open"] is False
+    assert "alternatives" not in app.query_params
+
+
+@pytest.mark.parametrize("whole_words", ["true", "false"])
+@pytest.mark.parametrize("reading", ["Shifted", "Naive"])
+def test_every_token_stands_with_the_word_that_it_was_written_for(
+    app: AppTest, folders: list[str], reading: str, whole_words: str
+) -> None:
+    opened(app, models=folders[1:], text=TEXT, target=TARGET, reading=reading, whole_words=whole_words)
+    (shown,) = models(app)
+    for (word, special, *_), choices in zip(shown["queries"], shown["choices"], strict=True):
+        written = "".join(choice["text"] for choice in choices if choice["text"] != "</s>")
+        assert written == ("" if special else word)
+    steps = [choice["step"] for row in shown["choices"] for choice in row]
+    assert steps == list(range(len(steps)))
+    # The end mark has no row where rows are named after what is read: it stands with the last.
+    assert shown["choices"][-1][-1]["text"] == "</s>"
+
+
+def test_words_that_a_model_spells_out_are_named(app: AppTest, folders: list[str]) -> None:
+    opened(app, models=folders, text="Zbigniew is not Tom.")
+    (told,) = (info.value for info in app.info if "spelled out" in info.value)
+    assert "tiny-additive and tiny-transformer" in told
+    assert "Zbigniew" in told

@@ -30,7 +30,7 @@ def lit(page: Page) -> list[str]:
 
 def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(context: BrowserContext, app_url: str) -> None:
     page = context.new_page()
-    open_compute(page, app_url)
+    open_compute(page, app_url, "at=0,0,0")
     expect(page.locator(".way button:not(.move)")).to_have_text(STEPS)
     for symbol in STEPS[1:5]:
         page.keyboard.press("ArrowRight")

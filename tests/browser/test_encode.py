@@ -31,7 +31,9 @@ def open_page(page: Page, app_url: str, path: str = "encode", **parameters: str 
 
 def settle(page: Page) -> None:
     """Until the script has run to its end and the picture stands, or a message in its place."""
-    page.locator('.js-plotly-plot .hm, .explorer[data-view], [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
+    page.locator(
+        '.js-plotly-plot .hm, .answered, .explorer[data-view], .alignment[data-hero], [data-testid="stAlert"]'
+    ).first.wait_for(timeout=PICTURE)
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.wait_for_timeout(400)
 
@@ -106,7 +108,7 @@ def test_the_first_visit_shows_the_models_own_weights(page: Page, app_url: str, 
     assert len(shown) == len(expected) == 16
     for row, wanted in zip(shown, expected, strict=True):
         assert row == pytest.approx(wanted.tolist(), abs=DIGITS)
-    expect(page.locator(".story")).to_contain_text("L3·H1 sends it to animal with weight 0.68")
+    expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
 
 
 def test_a_click_in_the_grid_opens_that_head_and_is_in_the_address(page: Page, app_url: str, encoder: AttentionMap) -> None:
@@ -132,7 +134,7 @@ def test_hovering_a_head_tells_its_numbers_and_keys_reach_every_head(page: Page,
 def test_a_click_on_a_cell_selects_its_row_and_its_column(page: Page, app_url: str) -> None:
     open_page(page, app_url, view="matrix")
     page.mouse.click(*cell_at(page, 6, 8))
-    expect(page.locator(".story")).to_contain_text("sends cross to street", timeout=PICTURE)
+    expect(page.locator(".story")).to_contain_text("sends “cross” to “street”", timeout=PICTURE)
     assert (parameters(page)["query"], parameters(page)["key"]) == ("6", "8")
     expect(page.locator(".strip .query")).to_have_text("cross")
 
@@ -144,7 +146,7 @@ def test_the_address_opens_the_same_picture_in_another_browser(context: BrowserC
     for name in ("Merge subwords to words", "Hide special tokens"):
         first.get_by_text(name).click()
         settle(first)
-    choose(first, "By the picture")
+    choose(first, "Fit to this head")
     choose(first, "Matrix", "tab")
     second = context.new_page()
     second.goto(first.url)
@@ -190,7 +192,8 @@ def test_hidden_tokens_are_owned_up_to(page: Page, app_url: str, encoder: Attent
 def test_a_pair_is_filtered_by_sentence(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     page.get_by_text("Two sentences", exact=True).click()
-    expect(page.locator(".story")).to_contain_text("sends couch to sofa", timeout=PICTURE)
+    expect(page.locator(".story")).to_contain_text("sends “couch” to “sofa”", timeout=PICTURE)
+    settle(page)
     open_page(page, app_url, **parameters(page), between="second-first")
     trace = attnviz.load("minilm").trace(attnviz.Prompt("The cat sleeps on the sofa.", pair="A kitten naps on the couch."))
     whole = head_matrix(trace.encoder, layer=2, head=9)
@@ -284,5 +287,26 @@ def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: Att
     expect(page.locator("h1")).to_have_text("attnviz", timeout=PICTURE)
     settle(page)
     page.get_by_text("Garden path").click()
-    expect(page.locator(".story")).to_contain_text("L3·H1 sends fell to horse", timeout=PICTURE)
+    expect(page.locator(".story")).to_contain_text("L3·H1 sends “fell” to “horse”", timeout=PICTURE)
     assert page.locator("textarea").first.input_value() == "The horse raced past the barn fell."
+
+
+def test_two_sentences_stand_above_each_other_in_the_same_head(page: Page, app_url: str) -> None:
+    open_page(page, app_url)
+    page.get_by_text("Compare", exact=True).click()
+    other = page.locator(".st-key-compared .story")
+    expect(other).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.28", timeout=PICTURE)
+    settle(page)
+    assert parameters(page)["other"] == SENTENCE.replace("tired", "wide")
+    assert page.locator(".explorer[data-view=text]").count() == 2
+    shades = page.locator(".text .token.query")
+    expect(shades).to_have_text(["it", "it"])
+    page.reload()
+    expect(other).to_contain_text("0.28", timeout=PICTURE)
+    settle(page)
+    page.get_by_role("tab", name="Arcs").click()
+    expect(page.locator(".explorer[data-view=arcs]")).to_have_count(2, timeout=PICTURE)
+    page.get_by_text("Compare", exact=True).click()
+    expect(page.locator(".st-key-compared")).to_have_count(0, timeout=PICTURE)
+    settle(page)
+    assert "other" not in parameters(page)

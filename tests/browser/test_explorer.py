@@ -144,7 +144,7 @@ def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path:
     assert {cell: pytest.approx(weight, abs=6e-5) for cell, weight in expected.items()} == drawn
     left_out = 1 - sum(expected.values()) / weights[[2, 4]].sum()
     expect(page.locator(".pane.arcs")).to_contain_text(f"Left out: {100 * left_out:.{1 if left_out < 0.1 else 0}f} %")
-    page.get_by_label("Links from").fill("0.2")
+    page.get_by_label("Show links").fill("0.2")
     page.wait_for_timeout(200)
     fewer = page.locator(".explorer").evaluate("({ explorer: { arcs } }) => arcs.arcs.length")
     assert fewer == (weights[[2, 4]] >= 0.19995).sum()

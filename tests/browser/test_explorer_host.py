@@ -152,7 +152,7 @@ def test_how_a_map_is_looked_at_is_told_and_opens_the_same(page: Page) -> None:
     page.get_by_label("Heads drawn").select_option("arcs")
     page.get_by_role("tab", name="Arcs").click()
     page.get_by_role("button", name="L1·H4").click()
-    page.get_by_label("Links from").fill("0.1")
+    page.get_by_label("Show links").fill("0.1")
     page.get_by_role("tab", name="Text").click()
     page.get_by_role("button", name="receives").click()
     page.get_by_role("tab", name="Matrix").click()

@@ -20,11 +20,11 @@ def download(page: Page, name: str, folder: Path) -> Path:
 
 
 def open_keep(page: Page) -> None:
-    box = page.get_by_test_id("stExpander").filter(has_text="Keep it")
+    summary = page.get_by_text("The picture in Python")
     # It stays open from run to run.
-    if box.locator("details").get_attribute("open") is None:
-        box.locator("summary").click()
-    expect(page.get_by_text("The picture in Python")).to_be_visible(timeout=PICTURE)
+    if not summary.is_visible():
+        page.get_by_role("button", name="Download", exact=True).click()
+    expect(summary).to_be_visible(timeout=PICTURE)
 
 
 def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page, app_url: str, tmp_path: Path) -> None:
@@ -38,6 +38,7 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     np.testing.assert_allclose(weights, want.encoder.weights(3, 1), atol=1e-6)
     picture = ElementTree.fromstring(download(page, "SVG", tmp_path).read_bytes())
     assert "animal" in [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    page.get_by_text("The picture in Python").click()
     expect(page.get_by_text("av.heatmap(trace, layer=3, head=1)")).to_be_visible()
     saved = download(page, "Trace file", tmp_path)
     opened = attnviz.open(saved)
@@ -53,6 +54,6 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     expect(page.get_by_text("Opened from minilm.attn")).to_be_visible(timeout=PICTURE)
     settle(page)
     expect(page.locator("textarea").first).to_have_value(SENTENCE)
-    expect(page.locator(".story")).to_contain_text("L3·H1 sends it to animal with weight 0.68")
+    expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
     page.get_by_role("button", name="Close the file").click()
     expect(page.get_by_text("Opened from minilm.attn")).to_have_count(0, timeout=PICTURE)

@@ -89,3 +89,21 @@ def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str) 
     run(page, "It works again.")
     settled(page)
     expect(page.locator(".answer bdi")).to_have_text("It works again.")
+
+
+def test_a_way_in_the_table_is_shown_large_by_a_click_and_by_the_keyboard(page: Page, app_url: str) -> None:
+    open_page(page, app_url, "summarize", model="minilm", text=TEXT)
+    settled(page)
+    ways = page.locator(".ways tr[data-pick]")
+    # Above the picture, each with what it keeps.
+    assert ways.count() == 6
+    ways.filter(has_text="First").locator("p").first.click()
+    expect(page.locator(".ways tr.chosen button")).to_have_text("First", timeout=PICTURE)
+    settled(page)
+    assert parameters(page)["way"] == "first"
+    expect(page.locator(".answer small")).to_contain_text("First")
+    page.get_by_role("button", name="Attention rollout").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".ways tr.chosen button")).to_have_text("Attention rollout", timeout=PICTURE)
+    settled(page)
+    assert parameters(page)["way"] == "rollout"

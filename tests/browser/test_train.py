@@ -12,15 +12,23 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     page.goto(f"{app_url}/train?steps=300")
     accuracy, error = page.locator(".curve strong").nth(0), page.locator(".curve strong").nth(1)
     expect(accuracy).to_have_text("0%", timeout=LEARNED)
-    assert page.locator(".example").count() == 3
-    place = page.locator(".examples").bounding_box()
+    assert page.locator(".sequence svg").count() == 1
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=LEARNED)
+    place = page.locator(".sequence").bounding_box()
     page.get_by_role("button", name="Start", exact=True).click()
     expect(accuracy).to_have_text(re.compile(r"^(9[5-9]|100)%$"), timeout=LEARNED)
     expect(error).to_have_text(re.compile(r"^0\.0[0-5]$"), timeout=LEARNED)
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text(re.compile("^Paused at step"))).to_be_visible(timeout=LEARNED)
-    # Nothing has jumped.
-    assert page.locator(".examples").bounding_box() == place
+    # Nothing has jumped, nor would it with wider figures or in another font.
+    assert page.locator(".sequence").bounding_box() == place
+    read_heights = "all => all.map((each) => each.offsetHeight)"
+    heights = page.locator(".curve").evaluate_all(read_heights)
+    page.locator(".curve span, .curve strong").evaluate_all(
+        "all => all.forEach((each) => (each.textContent = 'wide '.repeat(40)))"
+    )
+    assert page.locator(".curve").evaluate_all(read_heights) == heights
+    assert page.locator(".sequence").bounding_box() == place
     page.get_by_role("slider").first.focus()
     page.keyboard.press("Home")
     expect(accuracy).to_have_text("0%", timeout=LEARNED)

@@ -1,6 +1,5 @@
 """The Translate page as a person uses it, with translators that the tests make."""
 
-import shutil
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -12,7 +11,8 @@ from attnviz.analysis.translate.alignment import clearest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import DecodingOptions, Draft, draft
-from tests.browser.test_encode import HOSTILE, PICTURE, choose, drawn_weights, open_page, parameters, run, settle
+from tests.browser.test_accessible import serious
+from tests.browser.test_encode import HOSTILE, PICTURE, choose, open_page, parameters, run, settle
 from tests.translators import tiny_translator
 
 TEXT = "The red car is not Tom's."
@@ -33,6 +33,36 @@ def links(page: Page) -> dict[tuple[int, int], float]:
         "paths => paths.map(({dataset}) => [dataset.row, dataset.column, dataset.weight].map(Number))"
     )
     return {(int(row), int(column)): weight for row, column, weight in found}
+
+
+def drawn_weights(page: Page) -> list[list[float]]:
+    """The weights of the large picture, as its script has unpacked them."""
+    return page.locator(".alignment[data-hero]").evaluate(
+        """({ alignment: { model } }) => {
+          const row = (query) => model.keys.map((_, key) => model.weight(query, key));
+          return model.queries.map((_, query) => row(query));
+        }"""
+    )
+
+
+def cell_at(page: Page, query: int, key: int) -> tuple[float, float]:
+    """The middle of a cell of the large picture."""
+    x, y = page.locator(".alignment[data-hero]").evaluate(
+        """({ alignment: { large } }, [query, key]) => {
+          const { left, top, cell } = large.size;
+          const box = large.canvas.getBoundingClientRect();
+          return [box.x + left + (key + 0.5) * cell, box.y + top + (query + 0.5) * cell];
+        }""",
+        [query, key],
+    )
+    return x, y
+
+
+def open_advanced(page: Page) -> None:
+    """Unfolds what specialists need."""
+    fold = page.get_by_test_id("stExpander").filter(has_text="Advanced").first
+    if fold.locator("details").first.get_attribute("open") is None:
+        fold.locator("summary").first.click()
 
 
 def test_matrix_and_links_are_the_traces_weights(page: Page, app_url: str, folder: Path) -> None:
@@ -59,7 +89,8 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
     own = drafted(folder, DecodingOptions())
     place = next(place for place, (name, _) in enumerate(own.steps[1].alternatives) if name not in (own.pieces[1], "<unk>"))
     begins = (own.pieces[0], own.steps[1].alternatives[place][0])
-    page.locator(f'.ladder [data-pick="1:{place}"]').click()
+    page.locator('.pair [data-pick="1"]').click()
+    page.locator(f'.choices [data-choice="1:{place}"]').click()
     steered = drafted(folder, DecodingOptions(begins=begins))
     expect(page.locator(".answer")).to_contain_text(steered.trace.output[:60], timeout=PICTURE)
     settle(page)
@@ -69,18 +100,21 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
     page.locator('.pair [data-pick="2"]').click()
     expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2", timeout=PICTURE)
     settle(page)
+    assert parameters(page)["alternatives"] == "open"
     second = context.new_page()
     second.goto(page.url)
     settle(second)
     assert drawn_weights(second) == drawn_weights(page)
     assert second.locator(".answer").inner_text() == page.locator(".answer").inner_text()
     expect(second.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
+    assert second.locator(".choices").inner_text() == page.locator(".choices").inner_text()
 
 
 def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, app_url: str, folder: Path) -> None:
     address = {"models": str(folder), "text": TEXT, "decoding": "Beam", "width": 3, "hard": "Strongest"}
     open_page(page, app_url, "translate", **address, whole_words="false")
     expect(page.locator(".candidate")).to_have_count(3)
+    expect(page.locator(".candidate").first).to_be_visible()
     page.locator('.candidate[data-pick="2"]').click()
     expect(page.locator('.candidate[data-pick="2"]')).to_have_class("candidate chosen", timeout=PICTURE)
     settle(page)
@@ -119,6 +153,7 @@ def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page
     draft = drafted(told, DecodingOptions(), TARGET)
     wanted = draft.trace.cross.weights(0, 1)
     expect(page.locator(".answer small")).to_contain_text("L0·H1 — supervised")
+    open_advanced(page)
     expect(page.get_by_text("was told where to look")).to_be_visible()
     words = page.locator(".pair .target .word bdi")
     expect(words).to_have_text(["<s>", *(step.token.text for step in draft.steps[:-1])])
@@ -136,42 +171,158 @@ def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page
     assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
 
 
-def test_four_models_stand_two_by_two_or_in_a_row_where_there_is_room(page: Page, app_url: str, folder: Path) -> None:
-    others = [shutil.copytree(folder, folder.parent / f"{folder.name}-{number}", dirs_exist_ok=True) for number in (2, 3, 4)]
-    open_page(page, app_url, "translate", models=[str(folder), *map(str, others)], text=TEXT, target=TARGET)
-    expect(page.locator(".answer")).to_have_count(4, timeout=PICTURE)
-    for width, columns in ((1400, 2), (1900, 4), (390, 1)):
-        page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_timeout(300)
-        left = page.locator(".answer").evaluate_all("all => all.map((each) => Math.round(each.getBoundingClientRect().left))")
-        assert len(set(left)) == columns
+@pytest.fixture(scope="module")
+def folders(folder: Path) -> list[str]:
+    """Four translators that write different words."""
+    others = [tiny_translator(folder.parent / str(seed), seed=seed) for seed in (3, 5)]
+    return [str(folder), *map(str, others), str(tiny_translator(folder.parent, "transformer"))]
 
 
-def test_all_heads_of_each_model_open_below_and_a_click_draws_one_above(page: Page, app_url: str, tmp_path: Path) -> None:
+def test_all_heads_of_the_large_model_open_below_and_a_click_draws_one(page: Page, app_url: str, tmp_path: Path) -> None:
     folders = [tiny_translator(tmp_path / name, "transformer") for name in ("one", "two")]
-    address = urlencode({"models": [str(folder) for folder in folders], "text": TEXT, "all2": "open"}, doseq=True)
+    address = urlencode({"models": [str(folder) for folder in folders], "text": TEXT, "hero": 2, "all2": "open"}, doseq=True)
     page.goto(f"{app_url}/translate?{address}")
     settle(page)
-    tops = page.locator(".js-plotly-plot").evaluate_all("plots => plots.map((plot) => plot.getBoundingClientRect().top)")
-    assert tops[0] == tops[1]
-    page.locator("canvas.heads").focus()
+    page.locator("canvas.heads").first.focus()
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     page.locator(".explorer[data-head='0:1']").wait_for(timeout=PICTURE)
-    expect(page.locator(".answer small").nth(1)).to_contain_text("L0·H1", timeout=PICTURE)
+    expect(page.locator(".alignment .caption")).to_contain_text("L0·H1", timeout=PICTURE)
     settle(page)
-    wanted = {"layer": "0", "head": "1", "all_heads": "false", "all2": "open"}
+    wanted = {"layer": "0", "head": "1", "all_heads": "false", "all2": "open", "hero": "2"}
     assert {name: parameters(page).get(name) for name in wanted} == wanted
+
+
+def test_a_click_makes_another_model_the_large_one_at_once_and_the_link_reopens_it(
+    page: Page, app_url: str, folders: list[str]
+) -> None:
+    open_page(page, app_url, "translate", models=folders, text=TEXT, target=TARGET)
+    expect(page.locator("table .answer")).to_have_count(4)
+    expect(page.locator(".small button")).to_have_count(3)
+    page.locator(".small button").nth(1).click()
+    # Before Python has said anything.
+    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3", timeout=1000)
+    settle(page)
+    wanted = head_matrix(
+        drafted(Path(folders[2]), DecodingOptions(), TARGET).trace.cross, layer=0, head=0, view=View(words=True)
+    )
+    for row, expected in zip(drawn_weights(page), wanted.weights, strict=True):
+        assert row == pytest.approx(expected.tolist(), abs=1e-6)
+    assert parameters(page)["hero"] == "3"
+    page.reload()
+    settle(page)
+    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3")
+    page.locator("tbody tr").nth(0).locator("button").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr.chosen")).to_have_attribute("data-slot", "1")
+
+
+def test_a_word_that_is_pointed_at_lights_up_in_every_picture(page: Page, app_url: str, folders: list[str]) -> None:
+    open_page(page, app_url, "translate", models=folders, text=TEXT, target=TARGET)
+    address, thumbs = page.url, page.locator("canvas.thumb")
+    pixels = "all => all.map((each) => each.toDataURL())"
+    before = thumbs.evaluate_all(pixels)
+    page.locator('.source .word[data-column="2"]').hover()
+    expect(page.locator('.source .word[data-column="2"]')).to_have_class("word lit")
+    assert {
+        path for path in page.locator(".pair path.lit").evaluate_all("all => all.map(({ dataset }) => dataset.column)")
+    } <= {"2"}
+    after = thumbs.evaluate_all(pixels)
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    # A written word: the same one in every row of the table.
+    page.locator('tbody tr:nth-child(2) [data-row="1"]').hover()
+    lit = page.locator("tbody .lit")
+    expect(lit).to_have_count(4)
+    assert len(set(lit.all_inner_texts())) == 1
+    expect(page.locator(".target .word.lit")).to_have_count(1)
+    page.mouse.move(0, 0)
+    expect(page.locator(".pair path.lit")).to_have_count(0)
+    assert page.url == address
+
+
+def test_the_choices_of_a_word_are_reached_and_left_with_the_keyboard(page: Page, app_url: str, folder: Path) -> None:
+    open_page(page, app_url, "translate", models=str(folder), text=TEXT, whole_words="false")
+    word = page.locator('.target [data-pick="1"]')
+    word.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(word).to_have_attribute("aria-expanded", "true")
+    expect(page.locator(".choices .alternative").first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".choices .alternative").nth(1)).to_be_focused()
+    settle(page)
+    # It stays while Python answers.
+    expect(page.locator(".choices .alternative").nth(1)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(word).to_be_focused()
+    settle(page)
+    assert "alternatives" not in parameters(page)
+    word.click()
+    page.locator("h1").click()
+    expect(page.locator(".choices")).to_be_hidden()
+
+
+def test_a_cell_is_chosen_with_the_pointer_and_with_the_keyboard(page: Page, app_url: str, folder: Path) -> None:
+    open_page(page, app_url, "translate", models=str(folder), text=TEXT, target=TARGET)
+    page.mouse.click(*cell_at(page, 2, 1))
+    settle(page)
+    matrix = head_matrix(drafted(folder, DecodingOptions(), TARGET).trace.cross, layer=0, head=0, view=View(words=True))
+    assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(matrix.rows[2]), str(matrix.columns[1]))
+    expect(page.locator(".story")).to_contain_text(matrix.queries[2].text)
+    page.mouse.move(0, 0)
+    page.locator("canvas.cells").focus()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    settle(page)
+    assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(matrix.rows[3]), str(matrix.columns[2]))
+
+
+OWN = ["dot-lstm-en-fr", "bilstm-en-fr", "bahdanau-en-fr", "transformer-en-fr"]
+
+
+@pytest.mark.parametrize(("count", "cell"), [(1, 28), (2, 28), (4, 20)])
+def test_the_picture_stands_above_the_fold_in_cells_that_can_be_seen(page: Page, app_url: str, count: int, cell: int) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_page(page, app_url, "translate", models=OWN[-count:], text="He has never been to France with his old friends.")
+    expect(page.locator(".alignment .answer")).to_have_count(count)
+    assert page.locator(".alignment[data-hero]").evaluate("({ alignment }) => alignment.large.size.cell") >= cell
+    for above in ("textarea", ".story", ".alignment .answer >> nth=-1"):
+        box = page.locator(above).first.bounding_box()
+        assert box
+        assert box["y"] + box["height"] <= 900
+    picture = page.locator(".picture").bounding_box()
+    assert picture
+    assert (900 - picture["y"]) / picture["height"] >= 0.7
+    assert page.get_by_test_id("stMain").evaluate("({ scrollHeight }) => scrollHeight") <= 1200
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light")])
+def test_four_models_fit_any_window_and_axe_finds_nothing(
+    page: Page, app_url: str, folders: list[str], width: int, scheme: str
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)  # pyright: ignore[reportArgumentType]
+    open_page(page, app_url, "translate", models=folders, text=TEXT, target=TARGET, alternatives="open")
+    expect(page.locator(".choices")).to_be_visible()
+    frame = page.locator(".alignment").bounding_box()
+    assert frame
+    for part in (".translations", ".matrix", ".pair", ".small", ".choices"):
+        box = page.locator(f".alignment {part}").bounding_box()
+        assert box
+        assert box["x"] >= frame["x"] - 1, part
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1, part
+    assert serious(page) == []
+    # With its choices open or not: words of 14 px or more.
+    sizes = page.locator(".alignment :is(bdi, em, small, th, td, span, p)").evaluate_all(
+        "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
+    )
+    assert min(sizes) >= 14
 
 
 def hard_links(page: Page) -> list[int]:
     """The column of the dot in each row of the matrix."""
-    return page.evaluate(
-        """() => {
-          const dots = document.querySelector(".js-plotly-plot")._fullData.find((trace) => trace.name === "hard links");
-          return Array.from(dots.x);
-        }"""
-    )
+    return page.locator(".alignment[data-hero]").evaluate("({ alignment: { model } }) => model.links.map(([, key]) => key)")
 
 
 def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, folder: Path) -> None:
@@ -179,7 +330,7 @@ def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, 
     assert page.locator("textarea").first.input_value() == HOSTILE
     expect(page.locator(".answer bdi")).to_have_text(HOSTILE)
     assert "😀" in page.locator(".pair .source").inner_text()
-    assert page.locator(".markup img, .markup script").count() == 0
+    assert page.locator(".alignment :is(img, script)").count() == 0
     assert page.evaluate("window.hacked") is None
     run(page, TEXT)
     expect(page.locator(".answer bdi")).to_have_text(HOSTILE)

@@ -1,8 +1,9 @@
 // What a walk can act on, and what stands on the screen: in the page, in the shadow roots of its components, in its frames.
 (() => {
   const ACTIONS = {
-    heads: "canvas.heads", cells: "canvas.cells", arcs: "canvas.arcs", plot: ".js-plotly-plot .nsewdrag",
-    token: ".explorer .token[data-index]", pick: ".markup [data-pick]", tab: ".explorer [role=tab]",
+    heads: "canvas:is(.heads, .ranking)", cells: "canvas.cells", arcs: "canvas.arcs", plot: ".js-plotly-plot .nsewdrag",
+    token: ".explorer .token[data-index]", tab: ".explorer [role=tab]",
+    pick: ".markup [data-pick], .alignment :is([data-pick], [data-slot] button, .small button, .choices button:enabled)",
     chip: ".explorer .chips button", gives: ".explorer .choice button", zoom: ".explorer .zoom button",
     sort: ".explorer .order select", links: ".explorer input[type=range]",
     way: ".compute .way button:enabled", number: ".compute td[data-id]", guess: ".compute :is(.answers button, .again, .goto)",
@@ -14,8 +15,8 @@
     link: "[data-testid=stPageLink] a",
   };
   // What trains a model, takes a file or leaves the page.
-  const NOT = /^(Start|Pause|Stop|Continue|Start again|Save the model|Close the file)$/;
-  const FIGURES = ".explorer, .markup, .compute";
+  const NOT = /^(Start|Pause|Stop|Continue|Restart|Save the model|Close the file)$/;
+  const FIGURES = ".explorer, .alignment, .markup, .compute";
   const WORDS = ".story, .answer, [data-testid=stAlert]";
   // Icons are no figures, nor what Streamlit lays over a page.
   // Canvases are compared by their pixels; the rest belongs to the pointer, to the keyboard, or to who has guessed.

@@ -56,7 +56,7 @@ def test_the_link_is_between_the_words_of_the_notice(minilm, example):
     query, key, others = LINKS[example.label]
     assert (attention.queries[example.query].text, attention.keys[example.key].text) == (query, key)
     assert others <= {token.text for token in attention.keys}
-    named = set(re.findall(r"\*(\w+)\*", example.notice))
+    named = set(re.findall(r"“(\w+)”", example.notice))
     typed = {query, key} | others
     # "wide" is what the notice asks to type; the last notice names no word at all.
     assert named - {"wide"} == (typed if named else set())

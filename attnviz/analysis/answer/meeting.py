@@ -211,9 +211,7 @@ def describe_answer(texts: Sequence[str], spans: Sequence[Span], *, margin: floa
     best = (Part(_short(texts[0]), True, True), Part(f" ({percent(spans[0].probability)})"))
     if margin < threshold:
         far = f"only {margin:.1f} above" if margin > 0 else f"{-margin:.1f} below"
-        verdict = Part(
-            f", and its score is {far} that of no answer: this model answers from {threshold:.1f} on.".replace("-", "−")
-        )
+        verdict = Part(f", and its score is {far} that of no answer: it needs {threshold:.1f} to answer.".replace("-", "−"))
         return (Part("The likeliest span is "), *best, verdict)
     if len(spans) == 1:
         return (Part("Of all spans "), *best, Part(" is the likeliest; no other that does not overlap is left."))

@@ -61,10 +61,7 @@ def marked_answer(
         pieces.append(f"{gap}{opened}{_unit(token, bars, index, highest)}{'</span>' if index in closes else ''}")
         end = max(end, token.end)
     pieces.append(f'<span class="unread"> … {len(tokens) - last:,} tokens after …</span>' if last < len(tokens) else "")
-    return (
-        f'<div class="answered long" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}</div>'
-        f'<p class="legend" style="{css_variables(theme)}">{_legend(bars)}</p>'
-    )
+    return f'<div class="answered long" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}</div>'
 
 
 def _drawn(n_tokens: int, spans: Sequence[Span]) -> tuple[int, int]:
@@ -99,8 +96,18 @@ def _bar(number: int, value: float, highest: float) -> str:
     return f'<i class="bar{number}" style="height:{min(value / highest, 1.0) * BAR_PIXELS:.1f}px" data-value="{value:.6f}"></i>'
 
 
-def _legend(bars: Sequence[Bars]) -> str:
-    return "".join(f'<span><i class="bar{number}"></i>{html.escape(each.name)}</span>' for number, each in enumerate(bars))
+def asked_and_answered(asked: str, answered: str, bars: Sequence[Bars], *, above: str, theme: Theme = LIGHT) -> str:
+    """Put a question (`asked_words`) and its passage (`marked_answer`) into one picture, the bars' names between them.
+
+    `above` says what the numbers at the question's words are, and what a click on one does.
+
+    >>> drawn = asked_and_answered("<p>Who?</p>", "<p>Me.</p>", [Bars("a<b", np.zeros(1))], above="Click a word.")
+    >>> drawn.index("Click") < drawn.index("Who?") < drawn.index("a&lt;b") < drawn.index("Me.")
+    True
+    """
+    legend = "".join(f'<span><i class="bar{number}"></i>{html.escape(each.name)}</span>' for number, each in enumerate(bars))
+    note = f'<p class="note">{html.escape(above)}</p>'
+    return f'<div style="{css_variables(theme)}">{note}{asked}<p class="legend">{legend}</p>{answered}</div>'
 
 
 def asked_words(

@@ -32,6 +32,12 @@ HINTS = {
     "head": "Point at a token to see its links. Click a colour to switch that head off, double-click to see it alone.",
     "model": "Click a picture to enlarge it.",
 }
+# BertViz draws at one width. The head view's tokens stand 110 px wide on both sides, and all of it is enlarged by 1.2.
+WIDTHS = {
+    "const MATRIX_WIDTH = 115;": "const MATRIX_WIDTH = Math.max(115, "
+    "(document.documentElement.clientWidth - 2 * window.parameters.overhang) / 1.2 - 2 * BOXWIDTH - 30);",
+    "const DIV_WIDTH = 970;": "const DIV_WIDTH = Math.max(970, document.documentElement.clientWidth - 4);",
+}
 REQUIRE = """
 window.require = { config() {} };
 window.requirejs = (names, draw) => draw(window.jQuery, window.d3);
@@ -82,12 +88,14 @@ def _document(name: Literal["head", "model"], attention: AttentionMap, options: 
         **options,
     }
     # `<` is written \u003c, so that a token cannot end the element; json writes the line separators of Unicode so too.
-    data = json.dumps({**parameters, "colours": _colours(theme)}, separators=(",", ":")).replace("<", "\\u003c")
+    overhang = _overhang(parts[0]["left_text"])
+    parameters |= {"colours": _colours(theme), "overhang": overhang}
+    data = json.dumps(parameters, separators=(",", ":")).replace("<", "\\u003c")
     return "\n".join(
         [
             f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>BertViz: {name} view</title>',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            f"<style>\n{_variables(theme, _overhang(parts[0]['left_text']))}\n{STYLE}</style>\n</head>\n<body>",
+            f"<style>\n{_variables(theme, overhang)}\n{STYLE}</style>\n</head>\n<body>",
             f'<div id="bertviz" class="{name}">{_controls(name, names, view)}<p>{HINTS[name]}</p><div id="vis"></div></div>',
             f'<script type="application/json" id="parameters">{data}</script>',
             *(f"<script>{script}</script>" for script in _scripts(name)),
@@ -106,8 +114,20 @@ def _scripts(name: str) -> tuple[str, ...]:
         _package_text("sphinxcontrib.jquery", "jquery.js"),
         _package_text("mpld3", "js/d3.v5.min.js"),
         REQUIRE,
-        _package_text("bertviz", f"{name}_view.js").replace(MARKER, "window.parameters"),
+        _fitting(_package_text("bertviz", f"{name}_view.js")).replace(MARKER, "window.parameters"),
     )
+
+
+def _fitting(script: str) -> str:
+    """Widen the drawing from BertViz's own width to that of the page it is in.
+
+    Raises:
+        AttnvizError: another BertViz is installed, whose width is not known.
+    """
+    for constant, value in WIDTHS.items():
+        if constant in script:
+            return script.replace(constant, value)
+    raise AttnvizError("The installed BertViz draws at a width that attnviz does not know: install attnviz again.")
 
 
 def _parts(attention: AttentionMap, view: View) -> list[dict]:

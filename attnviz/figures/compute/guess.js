@@ -52,14 +52,14 @@ export function verdict(walk, step) {
   if (walk.data.predict === "weight") {
     const truth = Number(matrix.cells[row][column].text);
     const off = Math.abs(truth - Number(walk.guess));
-    const told = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2)}: ${off.toFixed(2)} ${truth > walk.guess ? "too little" : "too much"}.`;
-    return [make("div", { className: "question" }, `${told} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
+    const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2)}: ${off.toFixed(2)} ${truth > walk.guess ? "too little" : "too much"}.`;
+    return [make("div", { className: "question" }, `${said} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
   }
   const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value : -1));
   const best = exact.indexOf(Math.max(...exact));
   const score = step.matrices[0].cells[row][best].text;
-  const told = walk.guess === best ? "Right:" : `You said “${matrix.columns[walk.guess]}”, but`;
-  return [make("div", { className: "question" }, `${told} “${matrix.columns[best]}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
+  const said = walk.guess === best ? "Right:" : `You said “${matrix.columns[walk.guess]}”, but`;
+  return [make("div", { className: "question" }, `${said} “${matrix.columns[best]}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
 }
 
 // For another row, or another class.

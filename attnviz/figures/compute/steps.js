@@ -1,5 +1,5 @@
 // Walks through the steps that steps.py describes. A cell that is chosen lights up those it came from, with its sum written
-// out. Everything is set as text, never as HTML. The step and the cell that are looked at are told to Python, for the address.
+// out. Everything is set as text, never as HTML. The step and the cell that are looked at go to Python, for the address.
 
 import { again, question, reveal, verdict } from "./guess.js";
 import { equation, isMixed, isStack } from "./matrices.js";
@@ -9,7 +9,11 @@ import { asks, follow, go, isLocked, look } from "./walk.js";
 
 const QUIET = 500;
 const NARROW = 640;
-const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F full screen";
+// Of the digits in pixels, of the cells in their digits' heights, and of a matrix in the window's height.
+const SIZES = [44, 38, 33, 28, 25, 22, 18, 15];
+const WIDTHS = [5, 4.4, 3.8, 3.3];
+const TALLEST = 0.36;
+const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F presents";
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -56,14 +60,8 @@ function press(root, walk, event) {
   if (sideways) event.shiftKey ? look(walk, [row, column + sideways]) : go(walk, walk.step + sideways);
   else if (down) look(walk, [row + down, column]);
   else if (event.key === "Enter" && asks(walk) && event.composedPath()[0]?.tagName !== "BUTTON") reveal(root, walk);
-  else if (event.key === "f" || event.key === "F") fullScreen(root);
   else return;
   event.preventDefault();
-}
-
-function fullScreen(root) {
-  const turned = document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen?.();
-  turned?.catch(() => (root.querySelector(".hint").textContent = "This browser does not fill the screen from here."));
 }
 
 function draw(root, walk) {
@@ -77,7 +75,7 @@ function draw(root, walk) {
     wayThrough(walk),
     make("div", { className: "title" }, make("b", {}, step.title), make("span", { className: "formula" }, ...typeset(step.formula))),
     // The sentence may have the number in it that somebody is to guess.
-    make("p", { className: "told" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
+    make("p", { className: "sentence" }, ...(asks(walk) ? [`Guess first: the scores are ${isStack(step) ? "above" : "on the left"}.`] : typeset(step.sentence, MATRICES))),
     equation(walk, step),
     ...(asks(walk) ? [question(root, walk, step)] : [...verdict(walk, step), written(walk, step), ...again(walk)]),
     make("p", { className: "hint" }, HINT),
@@ -86,16 +84,26 @@ function draw(root, walk) {
   if (focused) root.querySelector(`[data-keep="${focused}"]:not(:disabled)`)?.focus({ preventScroll: true });
 }
 
-// The largest digits with which a step stands in one line; on a phone its matrices stand one below the other.
+// The largest digits, and then the widest cells, with which a step stands in one line and fills its panel without going far below
+// the fold; on a phone its matrices stand one below the other.
 function fit(root, walk) {
-  const sizes = ["large", "medium", "small"].slice(isMixed(walk.data.steps[walk.step]) ? 1 : 0);
+  const isNarrow = root.clientWidth < NARROW;
+  const usual = isMixed(walk.data.steps[walk.step]) ? 18 : 22;
   const matrices = [...root.querySelectorAll(".matrix")];
   const [first, last] = [matrices[0], matrices.at(-1)];
   const isWhole = () => matrices.every((each) => each.scrollWidth <= each.clientWidth + 1);
   const isLine = () => first === last || root.querySelector(".stack") || last.offsetLeft >= first.offsetLeft + first.offsetWidth;
-  const largest = (fits) => sizes.find((size) => ((root.className = `compute ${size}`), fits()));
-  const isNarrow = root.clientWidth < NARROW;
-  root.className = `compute ${largest(() => isWhole() && (isNarrow || isLine())) ?? largest(isWhole) ?? "small"}`;
+  const isLow = (size) => size <= usual || last.offsetHeight <= TALLEST * window.innerHeight;
+  const fits = (size) => isWhole() && (isNarrow || (isLine() && isLow(size)));
+  const set = (size, width) => {
+    root.className = `compute ${size < 18 ? "small" : size < 22 ? "medium" : "large"}`;
+    root.style.setProperty("--digit", `${size}px`);
+    root.style.setProperty("--cell", `${width}em`);
+  };
+  const sizes = SIZES.filter((size) => size <= (isNarrow ? usual : SIZES[0]));
+  const narrowest = (size) => (size < 18 ? 2.5 : 2.9);
+  const size = sizes.find((each) => (set(each, narrowest(each)), fits(each))) ?? sizes.find((each) => (set(each, narrowest(each)), isWhole())) ?? sizes.at(-1);
+  [...WIDTHS, narrowest(size)].find((width) => (set(size, width), fits(size)));
 }
 
 function wayThrough(walk) {

@@ -12,9 +12,9 @@ export function make(tag, options = {}, ...children) {
 export function typeset(text, marks = /([_^])(?:\{([^}]*)\}|(\S))/g) {
   const pieces = [];
   let end = 0;
-  for (const found of text.matchAll(marks)) {
-    pieces.push(text.slice(end, found.index), make(found[1] === "_" ? "sub" : "sup", {}, found[2] ?? found[3]));
-    end = found.index + found[0].length;
+  for (const match of text.matchAll(marks)) {
+    pieces.push(text.slice(end, match.index), make(match[1] === "_" ? "sub" : "sup", {}, match[2] ?? match[3]));
+    end = match.index + match[0].length;
   }
   return [...pieces, text.slice(end)];
 }

@@ -2,6 +2,7 @@
 // each in a colour of its own. Only what can be seen is drawn: the canvas is as high as its frame, whatever the text's length.
 
 import { HeadChips } from "./chips.js";
+import { roomHeight } from "./heights.js";
 import { MOST_LINKS } from "./look.js";
 import { clamp, cut, fit, fontOf, make } from "./paint.js";
 import { MASKED } from "./store.js";
@@ -26,9 +27,10 @@ export class ArcsView {
       this.gather();
       explorer.tellLater();
     });
-    this.from = make("output");
+    // No <output>: the label would be its, and not the slider's.
+    this.from = make("b");
     this.left = make("p", { class: "caption" });
-    const row = make("div", { class: "row" }, make("label", { class: "threshold" }, "Links from ", this.slider, this.from), this.left);
+    const row = make("div", { class: "row" }, make("label", { class: "threshold" }, "Show links ≥", this.from, this.slider), this.left);
     this.element = make("div", { class: "pane arcs" }, this.heads.element, row, this.frame);
     const { queries, keys } = explorer.overview;
     const label = `${queries.length} tokens that look, left; ${keys.length} tokens looked at, right. Arrow keys move, Enter selects.`;
@@ -87,7 +89,7 @@ export class ArcsView {
     const widest = (tokens) => Math.max(...tokens.map(([text]) => context.measureText(cut(text)).width));
     this.widths ??= { queries: widest(queries), keys: widest(keys) };
     const whole = Math.max(queries.length, keys.length) * ARC_ROW;
-    const height = Math.min(whole, clamp(window.innerHeight * 0.72, 380, 820));
+    const height = Math.min(whole, roomHeight(this.explorer.root) || clamp(window.innerHeight * 0.72, 380, 820));
     // The room for weights that stand beside the tokens on the right.
     const numbers = 56;
     const columns = Math.min(width, 720);

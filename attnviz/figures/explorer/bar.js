@@ -1,7 +1,8 @@
 // Around the picture: the tabs, the order of the heads, and the strongest links as a table.
 
-import { KINDS, ORDERS } from "./grid.js";
+import { KINDS } from "./grid.js";
 import { make, word } from "./paint.js";
+import { ORDERS } from "./ranking.js";
 import { headTitle } from "./store.js";
 
 export const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
@@ -29,7 +30,7 @@ export class Bar {
   orders() {
     const { orders, order } = this.explorer;
     if (this.order.options.length !== orders.length) {
-      this.order.replaceChildren(...orders.map((name) => make("option", { value: name }, ORDERS[name][0])));
+      this.order.replaceChildren(...orders.map((name) => make("option", { value: name }, ORDERS[name].label)));
     }
     this.order.value = order;
   }
@@ -40,14 +41,14 @@ export class Bar {
   }
 
   draw() {
-    const { state, overview, stage } = this.explorer;
+    const { state, overview, stage, follows } = this.explorer;
     const names = this.names();
     const wanted = names.map(([view]) => view).join();
     if (this.drawn !== wanted) {
       this.drawn = wanted;
       this.tabs.replaceChildren(...names.map(([view, text]) => this.tab(view, text)));
     }
-    this.tabs.hidden = names.length < 2;
+    this.tabs.hidden = names.length < 2 || follows;
     for (const tab of this.tabs.children) {
       const chosen = tab.dataset.view === state.view;
       tab.setAttribute("aria-selected", chosen);
@@ -57,7 +58,7 @@ export class Bar {
         stage.setAttribute("aria-labelledby", tab.id);
       }
     }
-    this.ordered.hidden = state.view !== "grid" || overview.heads === 1;
+    this.ordered.hidden = state.view !== "grid" || overview.heads === 1 || follows;
     this.orders();
     this.kinds.hidden = state.view !== "grid" || this.tabs.hidden;
     this.kind.value = state.kind;

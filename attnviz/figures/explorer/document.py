@@ -48,7 +48,8 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     code = script("page")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    title, text = html.escape(trace.model), html.escape(trace.prompt.text)
+    edited = f", edited {trace.edits.text}" if trace.edits else ""
+    title, text = html.escape(f"{trace.model}{edited}"), html.escape(trace.prompt.text)
     output = f'<p class="output" dir="auto">{html.escape(trace.output)}</p>' if trace.output else ""
     pair = f'<p dir="auto">{html.escape(trace.prompt.pair)}</p>' if trace.prompt.pair else ""
     document = Page(

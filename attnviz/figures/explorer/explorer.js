@@ -4,10 +4,12 @@
 
 import { ArcsView } from "./arcs.js";
 import { Bar, LinksTable, TABS } from "./bar.js";
-import { GridView, ORDERS } from "./grid.js";
+import { GridView } from "./grid.js";
+import { roomHeight } from "./heights.js";
 import { chipsName, FIRST_LOOK, readLook, writeLook } from "./look.js";
 import { MatrixView } from "./matrix.js";
 import { clamp, make, Motion, Note, Palette } from "./paint.js";
+import { ORDERS, RankingView } from "./ranking.js";
 import { LiveRegion } from "./say.js";
 import { headName, HeadStore } from "./store.js";
 import { TextView } from "./text.js";
@@ -72,10 +74,12 @@ export class Explorer {
     this.motion.stop();
     const unfolded = this.links?.element.open;
     Object.assign(this, { grid: new GridView(this), matrix: new MatrixView(this), arcs: new ArcsView(this), text: new TextView(this) });
+    this.ranking = new RankingView(this);
     Object.assign(this, { strip: new TextView(this, { strip: true }), links: new LinksTable(this) });
     this.links.element.open = Boolean(unfolded);
-    this.stage.replaceChildren(this.grid.element, this.matrix.element, this.arcs.element, this.text.element);
-    this.below.replaceChildren(this.strip.element, this.links.element);
+    this.panes = [this.grid, this.ranking, this.matrix, this.arcs, this.text];
+    this.stage.replaceChildren(...this.panes.map(({ element }) => element), this.strip.element);
+    this.below.replaceChildren(this.links.element);
     this.settle();
     this.layOut();
   }
@@ -121,14 +125,14 @@ export class Explorer {
   }
 
   // What the host says is to be looked at. What a person has chosen meanwhile is newer than what the host knows.
-  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact }) {
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false }) {
     if (seq >= this.seq) {
       Object.assign(this.state, { layer, head, query, key, view: view ?? this.state.view });
       if (look !== undefined) Object.assign(this.state, readLook(look));
       this.seq = seq;
     }
     Object.assign(this.state, { fullScale, theme });
-    Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact });
+    Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact, follows });
     this.applyTheme();
     if (!this.package) return;
     this.settle();
@@ -158,7 +162,7 @@ export class Explorer {
   }
 
   room() {
-    return `${this.root.clientWidth} ${window.innerHeight}`;
+    return `${this.root.clientWidth} ${window.innerHeight} ${roomHeight(this.root)}`;
   }
 
   // Which panes can be seen, for the view and the width there is.
@@ -168,7 +172,9 @@ export class Explorer {
     this.laidOut = this.room();
     const wide = this.root.clientWidth >= WIDE;
     const both = view === "grid" && wide && this.views.includes("matrix");
-    this.grid.element.hidden = view !== "grid";
+    this.isBeside = both;
+    this.grid.element.hidden = view !== "grid" || this.order !== "model";
+    this.ranking.element.hidden = view !== "grid" || this.order === "model";
     this.matrix.element.hidden = !(view === "matrix" || both);
     this.arcs.element.hidden = view !== "arcs";
     this.text.element.hidden = view !== "text";
@@ -198,9 +204,7 @@ export class Explorer {
 
   draw() {
     if (!this.package || !this.palette) return;
-    for (const view of [this.grid, this.matrix, this.arcs, this.text]) {
-      if (!view.element.hidden) view.draw();
-    }
+    for (const view of this.panes) if (!view.element.hidden) view.draw();
     this.drawStrip();
     this.root.dataset.view = this.state.view;
     // Under a tab whose picture the page draws there is no head at full size, whichever was there before.
@@ -219,10 +223,6 @@ export class Explorer {
 
   selected() {
     return { query: this.state.query ?? 0, key: this.state.key ?? 0 };
-  }
-
-  matrixHeight() {
-    return this.state.view === "grid" ? 520 : clamp(window.innerHeight * 0.75, 440, 900);
   }
 
   openHead(layer, head, { keyboard = false } = {}) {
@@ -252,14 +252,14 @@ export class Explorer {
   back() {
     if (!this.views.includes("grid")) return;
     this.show("grid");
-    this.grid.canvas.focus();
+    (this.order === "model" ? this.grid : this.ranking).canvas.focus();
   }
 
   // Another way to look at the same head.
   look(change) {
     Object.assign(this.state, change);
     this.tellHost({});
-    this.draw();
+    this.layOut();
   }
 
   lookAtHeads(on) {

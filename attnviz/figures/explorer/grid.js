@@ -1,6 +1,7 @@
 // All heads: layers down, heads across, each a small picture. A click, or Enter, opens a head.
 
-import { clamp, fit, make, word } from "./paint.js";
+import { columnHeight } from "./heights.js";
+import { clamp, fit, make, pixelRatio, word } from "./paint.js";
 import { sketchArcs } from "./sketch.js";
 import { headTitle, THUMB_MASKED } from "./store.js";
 
@@ -9,13 +10,9 @@ const GRID_TOP = 26;
 const GRID_GAP = 3;
 const GRID_LEAST = 22;
 const GRID_MOST = 120;
+// Beside a matrix that is higher, small pictures may be so much higher than wide.
+const GRID_STRETCH = 1.5;
 export const KINDS = { cells: "as matrices", arcs: "as arcs" };
-export const ORDERS = {
-  model: ["as in the model", () => 0],
-  entropy: ["by entropy, sharpest first", (note) => note.entropy],
-  diagonal: ["by the diagonal, nearest first", (note) => -note.diagonal],
-  distance: ["by distance, furthest first", (note) => -note.distance],
-};
 
 export class GridView {
   constructor(explorer) {
@@ -32,7 +29,7 @@ export class GridView {
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     const { layers, heads } = explorer.overview;
-    this.caption.textContent = layers * heads === 1 ? "The one head of this model" : "Layers down, heads across. Open one.";
+    this.caption.textContent = layers * heads === 1 ? "The one head of this model" : "Rows: layers, columns: heads. Click one.";
     const label = `${layers} layers by ${heads} heads. Arrow keys move between heads, Enter opens one.`;
     this.canvas.setAttribute("aria-label", label);
     explorer.when(explorer.store.thumbs, (thumbs) => {
@@ -64,7 +61,7 @@ export class GridView {
   // The small arcs of every head, painted once for a size and a theme: pointing at heads only copies them.
   sketches({ cell, height }) {
     const { overview, palette, state } = this.explorer;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const mark = [palette.name, state.fullScale, cell, height, ratio].join();
     if (this.sketched?.mark === mark) return this.sketched.pictures;
     const size = overview.rows * overview.columns;
@@ -77,26 +74,23 @@ export class GridView {
     return pictures;
   }
 
-  picture(layer, head) {
-    return head === null || !this.thumbs ? null : this.pictures()[layer * this.explorer.overview.heads + head];
+  // The small pictures as they were chosen to be drawn, of a size.
+  chosen(size) {
+    return this.explorer.state.kind === "arcs" ? this.sketches(size) : this.pictures();
   }
 
-  // Which head stands where: each layer's heads from left to right.
-  places() {
-    const { overview } = this.explorer;
-    const value = ORDERS[this.explorer.order][1];
-    const note = (layer, head) => overview.notes[layer * overview.heads + head];
-    return Array.from({ length: overview.layers }, (_, layer) => {
-      const row = Array.from({ length: overview.heads }, (_, head) => head);
-      return row.sort((one, other) => value(note(layer, one)) - value(note(layer, other)) || one - other);
-    });
+  picture(layer, head) {
+    return head === null || !this.thumbs ? null : this.pictures()[layer * this.explorer.overview.heads + head];
   }
 
   measure() {
     const { heads, layers, rows, columns } = this.explorer.overview;
     const room = this.element.clientWidth;
     const cell = clamp((room - GRID_LEFT) / heads - GRID_GAP, GRID_LEAST, GRID_MOST);
-    const height = Math.max(cell * Math.min(rows / columns, 1.6), 12);
+    const own = Math.max(cell * Math.min(rows / columns, 1.6), 12);
+    // The grid fills its column, as far as its pictures stay true to what they show.
+    const filling = (columnHeight(this.explorer) - GRID_TOP) / layers - GRID_GAP;
+    const height = this.explorer.isBeside ? clamp(filling, own, Math.max(own, cell * GRID_STRETCH)) : own;
     const width = GRID_LEFT + heads * (cell + GRID_GAP);
     return { cell, height, width, total: GRID_TOP + layers * (height + GRID_GAP) };
   }
@@ -106,64 +100,58 @@ export class GridView {
     const { overview, palette, state } = this.explorer;
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
-    const sorted = this.explorer.order !== "model";
-    const pictures = state.kind === "arcs" ? this.sketches({ cell, height }) : this.pictures();
+    const pictures = this.chosen({ cell, height });
     context.textAlign = "center";
-    this.order = this.places();
     const x = (place) => GRID_LEFT + place * (cell + GRID_GAP);
     const y = (layer) => GRID_TOP + layer * (height + GRID_GAP);
-    for (let place = 0; place < overview.heads; place += cell < 18 ? 2 : 1) {
-      context.fillStyle = !sorted && state.head === place ? palette.accent : palette.faint;
-      context.fillText(sorted ? `${place + 1}.` : place, x(place) + cell / 2, GRID_TOP / 2);
+    for (let head = 0; head < overview.heads; head += cell < 18 ? 2 : 1) {
+      context.fillStyle = state.head === head ? palette.accent : palette.faint;
+      context.fillText(head, x(head) + cell / 2, GRID_TOP / 2);
     }
-    this.order.forEach((row, layer) => {
-      context.fillStyle = state.layer === layer ? palette.accent : palette.faint;
-      context.fillText(layer, GRID_LEFT / 2, y(layer) + height / 2);
-      row.forEach((head, place) => {
-        if (state.kind === "arcs") {
-          context.fillStyle = palette.panel;
-          context.fillRect(x(place), y(layer), cell, height);
-        }
-        context.drawImage(pictures[layer * overview.heads + head], x(place), y(layer), cell, height);
-        if (sorted && cell >= 30) this.number(context, head, x(place), y(layer));
-        const chosen = layer === state.layer && (state.head === null || head === state.head);
-        const pointed = this.pointed?.layer === layer && this.pointed.head === head;
-        if (!pointed && !chosen) return;
-        context.strokeStyle = pointed ? palette.text : palette.accent;
-        context.lineWidth = 2;
-        context.strokeRect(x(place) - 1, y(layer) - 1, cell + 2, height + 2);
-      });
+    pictures.forEach((picture, index) => {
+      const [layer, head] = [Math.floor(index / overview.heads), index % overview.heads];
+      if (!head) {
+        context.fillStyle = state.layer === layer ? palette.accent : palette.faint;
+        context.fillText(layer, GRID_LEFT / 2, y(layer) + height / 2);
+      }
+      if (state.kind === "arcs") {
+        context.fillStyle = palette.panel;
+        context.fillRect(x(head), y(layer), cell, height);
+      }
+      context.drawImage(picture, x(head), y(layer), cell, height);
+      const chosen = layer === state.layer && (state.head === null || head === state.head);
+      const pointed = this.pointed?.layer === layer && this.pointed.head === head;
+      if (!pointed && !chosen) return;
+      context.strokeStyle = pointed ? palette.text : palette.accent;
+      context.lineWidth = 2;
+      context.strokeRect(x(head) - 1, y(layer) - 1, cell + 2, height + 2);
     });
   }
 
-  // Out of the model's order, a head has its number in its corner.
-  number(context, head, x, y) {
-    const { palette } = this.explorer;
-    context.fillStyle = palette.panel;
-    context.fillRect(x, y, head > 9 ? 20 : 13, 17);
-    context.fillStyle = palette.text;
-    context.fillText(head, x + (head > 9 ? 10 : 6.5), y + 9);
-  }
-
   cellAt(event) {
-    if (!this.order) return null;
+    if (!this.thumbs) return null;
+    const { overview } = this.explorer;
     const { cell, height } = this.measure();
-    const place = Math.floor((event.offsetX - GRID_LEFT) / (cell + GRID_GAP));
+    const head = Math.floor((event.offsetX - GRID_LEFT) / (cell + GRID_GAP));
     const layer = Math.floor((event.offsetY - GRID_TOP) / (height + GRID_GAP));
-    const head = this.order[layer]?.[place];
-    return head === undefined ? null : { layer, place, head };
+    const isThere = head >= 0 && head < overview.heads && layer >= 0 && layer < overview.layers;
+    return isThere ? { layer, head } : null;
   }
 
   point(place) {
-    const same = place?.layer === this.pointed?.layer && place?.place === this.pointed?.place;
-    if (same) return;
+    if (place?.layer === this.pointed?.layer && place?.head === this.pointed?.head) return;
     this.pointed = place;
     this.draw();
     if (!place) return this.explorer.note.hide();
     const { cell, height } = this.measure();
-    const lines = this.tell(place.layer, place.head);
-    const x = GRID_LEFT + (place.place + 0.5) * (cell + GRID_GAP);
-    this.explorer.note.show(this.canvas, x, GRID_TOP + (place.layer + 1) * (height + GRID_GAP) - 8, ...lines);
+    const x = GRID_LEFT + (place.head + 0.5) * (cell + GRID_GAP);
+    this.note(this.canvas, place.layer, place.head, x, GRID_TOP + (place.layer + 1) * (height + GRID_GAP) - 8);
+  }
+
+  // Says of a head what its measures are: beside the pointer, and to a screen reader.
+  note(canvas, layer, head, x, y) {
+    const lines = this.tell(layer, head);
+    this.explorer.note.show(canvas, x, y, ...lines);
     this.explorer.live.say(lines.map((line) => [line].flat().map((part) => part.textContent ?? part).join("")).join(". "));
   }
 
@@ -175,20 +163,19 @@ export class GridView {
       const [query, key, weight] = link;
       lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${weight.toFixed(3)}`]);
     }
-    if (distance !== null) lines.push(`looks ${distance.toFixed(1)} tokens far, ${Math.round(100 * diagonal)} % to neighbours`);
+    if (distance !== null) lines.push(`mean distance ${distance.toFixed(1)} tokens, ${Math.round(100 * diagonal)} % to neighbours`);
     return lines;
   }
 
   key(event) {
     const { overview, state } = this.explorer;
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-    const at = this.pointed ?? { layer: state.layer, place: Math.max(this.order[state.layer].indexOf(state.head), 0) };
-    if (event.key === "Enter") this.explorer.openHead(at.layer, this.order[at.layer][at.place], { keyboard: true });
+    const at = this.pointed ?? { layer: state.layer, head: state.head ?? 0 };
+    if (event.key === "Enter") this.explorer.openHead(at.layer, at.head, { keyboard: true });
     else if (event.key === "Escape") this.point(null);
     else if (step) {
       const layer = clamp(at.layer + step[0], 0, overview.layers - 1);
-      const place = clamp(at.place + step[1], 0, overview.heads - 1);
-      this.point({ layer, place, head: this.order[layer][place] });
+      this.point({ layer, head: clamp(at.head + step[1], 0, overview.heads - 1) });
     } else return;
     event.preventDefault();
   }

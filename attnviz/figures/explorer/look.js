@@ -1,7 +1,8 @@
 // How a person looks at a map, and how that stands in an address: "order_entropy~links_0.1". What is not there is as at first.
 // chips, zoom: what was chosen for one head, or for one map, and says so: it counts only while that is looked at.
 
-import { KINDS, ORDERS } from "./grid.js";
+import { KINDS } from "./grid.js";
+import { ORDERS } from "./ranking.js";
 import { headName } from "./store.js";
 
 export const FIRST_LOOK = { order: "model", kind: "cells", links: 0.03, gives: true, chips: null, zoom: null };

@@ -25,7 +25,8 @@ export class MatrixView extends MatrixPicture {
   listen() {
     const { canvas } = this;
     canvas.addEventListener("pointermove", (event) => (this.drag ? this.dragTo(event) : this.point(this.cellAt(event))));
-    canvas.addEventListener("pointerleave", () => this.point(null));
+    // A finger leaves at once; what it has touched stays told until another place is.
+    canvas.addEventListener("pointerleave", (event) => event.pointerType === "touch" || this.point(null));
     canvas.addEventListener("pointerdown", (event) => this.press(event));
     canvas.addEventListener("pointerup", (event) => this.release(event));
     canvas.addEventListener("pointercancel", () => (this.drag = null));
@@ -63,6 +64,7 @@ export class MatrixView extends MatrixPicture {
 
   press(event) {
     if (event.button !== 0) return;
+    if (event.pointerType === "touch") this.point(this.cellAt(event));
     this.drag = { x: event.offsetX, y: event.offsetY, window: { ...this.window }, moved: false };
     if (this.window.zoom > 1) this.canvas.setPointerCapture(event.pointerId);
   }

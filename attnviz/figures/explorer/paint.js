@@ -66,9 +66,12 @@ export class Palette {
   }
 }
 
+// Device pixels of a CSS pixel; the page that presents enlarges them.
+export const pixelRatio = (element) => (window.devicePixelRatio || 1) * (element.currentCSSZoom || 1);
+
 // A canvas of so many CSS pixels, cleared; its context draws in CSS pixels.
 export function fit(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatio(canvas);
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   canvas.style.width = `${width}px`;
@@ -83,6 +86,13 @@ export function fit(canvas, width, height) {
 
 export const fontOf = (element, style = "") => `${style} ${LABEL}px ${getComputedStyle(element).fontFamily}`;
 export const cut = (text) => (text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text);
+
+// As much of a text as fits, in the context's font.
+export function shorten(context, text, room) {
+  let part = text;
+  while (part.length > 1 && context.measureText(part).width > room) part = `${part.slice(0, part.endsWith("…") ? -2 : -1)}…`;
+  return part;
+}
 
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);

@@ -1,11 +1,14 @@
 // The picture of one head: queries down, keys across. Cells that share a pixel show the largest of them.
 
-import { clamp, cut, fit, fontOf, make } from "./paint.js";
+import { matrixHeight, roomHeight } from "./heights.js";
+import { clamp, cut, fit, fontOf, make, pixelRatio, shorten } from "./paint.js";
 import { poolRegion } from "./pool.js";
 import { headTitle, MASKED } from "./store.js";
 
 const MOST_CELL = 40;
 const LABEL_STEP = 16;
+// Leaning labels stand closer to each other than their cells do.
+const LEANING_STEP = 21;
 const GAP_FROM = 8;
 
 export class MatrixPicture {
@@ -38,7 +41,7 @@ export class MatrixPicture {
 
   // Margins for the labels, and the size of a cell; the longer side of the picture sets it, so that cells are square.
   measure() {
-    const { queries, keys, height: most } = { ...this.explorer.overview, height: this.explorer.matrixHeight() };
+    const { queries, keys, height: most } = { ...this.explorer.overview, height: matrixHeight(this.explorer) };
     const room = this.element.clientWidth;
     const context = this.canvas.getContext("2d");
     context.font = fontOf(this.canvas, "bold");
@@ -49,10 +52,11 @@ export class MatrixPicture {
     const lean = Math.min(this.widths.keys * 0.71, 120);
     const top = lean + 18;
     const right = Math.min(lean, 60);
-    const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, MOST_CELL);
-    const ratio = window.devicePixelRatio || 1;
-    // Whole device pixels, where a cell has at least two: then all cells are alike.
-    const whole = fitting * ratio >= 2 ? Math.floor(fitting * ratio) / ratio : fitting;
+    const largest = roomHeight(this.explorer.root) ? Infinity : MOST_CELL;
+    const fitting = Math.min((room - left - right) / keys.length, (most - top) / queries.length, largest);
+    const ratio = pixelRatio(this.canvas);
+    // Whole device pixels, where a cell has at least four: then all cells are alike. Smaller ones would lose much of the room.
+    const whole = fitting * ratio >= 4 ? Math.floor(fitting * ratio) / ratio : fitting;
     const cell = whole * this.chosen.zoom;
     const width = Math.max(whole * keys.length, 1);
     const height = Math.max(whole * queries.length, 1);
@@ -90,7 +94,7 @@ export class MatrixPicture {
 
   drawCells(head, palette, fullScale) {
     const { left, top, width, height, cell } = this.size;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const table = palette.table(head, fullScale);
     const { x, y } = this.window;
     const columns = Math.round(width * ratio);
@@ -107,7 +111,7 @@ export class MatrixPicture {
 
   gaps(palette) {
     const { left, top, width, height, cell } = this.size;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(this.canvas);
     const crisp = (value) => (Math.round(value * ratio) + 0.5) / ratio;
     const { context } = this;
     context.strokeStyle = palette.background;
@@ -130,8 +134,8 @@ export class MatrixPicture {
   labels(context, queries, keys) {
     const { state, palette } = this.explorer;
     const { cell } = this.size;
-    const step = Math.max(1, Math.ceil(LABEL_STEP / cell));
-    const shown = (count, first, size, selected) => {
+    const shown = (count, first, size, selected, apart) => {
+      const step = Math.max(1, Math.ceil(apart / cell));
       const from = Math.ceil(first / step) * step;
       const found = [];
       for (let index = from; index < Math.min(count, first + size); index += step) {
@@ -140,31 +144,29 @@ export class MatrixPicture {
       if (selected !== null && !found.includes(selected) && selected >= first && selected < first + size) found.push(selected);
       return found;
     };
-    for (const query of shown(queries.length, this.window.y, this.size.shown.queries, state.query)) {
+    for (const query of shown(queries.length, this.window.y, this.size.shown.queries, state.query, LABEL_STEP)) {
       this.rowLabel(context, query, query === state.query ? palette.accent : palette.text, query === state.query);
     }
-    for (const key of shown(keys.length, this.window.x, this.size.shown.keys, state.key)) {
+    for (const key of shown(keys.length, this.window.x, this.size.shown.keys, state.key, LEANING_STEP)) {
       this.columnLabel(context, key, key === state.key ? palette.accent : palette.text, key === state.key);
     }
   }
 
   rowLabel(context, query, colour, bold, backing = null) {
     const { left, top, cell } = this.size;
-    const text = cut(this.explorer.overview.queries[query][0]);
+    const whole = cut(this.explorer.overview.queries[query][0]);
     const y = top + (query + 0.5 - this.window.y) * cell;
     context.font = fontOf(this.canvas, bold ? "bold" : "");
-    context.textAlign = "right";
+    const room = left - 9;
+    // The one that is pointed at is whole: over the cells, where it is wider than its margin.
+    const width = backing ? context.measureText(whole).width : 0;
     if (backing) {
       context.fillStyle = backing;
-      context.fillRect(0, y - 11, left - 2, 22);
+      context.fillRect(0, y - 11, Math.max(left - 2, width + 6), 22);
     }
     context.fillStyle = colour;
-    context.save();
-    context.beginPath();
-    context.rect(0, y - 14, left, 28);
-    context.clip();
-    context.fillText(text, left - 7, y);
-    context.restore();
+    context.textAlign = width > room ? "left" : "right";
+    context.fillText(backing ? whole : shorten(context, whole, room), width > room ? 2 : left - 7, y);
   }
 
   columnLabel(context, key, colour, bold, backing = null) {

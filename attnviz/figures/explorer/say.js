@@ -24,6 +24,6 @@ export class LiveRegion {
   }
 
   sayCell({ queries, keys }, head, query, key) {
-    this.say(`${queries[query][0]} to ${keys[key][0]}, ${head.tell(query, key)}`);
+    this.say(`“${queries[query][0]}” to “${keys[key][0]}”, ${head.tell(query, key)}`);
   }
 }

@@ -15,8 +15,12 @@ STYLE = f".explorer {{ --font: {FONT}; }}\n" + (FOLDER / "explorer.css").read_te
 @functools.cache
 def script(host: Literal["streamlit", "page"]) -> str:
     """Join the whole script for a host: one ES module, with the themes as they are in Python."""
-    themes = json.dumps({theme.name: _theme(theme) for theme in (LIGHT, DARK)})
-    return bundle(FOLDER / f"{host}.js", {"themes.js": f"export const THEMES = {themes};\n"})
+    return bundle(FOLDER / f"{host}.js", {"themes.js": themes()})
+
+
+def themes() -> str:
+    """Write the module with the themes as they are in Python."""
+    return f"export const THEMES = {json.dumps({theme.name: _theme(theme) for theme in (LIGHT, DARK)})};\n"
 
 
 def _theme(theme: Theme) -> dict[str, object]:

@@ -95,6 +95,23 @@ export class TextView {
       span.classList.toggle("query", other === index);
     });
     this.tell(axis, index);
+    if (this.strip || !this.pointed) this.reveal(this.placeIn(axis, index));
+  }
+
+  // Where the token that is looked from stands in the line of keys; null where it is none of them.
+  placeIn(axis, index) {
+    return axis === "queries" ? this.explorer.overview.own[index] : index;
+  }
+
+  // Scrolls a long text, and nothing around it, so that a token can be seen.
+  reveal(index) {
+    const token = index === null ? this.queries[this.explorer.state.query] : this.keys[index];
+    if (!token) return;
+    const scroller = this.strip ? this.element : this.lines;
+    const [inner, outer] = [token.getBoundingClientRect(), scroller.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom) {
+      scroller.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
+    }
   }
 
   tell(axis, index) {

@@ -12,7 +12,7 @@ from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.figures.tokens import label, space_between
 
 STYLE = Path(__file__).with_name("passage.css").read_text(encoding="utf-8")
-BAR_PIXELS = 22
+BAR_PIXELS = 16
 # Of what a model has not read this much is shown.
 UNREAD_CHARACTERS = 280
 

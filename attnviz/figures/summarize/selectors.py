@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attnviz.analysis.summarize.rouge import Rouge
 from attnviz.analysis.wording import head_name
@@ -18,43 +18,55 @@ CELL_PIXELS = 44
 
 @dataclass(frozen=True)
 class Row:
-    """A way and what it keeps; `score`: ROUGE of its sentences against the reference that a person gave, if one did."""
+    """A way to choose and what it keeps; `key` is what a click on it hands over.
 
+    score     ROUGE of its sentences against the reference that a person gave, if one did
+    measured  its ROUGE-1 on texts held out of training, in percent, where it was measured
+    """
+
+    key: str
     name: str
     sentences: str
     words: str
     score: Rouge | None = None
+    measured: float | None = None
 
 
 def ways_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
-    """Draw a table: a row a selector, with the sentences and under them the words that it keeps; the best figures stand out.
+    """Draw a table: a row a way, with its figures and the sentences and words it keeps; the best figures stand out.
 
-    >>> table = ways_table([Row("First", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("Random", "C.", "C", Rouge(0.5, 0.0, 0.25))])
+    Figures are those against the reference, or else the measured, or none. `chosen` is the key of the row shown large.
+
+    >>> table = ways_table([Row("a", "A", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("c", "C", "C.", "C", Rouge(0.5, 0.0, 0.25))])
     >>> "A&lt;b." in table, table.count("best")
     (True, 4)
     """
-    scored = any(row.score for row in rows)
-    heads = ["Chosen by", "Sentences kept, and words", *(_MEASURES if scored else ())]
-    top = "".join(f"<th{' class=figure' if name in _MEASURES else ''}>{name}</th>" for name in heads)
-    best = np.max([_figures(row) for row in rows], axis=0) if scored else None
-    body = "".join(_row(row, best, row.name == chosen) for row in rows)
-    colours = css_variables(theme)
-    return f'<div class="scroll" style="{colours}"><table class="ways"><tr>{top}</tr>{body}</table></div>'
+    figures = np.array([_figures(row) for row in rows], dtype=float)
+    if np.isnan(figures).all():
+        figures = figures[:, :0]
+    names = _MEASURES[: figures.shape[1]]
+    top = "".join(f"<th{' class=figure' if name in names else ''}>{name}</th>" for name in ("Chosen by", *names, "Keeps"))
+    # Equal figures are all the best, but nothing is where nothing fits.
+    best = (figures >= np.nanmax(figures, axis=0, initial=0.0)) & (figures > 0)
+    body = "".join(_row(row, values, own, row.key == chosen) for row, values, own in zip(rows, figures, best, strict=True))
+    return f'<div class="scroll" style="{css_variables(theme)}"><table class="ways"><tr>{top}</tr>{body}</table></div>'
 
 
-def _figures(row: Row) -> tuple[float, float, float]:
-    return (row.score.one, row.score.two, row.score.longest) if row.score else (0.0, 0.0, 0.0)
+def _figures(row: Row) -> tuple[float, ...]:
+    if row.score:
+        return 100 * row.score.one, 100 * row.score.two, 100 * row.score.longest
+    return (np.nan if row.measured is None else row.measured,)
 
 
-def _row(row: Row, best: Float[np.ndarray, " measure"] | None, chosen: bool) -> str:
-    cells = f"<td>{html.escape(row.name)}</td>"
-    cells += f'<td><p dir="auto">{html.escape(row.sentences)}</p><p dir="auto">{html.escape(row.words)}</p></td>'
-    if best is not None:
-        for value, highest in zip(_figures(row), best, strict=True):
-            # Equal figures are all the best, but nothing is where nothing fits.
-            kind = "figure best" if value >= highest > 0 else "figure"
-            cells += f'<td class="{kind}">{100 * value:.1f}</td>'
-    return f"<tr{' class=chosen' if chosen else ''}>{cells}</tr>"
+def _row(row: Row, values: Float[np.ndarray, " measure"], best: Bool[np.ndarray, " measure"], chosen: bool) -> str:
+    name, sentences, words = map(html.escape, (row.name, row.sentences, row.words))
+    cells = f'<td><button data-pick="{row.key}" aria-pressed="{str(chosen).lower()}">{name}</button></td>'
+    for value, stands_out in zip(values, best, strict=True):
+        kind = "figure best" if stands_out else "figure"
+        cells += f'<td class="{kind}">{"–" if np.isnan(value) else f"{value:.1f}"}</td>'
+    lines = (f'<p dir="auto" title="{kept}">{kept}</p>' for kept in (sentences, words))
+    cells += f"<td>{''.join(lines)}</td>"
+    return f'<tr data-pick="{row.key}"{" class=chosen" if chosen else ""}>{cells}</tr>'
 
 
 def heads_agreement(

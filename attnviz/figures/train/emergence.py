@@ -1,4 +1,4 @@
-"""Alignment as it emerges: what a model in training looks at, beside what is right, and how far it has come, as curves."""
+"""Alignment as it emerges: what a model in training looks at, where it should look, and how far it has come, as curves."""
 
 import html
 from collections.abc import Sequence
@@ -8,20 +8,23 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attnviz.analysis.wording import Sentence
+from attnviz.figures.html import sentence_html
 from attnviz.figures.theme import HEAD_COLOURS, LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("emergence.css").read_text(encoding="utf-8")
-# The first example is drawn large, to be read from the back row.
-FIRST_PIXELS, OTHER_PIXELS = 320, 140
+# How large a matrix is in units of its own drawing; on the page it grows to the place it has.
+PIXELS = 320
 LEAST_CELL, MOST_CELL = 16, 34
 CURVE_HEIGHT = 64
-# A possible link is drawn lighter than a sure one.
-POSSIBLE = 0.35
+OUTLINE = HEAD_COLOURS[2]
+# The vermilion of Okabe and Ito; on white, letters need a darker one.
+WRONG = {"light": "#B34700", "dark": HEAD_COLOURS[5]}
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """One example that is not learned from.
+    """One sequence that is not learned from.
 
     written   what the model writes in each row, after the true tokens before it
     weights   what it looks at; `visible` says where it can look, and None: everywhere
@@ -38,7 +41,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Curve:
-    """A figure over steps: its name, its present value as it is told, all its values, and the value at the top of its frame."""
+    """A figure over steps: its name, its present value as written, all its values, and the value at the top of its frame."""
 
     name: str
     reading: str
@@ -46,25 +49,47 @@ class Curve:
     top: float = 1.0
 
 
-def examples(held: Sequence[Held], *, theme: Theme = LIGHT) -> str:
-    """Draw every example as two matrices: what the model looks at, and what is right. Every token is escaped.
+def emergence(
+    held: Held, curves: Sequence[Curve], story: Sequence[Sentence] = (), *, steps: int, at: int, theme: Theme = LIGHT
+) -> str:
+    """Draw what the model looks at, where it should look outlined; beside it figures over the steps 0 to `steps`, and a story.
+
+    `at` is the step that is looked at. Every token is escaped.
 
     >>> one = np.ones((1, 1), dtype=bool)
-    >>> "&lt;a&gt;" in examples([Held(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)])
+    >>> held = Held(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)
+    >>> "&lt;a&gt;" in emergence(held, [], steps=1, at=0)
     True
     """
-    drawn = "".join(_example(each, theme, FIRST_PIXELS if index == 0 else OTHER_PIXELS) for index, each in enumerate(held))
-    return f'<div class="examples" style="{_colours(theme)}">{drawn}</div>'
+    return (
+        f'<div class="training" style="{_colours(theme)}">'
+        f'<div class="sequence">{_legend(held)}<div class="matrix">{_matrix(held, theme)}</div></div>'
+        f'<div class="curves">{"".join(_curve(each, steps, at) for each in curves)}{_story(story)}</div></div>'
+    )
 
 
 def curves(all_curves: Sequence[Curve], *, steps: int, at: int, theme: Theme = LIGHT) -> str:
-    """Draw figures in large type, each over a small curve from step 0 to `steps`; `at` is the step that is looked at."""
+    """Draw figures alone, side by side, each over a small curve from step 0 to `steps`; `at` is the step that is looked at."""
     drawn = "".join(_curve(each, steps, at) for each in all_curves)
-    return f'<div class="curves" style="{_colours(theme)}">{drawn}</div>'
+    return f'<div class="curves beside" style="{_colours(theme)}">{drawn}</div>'
 
 
 def _colours(theme: Theme) -> str:
-    return f"{css_variables(theme)};--wrong:{HEAD_COLOURS[5]}"
+    return f"{css_variables(theme)};--wrong:{WRONG[theme.name]};--outline:{OUTLINE};--weight:{theme.colour(0.7)}"
+
+
+def _legend(held: Held) -> str:
+    """Name the marks of a matrix; that of a possible link only where there is one."""
+    may = '<span><i class="may"></i>May look at</span>' if (held.possible & ~held.sure).any() else ""
+    return (
+        f'<p class="legend"><span><i class="weight"></i>Looks at</span><span><i class="should"></i>Should look at</span>{may}'
+        "<span>On the right: what it writes, <b>wrong</b> in colour</span></p>"
+    )
+
+
+def _story(sentences: Sequence[Sentence]) -> str:
+    paragraphs = "".join(f"<p>{sentence_html(sentence)}</p>" for sentence in sentences)
+    return f'<div class="story">{paragraphs}</div>'
 
 
 def _curve(curve: Curve, steps: int, at: int) -> str:
@@ -73,51 +98,51 @@ def _curve(curve: Curve, steps: int, at: int) -> str:
     )
     x = 100 * at / max(steps, 1)
     return (
-        f'<div class="curve"><strong>{html.escape(curve.reading)}</strong><span>{html.escape(curve.name)}</span>'
+        f'<div class="curve"><span>{html.escape(curve.name)}</span><strong>{html.escape(curve.reading)}</strong>'
         f'<svg viewBox="0 0 100 {CURVE_HEIGHT}" preserveAspectRatio="none" height="{CURVE_HEIGHT}" aria-hidden="true">'
         f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="{CURVE_HEIGHT}"/><polyline points="{points}"/></svg></div>'
     )
 
 
-def _example(held: Held, theme: Theme, pixels: int) -> str:
-    cell = min(max(pixels // max(len(held.source), len(held.target)), LEAST_CELL), MOST_CELL)
-    n_right = sum(one == other for one, other in zip(held.target, held.written, strict=True))
-    description = f"Of {''.join(held.source)}, {n_right} of {len(held.target)} tokens right"
-    true = np.where(held.sure, 1.0, np.where(held.possible, POSSIBLE, 0.0))
-    fills = [[theme.colour(float(value)) for value in row] for row in held.weights]
-    rights = [[theme.colour(float(value)) for value in row] for row in true]
-    learned = _matrix(held, fills, cell, label=f"what the model looks at. {description}", written=True)
-    right = _matrix(held, rights, cell, label="what is right", written=False)
-    return f'<div class="example"><div><span>It looks at</span>{learned}</div><div><span>Right is</span>{right}</div></div>'
-
-
-def _matrix(held: Held, fills: list[list[str]], cell: int, *, label: str, written: bool) -> str:
-    """Draw a matrix with the source above it and the target at its left; what the model writes stands at its right."""
+def _matrix(held: Held, theme: Theme) -> str:
+    """Draw the matrix with the source above it, the target at its left, and what the model writes at its right."""
     n_rows, n_columns = len(held.target), len(held.source)
+    cell = min(max(PIXELS // max(n_rows, n_columns), LEAST_CELL), MOST_CELL)
     letters = max(len(token) for token in held.source)
     leaning = letters > 2
-    left, top = 26 if written else 4, 8 + 6 * letters if leaning else 22
-    width = left + n_columns * cell + (28 if written else 26 if leaning else 4)
-    height = top + n_rows * cell + 2
+    left, top = 26, 8 + 6 * letters if leaning else 22
+    width, height = left + n_columns * cell + (34 if leaning else 28), top + n_rows * cell + 2
     parts = [
-        f'<rect x="{left + column * cell}" y="{top + row * cell}" width="{cell - 1}" height="{cell - 1}" fill="{fill}"/>'
-        for row, fills_of in enumerate(fills)
-        for column, fill in enumerate(fills_of)
+        _cell(left + column * cell, top + row * cell, cell, f'fill="{theme.colour(float(weight))}"')
+        for row, weights in enumerate(held.weights)
+        for column, weight in enumerate(weights)
     ]
+    # Above all cells: none covers a part of the outline of another.
+    for row, column in np.argwhere(held.possible | held.sure).tolist():
+        kind = "should" if held.sure[row, column] else "may"
+        parts.append(_cell(left + column * cell, top + row * cell, cell, f'class="{kind}"'))
     for column, token in enumerate(held.source):
         x = left + (column + 0.5) * cell
         turned = f' transform="rotate(-45 {x:.1f} {top - 6})" class="leaning"' if leaning else ' class="above"'
         parts.append(f'<text x="{x:.1f}" y="{top - 6}"{turned}>{_shown(token)}</text>')
-    for row, token in enumerate(held.target):
-        y = top + row * cell + cell / 2 + 5
-        if written:
-            parts.append(f'<text x="{left - 8}" y="{y:.1f}" class="before">{_shown(token)}</text>')
-            kind = "right" if held.written[row] == token else "wrong"
-            parts.append(
-                f'<text x="{left + n_columns * cell + 6}" y="{y:.1f}" class="{kind}">{_shown(held.written[row])}</text>'
-            )
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    return f'<svg {size} role="img" aria-label="{html.escape(label)}">{"".join(parts)}</svg>'
+    for row, (token, written) in enumerate(zip(held.target, held.written, strict=True)):
+        y, kind = top + row * cell + cell / 2 + 5, "right" if written == token else "wrong"
+        parts.append(f'<text x="{left - 8}" y="{y:.1f}" class="before">{_shown(token)}</text>')
+        parts.append(f'<text x="{left + n_columns * cell + 6}" y="{y:.1f}" class="{kind}">{_shown(written)}</text>')
+    size = f'style="min-width:{width}px" viewBox="0 0 {width} {height}"'
+    return f'<svg {size} role="img" aria-label="{html.escape(_described(held))}">{"".join(parts)}</svg>'
+
+
+def _cell(x: int, y: int, cell: int, kind: str) -> str:
+    return f'<rect x="{x}" y="{y}" width="{cell - 1}" height="{cell - 1}" {kind}/>'
+
+
+def _described(held: Held) -> str:
+    n_right = sum(one == other for one, other in zip(held.target, held.written, strict=True))
+    return (
+        f"What the model looks at, where it should look outlined. Of “{''.join(held.source)}” it writes {n_right} of "
+        f"{len(held.target)} tokens right"
+    )
 
 
 _MARKS = {" ": "␣", "</s>": "⏎", "<pad>": "∅", "<unk>": "∅", "<s>": "∅"}

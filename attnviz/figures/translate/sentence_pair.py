@@ -1,10 +1,7 @@
-"""A sentence pair as two columns of words, and the links between them; and an alignment's hard links over its matrix."""
+"""A sentence pair as two columns of words, and the links between them."""
 
 import html
 from dataclasses import dataclass
-from typing import Any
-
-import plotly.graph_objects as go
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.view import HeadMatrix
@@ -107,20 +104,3 @@ def _target(index: int, token: Token, weight: float, chosen: bool) -> str:
 
 def _title(token: Token) -> str:
     return html.escape(token.text, quote=True)
-
-
-def mark_links(figure: go.Figure, links: tuple[Link, ...], theme: Theme = LIGHT) -> go.Figure:
-    """Mark the cell of every hard link with a dot; what was in the figure keeps its place and its clicks."""
-    dots = go.Scatter(
-        x=[link.key for link in links],
-        y=[link.query for link in links],
-        mode="markers",
-        marker={"size": 11, "color": "#E69F00", "line": {"width": 2, "color": theme.background}},
-        hoverinfo="skip",
-        showlegend=False,
-        name="hard links",
-    )
-    # Under the invisible marks that take the clicks, over the cells.
-    traces: list[Any] = list(figure.data)
-    over = next((index for index, trace in enumerate(traces) if trace.type == "scatter"), len(traces))
-    return go.Figure([*traces[:over], dots, *traces[over:]], figure.layout)

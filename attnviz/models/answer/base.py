@@ -11,9 +11,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
+from attnviz.models.editing import check_windows, edited
 from attnviz.text.spans import Span, Window, best_spans, merged, pair_logits, windows
 from attnviz.text.tokens import Encoded
 
@@ -111,19 +113,21 @@ class AnsweringModel(AttentionModel, Protocol):
         ...
 
 
-def answers(model: AttentionModel, prompt: Prompt) -> Answers:
-    """Answer a question with any model.
+def answers(model: AttentionModel, prompt: Prompt, edits: Edits = NO_EDITS) -> Answers:
+    """Answer a question with any model, with the edits.
 
     Raises:
         ModelError: it was not trained to answer.
         PromptError: as of `AnsweringModel.answers`.
+        EditError: the model cannot be edited in this way.
     """
     if not isinstance(model, AnsweringModel):
         raise ModelError(
             f"{model.card.name} was not trained to answer questions: choose an encoder that was, such as answer-en, or "
             "distilbert-base-cased-distilled-squad from the hub."
         )
-    return model.answers(prompt)
+    with edited(model, prompt, edits):
+        return model.answers(prompt)
 
 
 def question_of(prompt: Prompt) -> str:
@@ -183,7 +187,9 @@ class PassageSearch:
                 "which leaves no room for the passage: ask in fewer words."
             )
         # Windows that do not overlap would cut an answer in two.
-        return windows(n_tokens, room, min(self.decoding.stride, max(room // 2, 1)))
+        read = windows(n_tokens, room, min(self.decoding.stride, max(room // 2, 1)))
+        check_windows(len(read))
+        return read
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.cancellation import cancellation_point
+from attnviz.core.edited_heads import EditedHeads
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.answer.base import (
@@ -28,11 +30,13 @@ from attnviz.models.answer.base import (
     text_of,
 )
 from attnviz.models.base import ModelCard
+from attnviz.models.editing import EditPoints, edited, with_edited_heads
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
+from attnviz.nn import editing
 from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
-from attnviz.text.spans import Window
+from attnviz.text.spans import Span, Window
 from attnviz.text.tokens import Encoded
 
 
@@ -53,16 +57,27 @@ class AnswerModel:
     answerer: Answerer
     decoding: SpanDecoding
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Trace the window of the passage that holds the best answer; of a text alone, the encoder.
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Trace the window of the passage that holds the best answer; of a text alone, the encoder; with the edits.
 
         Raises:
             PromptError: nothing can be read, or there is too much; the message says which.
+            EditError: the model does not have what is edited.
         """
         prompt = Prompt.of(prompt)
-        if prompt.question:
-            return self.answers(prompt).trace
-        return replace(self.encoder.trace(prompt), model=self.card.name)
+        with edited(self, prompt, Edits.of(edits)):
+            if prompt.question:
+                return self.answers(prompt).trace
+            return replace(self.encoder.trace(prompt), model=self.card.name)
+
+    def edit_points(self) -> EditPoints:
+        """Say which attentions there are to edit."""
+        blocks: Any = self.answerer.blocks
+        size = len(blocks), self.answerer.config.block.n_heads
+        return EditPoints(
+            {"encoder": (self.card.n_layers, self.card.n_heads), "cross": size},
+            {id(block.attention): "cross" for block in blocks},
+        )
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
         """Find the best spans, and trace the window that holds the best one.
@@ -73,7 +88,8 @@ class AnswerModel:
         pair, search, result = self._find(prompt, n_best)
         maps = self._maps(pair, result.windows[result.best])
         output = search.output(result, prompt.text, pair.passage)
-        trace = AttentionTrace(self.card.name, prompt, maps, output, revision=self.card.revision)
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
+        trace = AttentionTrace(self.card.name, prompt, maps, output, **facts)
         return Answers(trace, pair.passage, result, self.decoding)
 
     def best(self, prompt: Prompt) -> BestSpan:
@@ -86,8 +102,19 @@ class AnswerModel:
         best = result.spans[0]
         return BestSpan(text_of(best, prompt.text, pair.passage), result.margin, best.probability)
 
+    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
+        """Find the best span, and the window of the passage that shows most around it.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        pair, _, result = self._find(prompt, 1)
+        return pair, result.windows[result.best], result.spans[0]
+
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
+        if (edits := editing.running()) and not self.answerer.config.joint:
+            edits.shifts = (0, self.n_asking(pair))
         search = PassageSearch(self.card.name, self.decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
@@ -100,29 +127,37 @@ class AnswerModel:
         tokens = (*first.tokens, *(replace(token, segment=1) for token in second.tokens))
         return QuestionAndPassage.of(Encoded(inputs, tokens, (None, None)), self.card.name)
 
-    def _asking(self, pair: QuestionAndPassage) -> int:
+    def n_asking(self, pair: QuestionAndPassage) -> int:
         """Count the tokens of the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
     def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         """Compute the logits of each window; all windows of a passage are of one size."""
-        logits, n_asking = [], self._asking(pair)
+        logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cancellation_point()
-            some = windows[index : index + BATCH]
-            ids = self._ids([pair.cut(window) for window in some])
-            visible = torch.ones_like(ids, dtype=torch.bool)
-            with torch.inference_mode():
-                start, end, _ = self.answerer(
-                    ids[:, :n_asking],
-                    ids[:, n_asking:],
-                    question_visible=visible[:, :n_asking],
-                    context_visible=visible[:, n_asking:],
-                )
-            part = slice(pair.first - n_asking, pair.first - n_asking + some[0].size)
-            rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
-            logits += [Logits(begins, ends) for begins, ends in rows]
+            logits += self._batch(pair, windows[index : index + BATCH])
         return logits
+
+    def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
+        """Compute the logits of one window in each of so many rows of a batch."""
+        if (edits := editing.running()) and not self.answerer.config.joint:
+            edits.shifts = (0, self.n_asking(pair))
+        return self._batch(pair, [window] * n_rows)
+
+    def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
+        n_asking, ids = self.n_asking(pair), self._ids([pair.cut(window) for window in windows])
+        visible = torch.ones_like(ids, dtype=torch.bool)
+        with torch.inference_mode():
+            start, end, _ = self.answerer(
+                ids[:, :n_asking],
+                ids[:, n_asking:],
+                question_visible=visible[:, :n_asking],
+                context_visible=visible[:, n_asking:],
+            )
+        part = slice(pair.first - n_asking, pair.first - n_asking + windows[0].size)
+        rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
+        return [Logits(begins, ends) for begins, ends in rows]
 
     def _ids(self, read: Sequence[Encoded]) -> Int[Tensor, "window token"]:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
@@ -145,10 +180,10 @@ class AnswerModel:
 
     def _maps(self, pair: QuestionAndPassage, window: Window) -> tuple[AttentionMap, ...]:
         """Build the maps of the encoder's attention over a window, and of the cross-attention."""
-        read, n_asking = pair.cut(window), self._asking(pair)
+        read, n_asking = pair.cut(window), self.n_asking(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
-            across = tuple(map(query_key_layer, self.answerer.attended(question, context)))
+            across = with_edited_heads("cross", [*map(query_key_layer, self.answerer.attended(question, context))])
         return (
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),
             AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(across)),
@@ -156,7 +191,7 @@ class AnswerModel:
 
     def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
         """Split into what the encoder reads at a time: both texts, or each on its own."""
-        read, n_asking = pair.cut(window), self._asking(pair)
+        read, n_asking = pair.cut(window), self.n_asking(pair)
         if self.answerer.config.joint:
             return (read,)
         return tuple(
@@ -169,7 +204,7 @@ class AnswerModel:
     ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
         """Compute the states of the question and of a window of the passage, and the encoder's layers over both."""
         states, layers = zip(*map(self.encoder.states, self._sides(pair, window)), strict=True)
-        whole, n_asking = torch.cat(states, dim=1), self._asking(pair)
+        whole, n_asking = torch.cat(states, dim=1), self.n_asking(pair)
         return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
 
 
@@ -188,5 +223,21 @@ def _apart(first: QueryKeyLayer, second: QueryKeyLayer) -> QueryKeyLayer:
     n_first, n_second = first.shape[0], second.shape[0]
     own = np.repeat([0, 1], [n_first, n_second])
     value = None if first.value is None or second.value is None else joined("value")
+    edited = sorted({head for side in (first, second) if side.edited for head in side.edited.heads})
+    weights = [_blocks(first.weights(slice(head, head + 1))[0], second.weights(slice(head, head + 1))[0]) for head in edited]
     visible = own[:, None] == own[None, :]
-    return QueryKeyLayer(joined("query"), joined("key"), first.scaling, visible=visible, value=value)
+    return QueryKeyLayer(
+        joined("query"),
+        joined("key"),
+        first.scaling,
+        visible=visible,
+        value=value,
+        edited=EditedHeads(tuple(edited), np.stack(weights)) if edited else None,
+    )
+
+
+def _blocks(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Put two matrices along a diagonal."""
+    whole = np.zeros(tuple(np.add(first.shape, second.shape)), dtype=np.float32)
+    whole[: len(first), : first.shape[1]], whole[len(first) :, first.shape[1] :] = first, second
+    return whole

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attnviz import settings
 from attnviz.core.errors import ModelError, UnsupportedModelError
+from attnviz.core.kinds import Kind
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.failures import failing_as
 from attnviz.models.hub.capture import reader_for
@@ -62,6 +63,10 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     )
     # The last stack is the one people look at first: the attention across, where there is one.
     store = stacks["encoder"].store
+    own: Kind = "decoder" if architecture == "decoder" else "encoder"
+    sizes: dict[Kind, tuple[int, int]] = {
+        own if kind == "encoder" else kind: (each.store.n_layers, each.store.n_heads) for kind, each in stacks.items()
+    }
     card = ModelCard(
         name=facts.name,
         task=facts.task or TASKS[architecture],
@@ -79,10 +84,10 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         weights=facts.weights,
     )
     if architecture == "encoder-decoder":
-        return WritingModel(card, model, tokenizer, reader, accepts, writing=_writing(model, tokenizer))
+        return WritingModel(card, model, tokenizer, reader, accepts, sizes, writing=_writing(model, tokenizer))
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
-        return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts)
-    return TracedModel(card, model, tokenizer, reader, accepts)
+        return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts, sizes)
+    return TracedModel(card, model, tokenizer, reader, accepts, sizes)
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:

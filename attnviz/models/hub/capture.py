@@ -17,8 +17,10 @@ from torch import Tensor, nn
 
 from attnviz.core.errors import TraceError, UnsupportedModelError
 from attnviz.core.trace import Kind
-from attnviz.core.weights import DenseWeights, QueryKeyWeights, WeightStore
+from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore
+from attnviz.models.editing import with_edited_heads
 from attnviz.models.hub import seam as tape
+from attnviz.nn import editing
 
 _CROSS = re.compile(r"cross|encdec|encoder_attn|enc_attn", re.IGNORECASE)
 _OUTPUTS: dict[str, Kind] = {
@@ -65,15 +67,21 @@ class SeamReader(Reader):
     def __init__(self, model: Any) -> None:
         self._model = model
         self._options = _quiet_options(model)
-        self._kinds = _kinds(model)
+        self.kinds = _kinds(model)
 
     def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         with torch.inference_mode(), tape.recording() as recorded:
             outputs = self._model(**inputs, **self._options)
         calls: dict[Kind, list[tape.Call]] = {}
         for call in recorded.calls:
-            calls.setdefault(self._kinds.get(id(call.module), "encoder"), []).append(call)
-        return outputs, {kind: _stack(recorded.layers(some, row=row), kind) for kind, some in calls.items()}
+            calls.setdefault(self.kinds.get(id(call.module), "encoder"), []).append(call)
+        now = editing.running()
+        layers: dict[Kind, tuple[QueryKeyLayer, ...]] = {kind: recorded.layers(some, row=row) for kind, some in calls.items()}
+        return outputs, {
+            # What has no kind of its own is edited as the stack that it is.
+            kind: _stack(with_edited_heads(now.stack if now and not self.kinds else kind, some), kind)
+            for kind, some in layers.items()
+        }
 
 
 class EagerReader(Reader):

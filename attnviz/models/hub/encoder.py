@@ -1,7 +1,7 @@
 """A Hugging Face model of one stack and its tokenizer, as an `AttentionModel`."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,13 +10,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import ModelCard
+from attnviz.models.editing import EditPoints, edited
 from attnviz.models.failures import failing_as
-from attnviz.models.hub.capture import Reader, Stacks
+from attnviz.models.hub.capture import Reader, SeamReader, Stacks
 from attnviz.models.hub.qkv_layers import qkv_layers
+from attnviz.nn import editing
 from attnviz.nn.attention import Attended
 from attnviz.text.tokens import Encoded, encode
 
@@ -34,19 +37,42 @@ class TracedModel:
     reader: Reader
     # The inputs that the model's forward pass takes.
     accepts: frozenset[str]
+    # Layers and heads of each kind of attention.
+    sizes: Mapping[Kind, tuple[int, int]]
     # Tokenizers are not safe to share: some switch language or truncation within a call.
     _lock: Any = field(default_factory=threading.Lock)
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Run one forward pass over the prompt, and keep the attention of every head.
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Run one forward pass over the prompt, with the edits, and keep the attention of every head.
+
+        A model that writes traces what it writes, or `prompt.target` where it is given; one that answers, with a question, the
+        window of the passage that holds the best answer.
 
         Raises:
-            PromptError: the tokenizer finds nothing in the text that the model could read.
+            PromptError: nothing in the text can be read, or there is too much; the message says which.
+            EditError: the model does not have what is edited, or cannot be edited.
         """
         prompt = Prompt.of(prompt)
+        with edited(self, prompt, Edits.of(edits)):
+            return self._trace(prompt)
+
+    def edit_points(self) -> EditPoints:
+        """Say which attentions there are to edit.
+
+        Raises:
+            EditError: the model computes its attention by itself.
+        """
+        if not isinstance(self.reader, SeamReader):
+            raise EditError(
+                f"{self.card.name} computes its attention in code of its own ({self.model.config.model_type}), so it can be "
+                "looked at but not edited: choose another, such as bert-base-uncased."
+            )
+        return EditPoints(self.sizes, self.reader.kinds, self._kind, writes=self.card.architecture == "encoder-decoder")
+
+    def _trace(self, prompt: Prompt) -> AttentionTrace:
         source = self._source(prompt)
         with self.computing():
-            _, stacks = self.reader.read(self._tensors(source))
+            _, stacks = self.reader.read(self.tensors(source))
         kind = self._kind
         return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
 
@@ -64,7 +90,7 @@ class TracedModel:
         if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
             return ()
         with self.computing(), torch.inference_mode():
-            states = self.model(**self._tensors(encoded), output_hidden_states=True).hidden_states
+            states = self.model(**self.tensors(encoded), output_hidden_states=True).hidden_states
             entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
         return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
 
@@ -101,7 +127,7 @@ class TracedModel:
             ModelError: the model does not show its queries and keys.
         """
         with self.computing():
-            states, stacks = self.reader.read(self._tensors(encoded))
+            states, stacks = self.reader.read(self.tensors(encoded))
         store = stacks["encoder"].store
         if not isinstance(store, QueryKeyWeights):
             raise ModelError(f"{self.card.name} does not show its queries and keys: no other layers can stand on it.")
@@ -115,7 +141,7 @@ class TracedModel:
     def _source(self, prompt: Prompt) -> Encoded:
         return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
 
-    def _tensors(self, encoded: Encoded) -> dict[str, Tensor]:
+    def tensors(self, encoded: Encoded) -> dict[str, Tensor]:
         inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}
         check_pieces(self.model, encoded.inputs["input_ids"])
         return {name: torch.tensor([ids], device=self.model.device) for name, ids in inputs.items()}
@@ -127,7 +153,9 @@ class TracedModel:
             if stack.store.shape[1] == len(keys) + 1:
                 keys = (*keys, SINK)
             maps.append(AttentionMap(kind, queries, keys, stack.store, stack.causal))
-        return AttentionTrace(self.card.name, prompt, tuple(maps), output, *source.cuts, revision=self.card.revision)
+        cut, cut_pair = (*source.cuts, None)[:2]
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
+        return AttentionTrace(self.card.name, prompt, tuple(maps), output, cut, cut_pair, **facts)
 
 
 def check_pieces(model: Any, ids: Sequence[int]) -> None:

@@ -26,21 +26,15 @@ from attnviz.models.answer.base import (
 )
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.nn.attention import Attended
-from attnviz.text.spans import Window
+from attnviz.text.spans import Span, Window
 
 
 @dataclass(frozen=True, eq=False)
 class HubAnswerer(TracedModel):
     """An encoder with a start and an end logit for every token."""
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Trace the prompt; with a question, the window of the passage that holds the best answer.
-
-        Raises:
-            PromptError: nothing can be read, or there is too much; the message says which.
-        """
-        prompt = Prompt.of(prompt)
-        return self.answers(prompt).trace if prompt.question else super().trace(prompt)
+    def _trace(self, prompt: Prompt) -> AttentionTrace:
+        return self.answers(prompt).trace if prompt.question else super()._trace(prompt)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
         """Return what the attention reads, as of any encoder; of a question and a passage, over the window of `trace`.
@@ -62,10 +56,19 @@ class HubAnswerer(TracedModel):
         pair, search, result = self._find(prompt, n_best)
         read = pair.cut(result.windows[result.best])
         with self.computing():
-            _, stacks = self.reader.read(self._tensors(read))
+            _, stacks = self.reader.read(self.tensors(read))
         output = search.output(result, prompt.text, pair.passage)
         trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
         return Answers(trace, pair.passage, result, search.decoding)
+
+    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
+        """Find the best span, and the window of the passage that shows most around it.
+
+        Raises:
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        pair, _, result = self._find(prompt, 1)
+        return pair, result.windows[result.best], result.spans[0]
 
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
@@ -81,11 +84,18 @@ class HubAnswerer(TracedModel):
         logits: list[Logits] = []
         for index in range(0, len(windows), BATCH):
             cancellation_point()
-            cut = [self._tensors(pair.cut(window)) for window in windows[index : index + BATCH]]
-            with self.computing(), torch.inference_mode():
-                outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
-            logits += [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
+            logits += self._batch(pair, windows[index : index + BATCH])
         return logits
+
+    def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
+        """Compute the logits of one window in each of so many rows of a batch."""
+        return self._batch(pair, [window] * n_rows)
+
+    def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
+        cut = [self.tensors(pair.cut(window)) for window in windows]
+        with self.computing(), torch.inference_mode():
+            outputs = self.model(**{name: torch.cat([each[name] for each in cut]) for name in cut[0]})
+        return [self._window(pair, *row) for row in zip(outputs.start_logits, outputs.end_logits, strict=True)]
 
     def _window(self, pair: QuestionAndPassage, start: Tensor, end: Tensor) -> Logits:
         begins, ends = (logits.float().cpu().numpy() for logits in (start, end))

@@ -22,6 +22,7 @@ from transformers.masking_utils import sdpa_mask
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import UnsupportedModelError
 from attnviz.core.weights import QueryKeyLayer
+from attnviz.nn import editing
 
 NAME = "attnviz"
 # Keywords that leave the scores as they are: a window is already in the mask, the rest concerns caches, outputs or training.
@@ -77,16 +78,20 @@ def recording() -> Iterator[Tape]:
 def attend(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """softmax(mask(softcap(scaling · Q Kᵀ) + bias)) V, recorded if a tape is running.
+    """softmax(mask(softcap(scaling · Q Kᵀ) + bias)) V, recorded if a tape is running, and edited if edits are.
 
     Raises:
         UnsupportedModelError: the model passes something that could change the scores and is not known here.
+        EditError: an edit leaves nothing to look at, or sets a weight where attention is masked.
     """
     cancellation_point()
     call = _call(module, (query, key, value), attention_mask, options)
     if (tape := _running.get()) is not None:
         tape.calls.append(call)
-    return _output(call).transpose(1, 2).contiguous(), None
+    output = _output(call)
+    if (edits := editing.running()) is not None:
+        output, _ = edits.change(edits.places.get(id(module), edits.stack), _computed(call, output))
+    return output.transpose(1, 2).contiguous(), None
 
 
 AttentionInterface.register(NAME, attend)
@@ -135,6 +140,31 @@ def _output(call: Call) -> Tensor:
     return F.scaled_dot_product_attention(call.query, key, value, attn_mask=mask, is_causal=causal, scale=call.scaling)
 
 
+def _computed(call: Call, output: Tensor) -> editing.AttentionCall:
+    """A call as edits want it: the scores and the values of some heads."""
+    groups = call.query.shape[1] // call.key.shape[1]
+
+    def scores(heads: Sequence[int]) -> Float[Tensor, "batch head query key"]:
+        return _scores(call, call.query[:, heads], call.key[:, [head // groups for head in heads]], heads)
+
+    return editing.AttentionCall(output, scores, lambda heads: call.value[:, [head // groups for head in heads]])
+
+
+def _scores(call: Call, query: Tensor, key: Tensor, heads: Sequence[int]) -> Float[Tensor, "batch head query key"]:
+    """Scores of some heads before the softmax, a sink the last of them; -inf where masked."""
+    scores = (query @ key.transpose(2, 3)).float() * call.scaling
+    if call.softcap is not None:
+        scores = torch.tanh(scores / call.softcap) * call.softcap
+    added = _biased_mask(call)
+    scores = scores + (added[:, heads] if added.ndim == 4 and added.shape[1] > 1 else added)
+    # Some models mask with the smallest number there is.
+    scores = scores.masked_fill(scores < torch.finfo(added.dtype).min / 2, -torch.inf)
+    if call.sink is not None:
+        column = call.sink.float()[list(heads)].view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+        scores = torch.cat([scores, column], dim=3)
+    return scores
+
+
 def _visible(call: Call) -> Bool[Tensor, "#batch #head #query key"] | None:
     if call.causal:
         n_queries, n_keys = call.query.shape[2], call.key.shape[2]
@@ -154,13 +184,7 @@ def _biased_mask(call: Call) -> Tensor:
 
 def _explicit_output(call: Call, key: Tensor, value: Tensor) -> Tensor:
     """What the fused kernel cannot do: soft-capped scores, and a sink that takes attention but gives no value."""
-    scores = (call.query @ key.transpose(2, 3)).float() * call.scaling
-    if call.softcap is not None:
-        scores = torch.tanh(scores / call.softcap) * call.softcap
-    scores = scores + _biased_mask(call)
-    if call.sink is not None:
-        column = call.sink.float().view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
-        scores = torch.cat([scores, column], dim=3)
+    scores = _scores(call, call.query, key, range(call.query.shape[1]))
     weights = scores.softmax(dim=3)[..., : key.shape[2]].nan_to_num(0.0)
     return weights.to(value.dtype) @ value
 

@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.translate.base import DecodingStep, SearchTree, Translation
+from attnviz.nn import editing
 from attnviz.nn.decoding import Beam
 from attnviz.text.tokens import placed_ids
 
@@ -36,12 +38,7 @@ class WritingModel(TracedModel):
 
     writing: dict[str, Any] = field(default_factory=dict)
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Trace what the model writes, or `prompt.target` where it is given, with the attention of every head.
-
-        Raises:
-            PromptError: nothing in the text can be read, or the target is longer than the model writes.
-        """
+    def _trace(self, prompt: Prompt) -> AttentionTrace:
         return self.steps(prompt)[0]
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
@@ -61,6 +58,16 @@ class WritingModel(TracedModel):
         (start,) = self.names([self._start])
         tokens = (Token(start, 0, 0, special=True), *encoded.tokens)
         return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens), n_alternatives)
+
+    def pieces_of(self, prompt: Prompt) -> tuple[int, ...]:
+        """Pieces of what is written: of `prompt.target`, or of what the model writes by itself.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        if prompt.target:
+            return tuple(self.encode([prompt.target], target=True).inputs["input_ids"])
+        return self._generated(self._inputs(prompt.text), Beam(width=1))[0]
 
     def follow(
         self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
@@ -83,7 +90,7 @@ class WritingModel(TracedModel):
         # Shifted right by one: the decoder reads the start token first, and its own last token never.
         read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
         with self.computing():
-            scores, stacks = self.reader.read({**self._tensors(source), "decoder_input_ids": read})
+            scores, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": read})
         rows = tokens[:-1]
         axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
         return self._traced(prompt, stacks, axes, source, text), self._likely(scores[0], pieces, tokens[1:], n_alternatives)
@@ -148,7 +155,7 @@ class WritingModel(TracedModel):
         return frozenset(ends if isinstance(ends, list) else [ends])
 
     def _inputs(self, text: str) -> Inputs:
-        return self._tensors(self.encode([text]))
+        return self.tensors(self.encode([text]))
 
     def _text(self, pieces: Sequence[int]) -> str:
         with self.reading():
@@ -164,8 +171,11 @@ class WritingModel(TracedModel):
             options |= {"num_return_sequences": beam.width, "length_penalty": beam.length_penalty}
         if prefix:
             options["decoder_input_ids"] = torch.tensor([[self._start, *prefix]], device=self.model.device)
+        if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in editing.current().each):
+            # The mean over the text so far needs the rows of earlier steps, which no cache holds.
+            options["use_cache"] = False
         with self.computing(), torch.inference_mode():
-            written = self.model.generate(**inputs, **options, **self.writing)
+            written = self.model.generate(**inputs, **{**self.writing, **options})
         return [self._until_end(row[1:]) for row in written.tolist()]
 
     def _until_end(self, pieces: list[int]) -> tuple[int, ...]:

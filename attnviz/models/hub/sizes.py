@@ -87,11 +87,11 @@ class _Counting(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._tensors = 0
+        self.tensors = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._tensors += func is torch.empty
-        if self._tensors > MOST_TENSORS:
+        self.tensors += func is torch.empty
+        if self.tensors > MOST_TENSORS:
             raise ModelTooLargeError(
                 f"This model has more than {MOST_TENSORS:,} tensors, which is more than can be loaded; choose a smaller one."
             )

@@ -5,16 +5,20 @@ Its trace is one encoder of all layers: the pretrained ones as they are, then th
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import ModelCard
+from attnviz.models.editing import EditPoints, edited, with_edited_heads
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
+from attnviz.nn import editing
 from attnviz.nn.attention import Attended
 from attnviz.nn.summarizer import Summarizer
 from attnviz.text.sentences import Sentences
@@ -29,24 +33,34 @@ class SummaryModel:
     encoder: TracedModel
     summarizer: Summarizer
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Trace a text: the attention of every layer, pretrained and trained.
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Trace a text, with the edits: the attention of every layer, pretrained and trained.
 
         Raises:
             PromptError: the tokenizer finds nothing in the text.
+            EditError: the model does not have what is edited.
         """
         prompt = Prompt.of(prompt)
-        return self.trace_sentences(prompt, Sentences.of(prompt.text))
+        with edited(self, prompt, Edits.of(edits)):
+            return self.trace_sentences(prompt, Sentences.of(prompt.text))
+
+    def edit_points(self) -> EditPoints:
+        """Say which attentions there are to edit: pretrained and trained layers are one stack."""
+        blocks: Any = self.summarizer.blocks
+        return EditPoints(
+            {"encoder": (self.card.n_layers, self.card.n_heads)}, {id(block.attention): "encoder" for block in blocks}
+        )
 
     def trace_sentences(self, prompt: Prompt, sentences: Sentences) -> AttentionTrace:
         """Trace a text of which the sentences are known."""
         encoded, states, pretrained = read(self.encoder, prompt.text)
         numbers = sentence_numbers(encoded.tokens, sentences).to(states.device)
         with torch.inference_mode():
-            own = map(query_key_layer, self.summarizer.attended(states, numbers[None]))
-            store = QueryKeyWeights((*pretrained, *own))
+            own = [*map(query_key_layer, self.summarizer.attended(states, numbers[None]))]
+        store = QueryKeyWeights((*pretrained, *with_edited_heads("encoder", own, first=len(pretrained))))
         attention = AttentionMap("encoder", encoded.tokens, encoded.tokens, store)
-        return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], revision=self.card.revision)
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
+        return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], **facts)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
         """Return what the attention of each layer reads, pretrained and trained.

@@ -4,9 +4,11 @@ import math
 from dataclasses import dataclass, replace
 
 from attnviz.core.checks import described
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
+from attnviz.models.editing import edited
 from attnviz.models.task_prefix import TRANSLATE, prefix_for, without_prefix
 from attnviz.models.translate.base import DecodingStep, SearchTree, TranslatingModel, Translation
 from attnviz.nn.decoding import Beam
@@ -85,29 +87,33 @@ class Draft:
         return self.trace.cross.queries != self.written
 
 
-def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions) -> Draft:
-    """Translate as the options say; where `prompt.target` is given, it is what the model is made to write.
+def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits: Edits = NO_EDITS) -> Draft:
+    """Translate as the options say, with the edits; where `prompt.target` is given, it is what the model is made to write.
 
     Raises:
+        EditError: the model cannot be edited in this way.
         PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
     """
     if not isinstance(model, TranslatingModel):
         raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
     prefix = prefix_for(model, TRANSLATE)
-    prefixed = _drafted(model, replace(prompt, text=prefix + prompt.text), options)
-    return replace(prefixed, trace=without_prefix(prefixed.trace, prompt, prefix), task_prefix=prefix)
+    whole = replace(prompt, text=prefix + prompt.text)
+    with edited(model, whole, edits.after(prefix)):
+        prefixed = _drafted(model, whole, options)
+    trace = replace(without_prefix(prefixed.trace, prompt, prefix), edits=edits)
+    return replace(prefixed, trace=trace, task_prefix=prefix)
 
 
 def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) -> Draft:
     if prompt.target:
         trace, steps = model.steps(prompt)
         (own,) = model.translate(prompt.text)
-        return Draft(trace, steps, _total(steps), own=own)
+        return Draft(trace, steps, total(steps), own=own)
     prefix = model.pieces(options.begins)
     if model.ended(prefix):
         # A translation that a person has ended: there is nothing left to search.
         trace, steps = model.follow(prompt, prefix)
-        ended = Translation(trace.output, prefix, _total(steps))
+        ended = Translation(trace.output, prefix, total(steps))
         return Draft(trace, steps, ended.log_probability, (ended,), pieces=model.names(prefix), closed=model.closed)
     candidates, tree = model.search(prompt.text, Beam(options.width, options.length_penalty), prefix)
     chosen = max(0, min(options.candidate, len(candidates) - 1))
@@ -118,6 +124,6 @@ def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) 
     )
 
 
-def _total(steps: tuple[DecodingStep, ...]) -> float:
+def total(steps: tuple[DecodingStep, ...]) -> float:
     """ln p of a whole translation: the sum over its tokens. A token that was given may have no probability at all."""
     return sum(math.log(step.probability) if step.probability > 0 else -math.inf for step in steps)

@@ -14,11 +14,24 @@ from jaxtyping import Float, Int
 from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
+from attnviz.models.editing import EditPoints, edited
 from attnviz.models.translate.base import Branch, DecodingStep, SearchTree, Translation
-from attnviz.nn.decoding import END, START, Beam, BeamSearchResult, Decoder, Hypothesis, beam_search, greedy
+from attnviz.nn import editing
+from attnviz.nn.decoding import (
+    END,
+    START,
+    Beam,
+    BeamSearchResult,
+    Decoder,
+    Hypothesis,
+    RereadingDecoder,
+    beam_search,
+    greedy,
+)
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
 
@@ -53,13 +66,27 @@ class TranslationModel:
     source: Tokenizer
     target: Tokenizer
 
-    def trace(self, prompt: Prompt | str) -> AttentionTrace:
-        """Trace the translation, or `prompt.target` where it is given, with the attention of every head.
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Trace the translation, or `prompt.target` where it is given, with the edits, and the attention of every head.
 
         Raises:
             PromptError: nothing in the text can be read, or the target is longer than the model writes.
+            EditError: the model does not have what is edited.
         """
-        return self.steps(prompt)[0]
+        prompt = Prompt.of(prompt)
+        with edited(self, prompt, Edits.of(edits)):
+            return self.steps(prompt)[0]
+
+    def edit_points(self) -> EditPoints:
+        """Say which attentions there are to edit."""
+        if isinstance(self.model, Seq2Seq):
+            return EditPoints({"cross": (1, 1)}, {id(self.model.attention): "cross"}, writes=True)
+        size = self.card.n_layers, self.card.n_heads
+        encoder: Any = self.model.encoder.blocks
+        places: dict[int, Kind] = {id(block.attention): "encoder" for block in encoder}
+        for block in self.model.blocks:
+            places |= {id(block.attention): "decoder", id(block.cross): "cross"}
+        return EditPoints(dict.fromkeys(("encoder", "decoder", "cross"), size), places, writes=True)
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the prompt, and tell how likely the model found every token that is written.
@@ -71,7 +98,8 @@ class TranslationModel:
         if prompt.target:
             written = self._tokens(self.target.encode(prompt.target), prompt.target)
             return self._followed(prompt, self.forced(prompt.target), (prompt.target, written), n_alternatives)
-        (pieces,) = self._greedy(self.read(prompt.text)[0])
+        read, _, _ = self.read(prompt.text)
+        (pieces,) = greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device)
         return self.follow(prompt, pieces, n_alternatives)
 
     def follow(
@@ -96,7 +124,7 @@ class TranslationModel:
         # An end mark is a row too, unless the limit came before it.
         rows = (*written, _ENDED) if pieces[-1] == END else written
         maps = self._maps(attention, rows, (_BEGUN, *rows[:-1]), keys)
-        trace = AttentionTrace(self.card.name, prompt, maps, text, cut, revision=self.card.revision)
+        trace = AttentionTrace(self.card.name, prompt, maps, text, cut, revision=self.card.revision, edits=editing.current())
         return trace, self._likely(scores[0], pieces, rows, n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
@@ -130,6 +158,9 @@ class TranslationModel:
 
     def speaking(self, source: Int[Tensor, "batch key"]) -> Decoder:
         """Sentences that have been read and wait to be translated; what is no text cannot be written."""
+        if editing.current():
+            # Row by row as in the trace of what it writes: with a cache, no step would know its place.
+            return _Speaking(RereadingDecoder(self.model.forward, source, source[:, :0]))
         return _Speaking(self.model.begin(source))
 
     def longest(self, n_keys: int) -> int:
@@ -152,9 +183,6 @@ class TranslationModel:
         if not 0 < len(ids) <= most:
             raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has {len(ids)}: type less.")
         return (*ids, END)
-
-    def _greedy(self, read: Int[Tensor, "one key"]) -> list[tuple[int, ...]]:
-        return greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device)
 
     def _begin(self, read: Int[Tensor, "one key"], prefix: Sequence[int]) -> tuple[Decoder, float]:
         """Begin a decoder that has written the prefix and waits for its last token; also ln p of what it was given."""

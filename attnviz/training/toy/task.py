@@ -28,8 +28,8 @@ from attnviz.training.toy.milestones import Milestones
 
 # The largest number of steps, and seed, of a recipe; and of examples in a batch.
 MOST, MOST_BATCH = 100_000, 1_000
-# Held-out sources that are measured at every look, and those of them that are drawn.
-HELD_OUT, DRAWN = 128, 3
+# Held-out sources that are measured at every look, and those of them that are drawn: the longest of the first few.
+HELD_OUT, DRAWN, _FEW = 128, 1, 3
 # One source in eight is held out: its text decides, so that no run ever learns from it.
 _SHARE = 8
 _SEEDING = threading.Lock()
@@ -130,10 +130,10 @@ class HeldOut:
 
     @staticmethod
     def of(recipe: ToyRecipe) -> "HeldOut":
-        """Draw the held-out sources of a recipe's task and seed; those that are shown come first, the longest ahead."""
+        """Draw the held-out sources of a recipe's task and seed; what is drawn comes first."""
         generator = random.Random(recipe.seed)
         rows = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
-        rows[:DRAWN] = sorted(rows[:DRAWN], key=lambda solved: -len(solved.source))
+        rows[:_FEW] = sorted(rows[:_FEW], key=lambda solved: -len(solved.source))
         batch = batch_of(recipe, rows)
         shape = (len(rows), batch.inputs.shape[1], batch.source.shape[1])
         sure, possible = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)

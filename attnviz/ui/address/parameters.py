@@ -121,7 +121,7 @@ NAME = Text(most=255)
 _TEXT, _OPEN = Text(), Choice(("", "open"))
 _HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
 _CELL: dict[str, Type] = {"query": Number(), "key": Number()}
-_SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "By the picture"))}
+_SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "Fit to this head"))}
 _WORDS: dict[str, Type] = {"words": Flag()}
 _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
 _HIDDEN: dict[str, Type] = {"hide_special": Flag()}
@@ -138,12 +138,14 @@ def _each(slots: int, **types: Type) -> dict[str, Type]:
 
 
 _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OPEN, **_VIEW}
-PARAMETERS: dict[str, Mapping[str, Type]] = {
-    "home": {},
+# Of an answer: question and passage with their bars, the head as a matrix, how likely each span is.
+ANSWER_PICTURES = ("passage", "matrix", "spans")
+_PAGES: dict[str, Mapping[str, Type]] = {
+    "home": {"text": _TEXT},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
         **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
-        "bertviz": Choice(("Head view", "Model view")),
+        "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(),
     },
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
@@ -152,11 +154,13 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
         "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
         "decoding": Choice(("Greedy", "Beam")),
+        "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
         "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
         **_each(SLOTS, begins=_TEXT, candidate=Number(), **_SIDE_BY_SIDE),
     },
     "answer": {
-        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)}, **_HEAD, **_MEAN, **_MERGED,
+        **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},
+        "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
         **_HIDDEN, **_SCALE, **_each(2, asked=Number(), **_SIDE_BY_SIDE),
     },
     "summarize": {
@@ -165,6 +169,9 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
         **{"all": _OPEN}, **_CELL, **_VIEW,
     },
+    "matters": {
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME},
+    },
     "compute": {
         "source": Choice(("worked", "model")),
         **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
@@ -172,7 +179,9 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
+    "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},
     "train": {
+        "lesson": Choice(("alignment", "induction")),
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
         "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
@@ -181,6 +190,8 @@ PARAMETERS: dict[str, Mapping[str, Type]] = {
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
+# Every page can be opened in its present mode.
+PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag()} for page, own in _PAGES.items()}
 
 
 def read(page: str, name: str, written: Written | None) -> Any:

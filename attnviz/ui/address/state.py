@@ -20,7 +20,8 @@ Kind = TypeVar("Kind")
 LINK_CHARACTERS = 4_000
 # What follows from the address, and is made anew with it.
 _DERIVED = {
-    *("typed", "typed_pair", "with_pair", "typed_question", "typed_passage", "first_head"),
+    *("typed", "typed_pair", "with_pair", "typed_other", "with_other", "typed_question", "typed_passage", "typed_claim"),
+    "first_head",
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),
 }
 _OF_A_VISIT = _DERIVED.union(*PARAMETERS.values())

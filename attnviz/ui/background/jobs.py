@@ -100,8 +100,8 @@ class Job(Generic[Result]):
         self._cancelled = False
         self._future: Future[Result] | None = None
 
-    def result(self, place: DeltaGenerator) -> Result:
-        """Waits, showing the progress in `place`, over a blank as large as the picture that will stand there.
+    def result(self, place: DeltaGenerator, pixels: int = PICTURE_PIXELS) -> Result:
+        """Waits, showing the progress in `place`, over a blank as high (pixels) as what will stand there.
 
         Raises:
             CancelledError: it has ended because nobody waited; a new job may be begun.
@@ -116,7 +116,7 @@ class Job(Generic[Result]):
                 except NotYet:
                     if future.done():
                         raise
-                    bar = bar or _waiting(place)
+                    bar = bar or _waiting(place, pixels)
                     # A browser that has gone, or asks for something else, ends this run of the page here.
                     bar.progress(self._fraction or 0.0, text=f"{self._stage} …")
                     patience = REDRAW_SECONDS
@@ -190,10 +190,11 @@ def shared(
     place: DeltaGenerator,
     places: Places | None = None,
     expected: float = 0.0,
+    pixels: int = PICTURE_PIXELS,
 ) -> Any:
     """What `work` gives, done once for everybody who asks with the same key; what failed is not kept.
 
-    `expected` is how many seconds it may take: shorter work goes first.
+    `expected` is how many seconds it may take: shorter work goes first. `pixels`: how high what will stand there is.
 
     Raises:
         Exception: whatever the work raised.
@@ -202,7 +203,7 @@ def shared(
     while True:
         job = shelf.get(key, lambda: Job(work, places=places, failed=forget, expected=expected))
         try:
-            return job.result(place)
+            return job.result(place, pixels)
         except CancelledError:
             # It was left by all others in the very moment in which this visit asked.
             shelf.forget(key, job)
@@ -215,8 +216,8 @@ def at_a_place() -> Iterator[None]:
         yield
 
 
-def _waiting(place: DeltaGenerator) -> DeltaGenerator:
+def _waiting(place: DeltaGenerator, pixels: int) -> DeltaGenerator:
     blank = place.container()
     bar = blank.empty()
-    blank.skeleton(height=PICTURE_PIXELS)
+    blank.skeleton(height=pixels)
     return bar

@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
+from attnviz.analysis.report import Report, Without
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -106,6 +107,16 @@ def answer(name: str, prompt: Prompt) -> Answered | None:
     return _result(name, _answer, (prompt,))
 
 
+def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
+    """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
+    return _result(name, _matters, (prompt, ways))
+
+
+def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
+    """What the model makes of the text without some words; None after the page has said why there is nothing."""
+    return _result(name, _without, (prompt, taken))
+
+
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
     return _result(name, _open, (prompt, begins))
@@ -117,13 +128,13 @@ def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> A
     kept, key = traces_kept(), (compute, name, *asked)
     try:
         check_offered(name)
-        model = _load(name, place)
+        model = load_model(name, place)
         _make_room()
 
         def work(progress: Progress) -> Any:
             found = compute(model, progress, *asked)
             # Weighed here, for whoever asked may have gone.
-            kept.weigh(key, found.trace.nbytes)
+            kept.weigh(key, found.trace.nbytes if hasattr(found, "trace") else found.nbytes)
             return found
 
         return shared(kept, key, work, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
@@ -171,7 +182,7 @@ def _make_room() -> None:
         traces_kept().clear()
 
 
-def _load(name: str, place: DeltaGenerator) -> AttentionModel:
+def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     """The model of that name: its files are fetched where nothing is computed, then it is built."""
     folders, pickles = folders_allowed() or is_listed(name), pickles_allowed()
 
@@ -226,3 +237,17 @@ def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answer
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
     progress(f"Computing the attention of {model.card.name}", None)
     return inspect_trace(model, prompt, begins)
+
+
+def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> Report:
+    from attnviz.attribution.report import report
+
+    progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
+    return report(model, prompt, None, ways)
+
+
+def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> Without:
+    from attnviz.attribution.report import without
+
+    progress(f"Asking {model.card.name} again without {len(taken)} words", None)
+    return without(model, prompt, None, taken)

@@ -18,7 +18,10 @@ Numbers = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Lesson:
-    """A worked example and one line on what to notice; `given` holds its matrices, where no seed makes them."""
+    """A worked example and one line on what to notice; `given` holds its matrices, where no seed makes them.
+
+    `step` is the symbol of the step that the line speaks of, `cell` the row and the column of its result.
+    """
 
     label: str
     notice: str
@@ -27,6 +30,8 @@ class Lesson:
     mask: Mask
     dim: int
     seed: int
+    step: str
+    cell: tuple[int, int]
     given: dict[str, Any]
 
     def numbers(self) -> Numbers:
@@ -40,13 +45,15 @@ class Lesson:
 def lessons() -> tuple[Lesson, ...]:
     """The worked examples, in the order of the file."""
     table = tomllib.loads((assets_folder() / "examples.toml").read_text(encoding="utf-8"))
-    found = []
-    for entry in table["compute"]:
-        given = {name: entry[name] for name in TABLES if name in entry}
-        dim = len(given["x"][0]) if given else entry["dim"]
-        rest = entry.get("heads", 1), entry.get("mask", "none"), dim, entry.get("seed", 1)
-        found.append(Lesson(entry["label"], entry["notice"], entry["tokens"], *rest, given))
-    return tuple(found)
+    return tuple(map(_lesson, table["compute"]))
+
+
+def _lesson(entry: dict[str, Any]) -> Lesson:
+    given = {name: entry[name] for name in TABLES if name in entry}
+    return Lesson(
+        entry["label"], entry["notice"], entry["tokens"], entry.get("heads", 1), entry.get("mask", "none"),
+        len(given["x"][0]) if given else entry["dim"], entry.get("seed", 1), entry["step"], tuple(entry["cell"]), given,
+    )  # fmt: skip
 
 
 def random_numbers(n_tokens: int, dim: int, seed: int) -> Numbers:
@@ -57,10 +64,10 @@ def random_numbers(n_tokens: int, dim: int, seed: int) -> Numbers:
     """
     if not 1 <= dim <= MOST_DIM:
         raise TraceError(f"A worked example has 1 to {MOST_DIM} dimensions, and not {dim}: choose one of these.")
-    found = {"x": np.random.default_rng([seed, 0]).normal(size=(MOST_TOKENS, dim))[:n_tokens]}
+    numbers = {"x": np.random.default_rng([seed, 0]).normal(size=(MOST_TOKENS, dim))[:n_tokens]}
     for index, name in enumerate(PARAMETERS, start=1):
-        found[name] = np.random.default_rng([seed, index]).normal(scale=dim**-0.5, size=(dim, dim))
-    return {name: values.round(1) + 0.0 for name, values in found.items()}
+        numbers[name] = np.random.default_rng([seed, index]).normal(scale=dim**-0.5, size=(dim, dim))
+    return {name: values.round(1) + 0.0 for name, values in numbers.items()}
 
 
 def resized(numbers: Numbers, n_tokens: int, seed: int) -> Numbers:

@@ -24,8 +24,13 @@ def predict_picker() -> Predict:
     )  # fmt: skip
 
 
-def show_steps(steps: Sequence[ComputationStep], *, at: int, predict: Predict) -> bool:
-    """The steps, opened at the place of the address, or else at step `at`; False while weights are hidden."""
+def show_steps(
+    steps: Sequence[ComputationStep], *, first: str = "", cell: tuple[int, int] | None = None, predict: Predict
+) -> bool:
+    """The steps, opened at the place of the address, or else at the step of symbol `first`; False while weights are hidden.
+
+    `cell` is the row and the column of that step's result to open with, where it has them.
+    """
     state, symbols = st.session_state, [step.symbol for step in steps]
 
     def moved() -> None:
@@ -39,18 +44,26 @@ def show_steps(steps: Sequence[ComputationStep], *, at: int, predict: Predict) -
         if (key := state.steps.revealed) is not None:
             state.revealed = str(key)
 
-    first = (at, *steps[at].start)
+    unasked = _unasked(steps, first, cell)
     place, operand = _place(value("at", ""), steps, state.get("at_step"))
     seen = value("revealed", "")
-    drawn = computation(steps, at=place or first, predict=predict, revealed=seen, asked=operand, theme=theme())
+    drawn = computation(steps, at=place or unasked, predict=predict, revealed=seen, asked=operand, theme=theme())
     drawn["seq"] = state.get("steps_seq", 0)
     shown = ",".join(map(str, [*drawn["at"], *([operand] if operand else [])]))
-    unasked = ",".join(map(str, first))
-    publish("at", shown, unasked)
-    state.update(at=shown if shown != unasked else "", at_step=symbols[drawn["at"][0]] if shown != unasked else None)
+    usual = ",".join(map(str, unasked))
+    publish("at", shown, usual)
+    state.update(at=shown if shown != usual else "", at_step=symbols[drawn["at"][0]] if shown != usual else None)
     publish("revealed", seen if seen == drawn["key"] else "", "")
     _STEPS(key="steps", data=drawn, on_moved_change=moved, on_revealed_change=revealed)
     return drawn["hidden"] is None
+
+
+def _unasked(steps: Sequence[ComputationStep], first: str, cell: tuple[int, int] | None) -> tuple[int, int, int]:
+    """Step, row and column that are opened with where the address says none; the first step where there is no such."""
+    at = next((index for index, each in enumerate(steps) if each.symbol == first), 0)
+    rows, columns = len(steps[at].result.rows), len(steps[at].result.columns)
+    inside = cell is not None and cell[0] < rows and cell[1] < columns
+    return (at, *(cell if cell is not None and inside else steps[at].start))
 
 
 def _place(text: str, steps: Sequence[ComputationStep], symbol: str | None) -> tuple[tuple[int, int, int] | None, str]:

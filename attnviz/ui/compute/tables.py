@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.address.state import asked, publish, restore, value
+from attnviz.ui.address.state import asked, forget, publish, restore, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments
 from attnviz.ui.compute.lessons import (
     TABLES,
@@ -28,7 +28,7 @@ from attnviz.ui.compute.lessons import (
 )
 from attnviz.ui.layout import escaped
 
-_NAMES = {"x": "X", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "w_o": "W_O"}
+_NAMES = {"x": "$X$", "w_q": "$W_Q$", "w_k": "$W_K$", "w_v": "$W_V$", "w_o": "$W_O$"}
 _SEED = Number(1, MOST_SEED)
 _MASKS = {"none": "None", "causal": "Causal", "padding": "Padding", "own": "Your own"}
 
@@ -58,11 +58,21 @@ def tokens_box() -> tuple[tuple[str, ...], Lesson]:
     def choose() -> None:
         if chosen := next((each for each in shown if each.label == st.session_state.chip), None):
             open_lesson(chosen)
+            forget("at", "at_step", "revealed")
 
     st.pills("Examples", labels, key="chip", on_change=choose, label_visibility="collapsed")
     publish("lesson", lesson.label, labels[0])
     publish("tokens", text, lesson.tokens)
-    return tuple(text.split()[: MOST_TOKENS + 1]), lesson
+    return _cut(tuple(text.split())), lesson
+
+
+def _cut(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """The first tokens, as many as there is room for, after a word about the others."""
+    if left_out := tokens[MOST_TOKENS:]:
+        named = ", ".join(f"“{escaped(token)}”" for token in left_out[:3]) + (" and more" if len(left_out) > 3 else "")
+        verb = "is" if len(left_out) == 1 else "are"
+        st.caption(f":material/content_cut: A worked example has {MOST_TOKENS} tokens at most: {named} {verb} left out.")
+    return tokens[:MOST_TOKENS]
 
 
 def open_lesson(lesson: Lesson) -> None:
@@ -84,7 +94,7 @@ def settings(lesson: Lesson, numbers: Numbers) -> Settings:
     st.session_state.head = min(max(value("head", 0), 0), heads - 1)
     head = min(max(right.number_input("Head", 0, max(heads - 1, 1), key="head", disabled=heads == 1), 0), heads - 1)
     publish("head", head, 0)
-    scaled = segments(sidebar, "Divide by √d", "divide") == "on"
+    scaled = segments(sidebar, "Divide by √d", "divide", format_func=str.capitalize) == "on"
     mask = dropdown(sidebar, "Mask", "mask", default=lesson.mask, format_func=_MASKS.__getitem__)
     padded = bounded(sidebar, "Padding tokens at the end", "padded") if mask == "padding" else 0
     return Settings(heads, head, mask, padded, scaled, _seed(sidebar, lesson, dim))
@@ -116,8 +126,8 @@ def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
     """The numbers that the tables begin with: of this visit, of the address, or the lesson's; as many rows as tokens."""
     n_tokens = max(1, min(len(tokens), MOST_TOKENS))
     if "numbers" not in st.session_state:
-        found = read(asked("numbers", ""), n_tokens)
-        _replace(found or lesson.numbers())
+        numbers = read(asked("numbers", ""), n_tokens)
+        _replace(numbers or lesson.numbers())
     numbers = st.session_state.numbers
     if len(numbers["x"]) != n_tokens:
         _replace(resized(st.session_state.get("edited", numbers), n_tokens, int(st.session_state.get("seed", lesson.seed))))
@@ -141,7 +151,7 @@ def tables_editor(
     with place:
         columns = st.columns(3)
         for index, name in enumerate(TABLES):
-            rows = tokens[:MOST_TOKENS] if name == "x" else tuple(map(str, range(len(numbers[name]))))
+            rows = tokens if name == "x" else tuple(map(str, range(len(numbers[name]))))
             with columns[index % 3]:
                 edited[name] = _edit(name, rows, numbers[name])
         n_tokens = len(numbers["x"])
@@ -161,7 +171,7 @@ def tables_editor(
 
 
 def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
-    st.caption(f"**{_NAMES[name]}**")
+    st.caption(_NAMES[name])
     columns = [str(column) for column in range(values.shape[1])]
     # Two tokens may be the same word: the words are a column, the positions the index.
     frame = pd.DataFrame(values, columns=columns)
@@ -169,8 +179,8 @@ def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
         frame.insert(0, "token", list(rows))
     config = {column: st.column_config.NumberColumn(min_value=-LARGEST, max_value=LARGEST, step=0.1) for column in columns}
     key = f"{name}-{st.session_state.edition}-{len(rows)}"
-    found = st.data_editor(frame, key=key, hide_index=True, disabled=["token"], column_config=config)
-    return found[columns].to_numpy(dtype=float)
+    edited = st.data_editor(frame, key=key, hide_index=True, disabled=["token"], column_config=config)
+    return edited[columns].to_numpy(dtype=float)
 
 
 def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
@@ -180,11 +190,11 @@ def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
         st.session_state.own_begun = read_mask(value("own", ""), len(tokens))
     frame = pd.DataFrame(st.session_state.own_begun, columns=[str(index) for index in range(len(tokens))])
     config = {str(index): st.column_config.CheckboxColumn(token) for index, token in enumerate(tokens)}
-    found = st.data_editor(
+    edited = st.data_editor(
         frame.assign(token=list(tokens)), key=key, hide_index=True, disabled=["token"], column_config=config,
         column_order=["token", *frame.columns],
     )  # fmt: skip
-    visible = found[list(frame.columns)].to_numpy(dtype=bool)
+    visible = edited[list(frame.columns)].to_numpy(dtype=bool)
     st.session_state.own = written_mask(visible)
     publish("own", st.session_state.own, written_mask(np.ones_like(visible)))
     return visible

@@ -1,17 +1,13 @@
 """The Summarize page: what to keep and by which way, and its pictures mounted."""
 
-import html
-import json
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_metrics import strongest_link
 from attnviz.analysis.summarize.rouge import rouge
-from attnviz.analysis.summarize.selection import Amount, Passage, Selection, choose
+from attnviz.analysis.summarize.selection import Amount, Passage, Selection, choose, read_passage
 from attnviz.analysis.summarize.selectors import Selector, selectors, shares_of_heads
 from attnviz.analysis.summarize.summary_words import SummaryWord
 from attnviz.analysis.view import View, head_matrix
@@ -20,7 +16,6 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import html as shared
 from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
 from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
-from attnviz.paths import assets_folder
 from attnviz.ui.address.state import LINK_CHARACTERS, forget, publish, restore, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, toggle
 from attnviz.ui.background.jobs import at_a_place
@@ -31,40 +26,16 @@ from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.prompt import long_notice
 from attnviz.ui.sidebar import HeadChoice, one_model, stepper
+from attnviz.ui.summarize.notices import OWN, measured_rouge, rouge_note
 
 _markup = Markup("passage", shared.STYLE + STYLE)
 # Two pages: more is no summary.
 MOST_REFERENCE = 5_000
-OWN = "summarize-en"
-# Rows of what was measured (attnviz.training.summarize.evaluate).
-ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
 # Models of the hub that write summaries, and encoders to compare with.
 HUB = ("sshleifer/distilbart-cnn-6-6", "facebook/bart-large-cnn", "t5-small", "google/pegasus-xsum", "bert-base-uncased")
 # What the address calls the ways, whose names tell numbers that a person chooses.
 WAYS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen head",
         "rollout": "rollout", "first": "First", "random": "Random"}  # fmt: skip
-
-_HOW = """
-Every token gives out attention that sums to 1. What a word **receives** is the mean over all tokens that were typed
-(special tokens ask nothing), summed over its subwords. The words that receive most are kept, in the order of the text; a
-sentence's score is the sum over its words.
-
-- **Trained selector**: two layers on top of a frozen encoder, trained so that the first one's attention falls on the words,
-  and the second one's on the sentence, that a person's summary of an abstract keeps.
-- **Rollout** follows attention through all layers, residuals counted as half: Abnar & Zuidema 2020, *Quantifying Attention
-  Flow in Transformers*, section 3.
-- **First** and **Random** look at no attention: a way that does no better has found nothing.
-"""
-_BELIEVE = """
-- The numbers are the model's own, from one forward pass over this very text.
-- Attention that was **not** trained to select mostly falls on punctuation, special tokens and words that help to read the
-  others. What receives much is not what matters: see the measured line under the picture.
-- The trained selector has read two thousand abstracts of machine-learning papers, and nothing else: elsewhere it is a
-  guess.
-- Kept words are no sentence, and a kept sentence may need the one before it.
-- ROUGE counts words in common with a reference. It does not know whether a summary is true.
-- Of a model that writes, a bar is where its decoder **looked** while it wrote, not proof that the word came from there.
-"""
 
 
 @dataclass(frozen=True)
@@ -115,16 +86,62 @@ def _way_label(way: str) -> str:
     return f"{kind}{WAYS[way]}{more}"
 
 
-def chosen_way(found: tuple[Selector, ...], way: str) -> Selector:
-    """The way that the sidebar names; the first where there is no such."""
-    return next((each for each in found if WAYS[way] in each.name), found[0])
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What every way would keep of a text, in the order of `ways`; and `at`, which of the ways is shown large."""
+
+    passage: Passage
+    ways: tuple[Selector, ...]
+    kept: tuple[Selection, ...]
+    at: int
+
+    @property
+    def way(self) -> Selector:
+        return self.ways[self.at]
+
+    @property
+    def selection(self) -> Selection:
+        return self.kept[self.at]
 
 
-def show_passage(found: Passage, kept: Selection, way: Selector, row: SummaryWord | None) -> None:
+def summary_of(traced: Traced, attention: AttentionMap, chosen: Options) -> Summary:
+    """Let every way choose from the text that was read.
+
+    Raises:
+        TraceError: the text has no word.
+    """
+    text = traced.trace.prompt.text
+    passage = read_passage(text, attention.keys, words=chosen.words, punctuation=chosen.punctuation)
+    # All heads are computed for this.
+    with at_a_place():
+        ways = selectors(passage, traced.trace, selects=traced.card.selects, layer=chosen.layer, head=chosen.head)
+        kept = tuple(choose(passage, way.units, way.sentences, chosen.amount) for way in ways)
+    return Summary(passage, ways, kept, next((at for at, way in enumerate(ways) if WAYS[chosen.way] in way.name), 0))
+
+
+def show_ways(shown: Summary, model: str, reference: str) -> None:
+    """What every way keeps of this text, with its ROUGE; a click shows a way large."""
+    rows = []
+    for way, kept in zip(shown.ways, shown.kept, strict=True):
+        extract = shown.passage.extract(kept.sentences)
+        score = rouge(extract, [reference]) if reference else None
+        key = next(key for key, name in WAYS.items() if name in way.name)
+        rows.append(Row(key, way.name, extract, shown.passage.words(kept.units), score, measured_rouge(model, way.name)))
+
+    def pick(key: str) -> None:
+        st.session_state.way = key
+
+    _markup("ways", ways_table(rows, chosen=rows[shown.at].key, theme=theme()), pick)
+    if note := rouge_note(model, reference):
+        st.caption(note)
+
+
+def show_passage(shown: Summary, word: SummaryWord | None) -> None:
     """The text with bars: what each word receives, or, of a chosen word of a summary, what it gave to each."""
-    scores = way.units - min(float(way.units.min()), 0.0) if row is None else found.by_unit(row.row)
+    way, passage = shown.way, shown.passage
+    scores = way.units - min(float(way.units.min()), 0.0) if word is None else passage.by_unit(word.row)
     shares = way.sentences if way.tokens is not None else None
-    _markup("passage", marked_passage(found, kept, scores, shares, theme=theme()))
+    _markup("passage", marked_passage(passage, shown.selection, scores, shares, theme=theme()))
 
 
 def show_written(words: tuple[SummaryWord, ...]) -> SummaryWord | None:
@@ -149,9 +166,9 @@ def choose_head(layer: int, head: int | None) -> None:
     st.session_state.update(way="head", all_heads=head is None)
 
 
-def show_heads(attention: AttentionMap, found: Passage, kept: Selection, chosen: Options) -> None:
+def show_heads(attention: AttentionMap, shown: Summary, chosen: Options) -> None:
     """How much of every head's attention goes to the kept words, and folded all heads over the text. A click chooses a head."""
-    shares = shares_of_heads(attention, found, kept.units)
+    shares = shares_of_heads(attention, shown.passage, shown.selection.units)
 
     def select() -> None:
         points = st.session_state.heads.selection.points
@@ -178,24 +195,6 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
     explain_button(attention, place, label=f"Explain {head_name(layer, head)}: {escaped(asking)} → {escaped(asked)}")
 
 
-def every_way(found: Passage, traced: Traced, chosen: Options) -> tuple[Selector, ...]:
-    """Every way to choose from a text: all its heads are computed for that."""
-    with at_a_place():
-        return selectors(found, traced.trace, selects=traced.card.selects, layer=chosen.layer, head=chosen.head)
-
-
-def show_ways(found: Passage, all_ways: tuple[Selector, ...], chosen: Selector, amount: Amount, reference: str) -> None:
-    """Every way's choice from this text, and its ROUGE where there is a reference."""
-    rows = []
-    with at_a_place():
-        for way in all_ways:
-            kept = choose(found, way.units, way.sentences, amount)
-            extract = found.extract(kept.sentences)
-            score = rouge(extract, [reference]) if reference else None
-            rows.append(Row(way.name, extract, found.words(kept.units), score))
-    _markup("ways", ways_table(rows, chosen=chosen.name, theme=theme()))
-
-
 def reference_box() -> str:
     """Where a person writes what the summary should be."""
     restore("reference", "")
@@ -216,48 +215,6 @@ def reference_box() -> str:
     return text.strip()
 
 
-def headline(traced: Traced, found: Passage, kept: Selection, way: Selector) -> None:
-    """What the model wrote, or else the sentences that were kept, in large type; and by which model and way."""
-    wrote = traced.trace.output
-    small = f"{traced.card.name} wrote this" if wrote else f"{traced.card.name} · {way.name}"
-    if not wrote and way.tokens is not None:
-        share = float(way.sentences[kept.sentences].sum())
-        small += f" · {share:.0%} of the attention that sentences receive"
-    text = html.escape(wrote or found.extract(kept.sentences)) or "<em>nothing</em>"
-    st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(small)}</small></p>')
-
-
-@cache
-def measured() -> dict[str, Any]:
-    """What `attnviz evaluate summarize-en` has measured; empty where it was not trained yet."""
-    path = assets_folder() / "models" / OWN / "metrics.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-
-
-def honest_line() -> None:
-    """How good attention alone is at this, as it was measured."""
-    figures = measured()
-    rows = (ALONE, "First", "Random", "Trained selector", BEST)
-    found = [figures.get(f"{row}: ROUGE-1") for row in rows]
-    if None in found:
-        return
-    alone, first, chance, trained, best = (f"{value:.1f}" for value in found if value is not None)
-    st.caption(
-        f":material/straighten: How good attention alone is at this: on {figures['abstracts']} held-out abstracts, the "
-        f"sentence that the best of all heads and ways finds has ROUGE-1 {alone}; the first sentence has {first}, a random one "
-        f"{chance}, the trained selector's {trained}, and the best there is {best}."
-    )
-
-
 def forget_word() -> None:
     """Lets go of the chosen word of a summary: it belonged to the text before."""
     forget("word")
-
-
-def explained() -> None:
-    """How a choice comes about, and how far to believe it."""
-    with st.expander("How this choice comes about · attention received"):
-        st.markdown(_HOW)
-        st.latex(r"r_j = \frac{1}{|H|\,|Q|} \sum_{h \in H} \sum_{i \in Q} \alpha^{h}_{ij}")
-    with st.expander("How far to believe it"):
-        st.markdown(_BELIEVE)

@@ -8,18 +8,20 @@ from streamlit.components.v2 import component
 from attnviz import memory, settings
 from attnviz.analysis.wording import Part, Sentence
 from attnviz.figures.html import SCRIPT
-from attnviz.figures.train.emergence import STYLE, Curve, Held, curves, examples
+from attnviz.figures.train.emergence import STYLE, Curve, Held, emergence
 from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.translate import toy as toys
 from attnviz.text.toys import MARKS
 from attnviz.training.toy.live import MOST_COURTESY_SECONDS, Line, LiveRun
-from attnviz.training.toy.task import DRAWN, Frame, ToyRecipe, Training
+from attnviz.training.toy.task import Frame, ToyRecipe, Training
 from attnviz.ui.background.jobs import COURTESY, Job
 from attnviz.ui.background.places import workers
 from attnviz.ui.layout import escaped, theme
 
 REDRAW_SECONDS = 0.3
+# Of the row above the picture, which keeps its place whatever stands in that row.
+ROW_PIXELS = 72
 _PICTURE = component("attnviz.training", html='<div class="markup"></div>', css=STYLE, js=SCRIPT)
 
 
@@ -71,17 +73,17 @@ def begin(run: LiveRun) -> None:
 
 
 def buttons(run: LiveRun) -> None:
-    """What can be done with a run as it stands."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    """What can be done with a run as it stands; as high whatever that is."""
+    with st.container(height=ROW_PIXELS, border=False, horizontal=True, vertical_alignment="center"):
         if run.active:
             st.button("Pause", key="pause", icon=":material/pause:", type="primary", on_click=run.pause)
             st.button("Stop", key="stop", icon=":material/stop:", on_click=run.stop)
             return
         halted = run.state in ("paused", "left")
-        label = "Continue" if halted else "Start" if run.state == "ready" else "Start again"
+        label = "Continue" if halted else "Start" if run.state == "ready" else "Restart"
         st.button(label, key="start", icon=":material/play_arrow:", type="primary", on_click=begin, args=(run,))
         if halted:
-            st.button("Start again", key="again", icon=":material/replay:", on_click=_again, args=(run,))
+            st.button("Restart", key="again", icon=":material/replay:", on_click=_again, args=(run,))
 
 
 def _again(run: LiveRun) -> None:
@@ -102,13 +104,12 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
         left, right = st.columns([5, 7], vertical_alignment="center")
         with left:
             buttons(run)
-        # As high whether a bar or a slider stands there: the picture below keeps its place.
-        with right, st.container(height=72, border=False, vertical_alignment="center"):
+        with right, st.container(height=ROW_PIXELS, border=False, vertical_alignment="center"):
             frame = run.frames[-1] if live else _chosen(run)
             if live:
                 _progress(run)
         if run.state == "failed":
-            st.error(f"Training stopped at step {run.step:,}: {escaped(run.failure)}. Start again.", icon=":material/error:")
+            st.error(f"Training stopped at step {run.step:,}: {escaped(run.failure)}. Press Restart.", icon=":material/error:")
         _mount(run, frame, head)
         # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
         # a picture that has not been drawn yet would be gone for a moment.
@@ -169,33 +170,31 @@ def _mount(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> None:
     layer, head_ = head or frame.best
     shown = [each for each in run.frames if each.step > 0]
     losses = tuple((each.step, each.loss) for each in shown)
-    found = [
-        Curve("of held-out sequences right", f"{frame.accuracy:.0%}", tuple((each.step, each.accuracy) for each in run.frames)),
+    curves = [
+        Curve("Held-out sequences right", f"{frame.accuracy:.0%}", tuple((each.step, each.accuracy) for each in run.frames)),
         Curve(
-            "alignment error rate", f"{frame.errors[layer, head_]:.2f}",
+            "Alignment error rate", f"{frame.errors[layer, head_]:.2f}",
             tuple((each.step, float(each.errors[layer, head_]) if head else each.error) for each in run.frames),
         ),
-        Curve("training loss", f"{frame.loss:.2f}", losses, max((loss for _, loss in losses), default=1.0)),
+        Curve("Training loss", f"{frame.loss:.2f}", losses, max((loss for _, loss in losses), default=1.0)),
     ]  # fmt: skip
-    drawn = curves(found, steps=run.recipe.steps, at=frame.step, theme=theme())
-    _PICTURE(key="training", data=drawn + examples(_held(run, frame, layer, head_), theme=theme()))
+    held, story = _held(run, frame, layer, head_), describe_frame(run, frame, head)
+    _PICTURE(key="training", data=emergence(held, curves, story, steps=run.recipe.steps, at=frame.step, theme=theme()))
 
 
-def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> list[Held]:
-    held, outputs = run.training.held_out, (*MARKS, *run.recipe.task.outputs)
-    found = []
-    for index, solved in enumerate(held.solved[:DRAWN]):
-        weights = frame.alignments[index][layer, head]
-        n_rows, n_columns = weights.shape
-        padding = (MARKS[toys.FILLED],) * (n_columns - len(solved.source))
-        true = (links[index, :n_rows, :n_columns] for links in (held.sure, held.possible))
-        written = tuple(outputs[piece] for piece in frame.written[index])
-        found.append(Held((*solved.source, *padding), (*solved.target, MARKS[2]), written, weights, *true))
-    return found
+def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> Held:
+    """The sequence that is drawn, the first of those held out, as a head reads it at a frame."""
+    held, outputs, solved = run.training.held_out, (*MARKS, *run.recipe.task.outputs), run.training.held_out.solved[0]
+    weights = frame.alignments[0][layer, head]
+    n_rows, n_columns = weights.shape
+    padding = (MARKS[toys.FILLED],) * (n_columns - len(solved.source))
+    sure, possible = (links[0, :n_rows, :n_columns] for links in (held.sure, held.possible))
+    written = tuple(outputs[piece] for piece in frame.written[0])
+    return Held((*solved.source, *padding), (*solved.target, MARKS[2]), written, weights, sure, possible)
 
 
-def told(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Sentence]:
-    """What the chosen frame shows, and in which order right alignments and right answers came."""
+def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Sentence]:
+    """Say what the chosen frame shows, and in which order right alignments and right answers came."""
     if not frame.step:
         largest = float(frame.alignments[0][head or frame.best].max(axis=1).mean())
         return [(Part("Before the first step "), Part("no place is special", True),

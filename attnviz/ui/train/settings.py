@@ -120,10 +120,12 @@ def _settings(values: dict[str, str]) -> ToyRecipe:
         _pick(values, "layers", _offered("1", "2", own["layers"]), left.segmented_control, "Layers", then=usual)
         _pick(values, "n_heads", _offered("1", "4", own["n_heads"]), right.segmented_control, "Heads", then=usual)
     if values["kind"] != "additive":
-        _pick(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d")
+        _pick(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d", names={"on": "On", "off": "Off"})
     if values["kind"] != "transformer":
         _pick(values, "forcing", _offered("1", "0.5", "0", own["forcing"]), sidebar.segmented_control, "Teacher forcing")
-    _pick(values, "padding", ["masked", "read"], sidebar.segmented_control, "Padding")
+    _pick(
+        values, "padding", ["masked", "read"], sidebar.segmented_control, "Padding", names={"masked": "Masked", "read": "Read"}
+    )
     left, right = sidebar.columns(2)
     _number(values, "steps", left, "Steps", own["steps"])
     _number(values, "first", right, "Seed", own["first"])

@@ -1,30 +1,34 @@
 """A trained toy, tried out: one's own input through any kept checkpoint, saved as a file, and opened again."""
 
 import time
+from collections.abc import Callable
 
 import streamlit as st
 
-from attnviz.analysis.translate.alignment import describe_origin
-from attnviz.analysis.view import View
-from attnviz.analysis.wording import plain
+from attnviz.analysis.translate.alignment import clearest_link, describe_origin, read_as
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.wording import Sentence, plain
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
+from attnviz.export import Picture
+from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.text.toys import Toy
 from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.address.state import forget_drafts, remember, remembered
-from attnviz.ui.alignment import Drawing, chosen_cell, show_matrix, show_pair
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
-from attnviz.ui.download import Kept
-from attnviz.ui.layout import answer, escaped, story
+from attnviz.ui.download import Kept, kept_draft
+from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
+from attnviz.ui.layout import answer, escaped, story, theme
 from attnviz.ui.train.live import open_run
 from attnviz.ui.train.settings import compared, show_recipe
 
+MATRIX_PIXELS = 560
 _LSTM = (
     "One LSTM reads the source in both directions, another writes. Before each token the writer's state is compared with every "
 )
@@ -65,8 +69,7 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/error:")
         return []
-    drawing = Drawing(*(head or frame.best), "naive", View(), True, "Off", 0.0)
-    matrix = drawing.matrix(drafted)
+    matrix, picture = _aligned(drafted, *(head or frame.best))
     right, written = "".join(solved.target), drafted.trace.output
     answer(written or "(nothing)")
     st.caption(
@@ -75,15 +78,35 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     )  # fmt: skip
     if len(solved.source) > 8 and task.words is False and task.name != "dates":
         st.caption("Longer than anything it has learned from: three to eight characters.")
-    left, beside = st.columns([6, 5], gap="large")
-    row, column = chosen_cell(matrix, 1, "")
-    said = describe_origin(matrix, row, column)
-    with left:
-        show_matrix(matrix, drawing, 1, alt=plain(said))
-    with beside:
-        show_pair(matrix, drawing, 1)
-    story(said)
-    return [drawing.kept(f"{run.recipe.model.name}.safetensors", drafted, DecodingOptions())]
+    story(_show_matrix(matrix))
+    name = f"{run.recipe.model.name}.safetensors"
+    return [kept_draft(name, picture, drafted.trace.prompt, None, naive=drafted.draft.reads_its_rows)]
+
+
+def _aligned(drafted: Drafted, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:
+    """The alignment of what was written, a row the token that its step writes; and the same to be taken along."""
+    written = drafted.draft
+    attention = read_as(written.trace.cross, written.written, "naive") if written.reads_its_rows else written.trace.cross
+    matrix = head_matrix(attention, layer=layer, head=head, view=View())
+    return matrix, lambda: Picture(written.trace, "cross", layer, head, matrix, View(), True)
+
+
+def _show_matrix(matrix: HeadMatrix) -> Sentence:
+    """The matrix, target down, source across; a click on a cell selects it. Returns what the selected cell says."""
+    link = clearest_link(matrix)
+    clearest = (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
+    cell = selected_cell(matrix, "1") or clearest
+
+    def select() -> None:
+        if points := st.session_state.matrix1.selection.points:
+            select_cell(matrix.rows[int(points[0]["y"])], matrix.columns[int(points[0]["x"])], 1)
+
+    said = describe_origin(matrix, *cell)
+    figure = draw_matrix(matrix, Look(theme(), True, cell, MATRIX_PIXELS, 220))
+    st.plotly_chart(
+        figure, theme=None, key="matrix1", on_select=select, selection_mode="points", config=PLOTLY, alt=plain(said)
+    )
+    return said
 
 
 def _box(task: Toy) -> str:
@@ -136,10 +159,10 @@ def _receive() -> None:
 
 
 def explained(recipe: ToyRecipe) -> None:
-    """Folded: how such a model computes and is measured, and how far to believe it."""
+    """Folded: how such a model computes and is measured, and how much to trust this."""
     with st.expander("How it is computed"):
         st.markdown(_HOW[recipe.model.kind])
         st.latex(_FORMULA % _SCORES[compared(recipe.model)])
         st.markdown(_MEASURED)
-    with st.expander("How far to believe it"):
+    with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)

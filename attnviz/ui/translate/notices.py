@@ -1,20 +1,19 @@
 """What is said of a translation: its notices, and the box in which a person gives one."""
 
-import html
 from collections.abc import Sequence
 
 import streamlit as st
 
 from attnviz.analysis.translate.alignment import Reading
+from attnviz.analysis.translate.spelling import spelled_out
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Prompt
 from attnviz.text.language import seems_english
 from attnviz.ui.address.state import forget, forget_cell, forget_drafts, restore
-from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.examples import examples
-from attnviz.ui.head_picker import named
 from attnviz.ui.layout import escaped
+from attnviz.ui.translate.drawing import Drawing
 
 # The recipes leave out longer pairs (attnviz.training.translate.recipe.Corpus).
 TRAINED_TOKENS = 40
@@ -59,6 +58,7 @@ def forget_target() -> None:
 def forget_text() -> None:
     """Lets go of what belonged to the text before: a target that a person typed stays, an example's goes with its text."""
     forget_drafts()
+    forget("alternatives")
     given = {example.target for example in examples("translate")}
     if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
         forget("target")
@@ -80,24 +80,12 @@ def target_box(prompt: Prompt, written: str) -> None:
             st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
 
 
-def headline(drafted: Drafted, drawn: Drawing) -> None:
-    """The translation in large type, and beside it the model, its head, ln p, and how good the model was measured to be."""
-    card, draft = drafted.card, drafted.draft
-    head = named(card, *drawn.head_of(drafted))
-    facts = [card.name, *([head] if head else []), *(["target given"] if draft.trace.prompt.target else [])]
-    facts.append(f"log p = {draft.log_probability:.2f}".replace("-", "−"))
-    if "BLEU" in card.metrics:
-        facts.append(f"BLEU {card.metrics['BLEU']:.1f} on held-out pairs")
-    text = html.escape(draft.trace.output) or "<em>nothing</em>"
-    st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(" · ".join(facts))}</small></p>')
-
-
 def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
     """Says when a text is not of the kind that translators of ours learned from; it is translated all the same."""
     own = [each for each in drafted if each.card.languages[:1] == ("en",)]
     if not own:
         return
-    names = " and ".join(escaped(each.card.name) for each in own)
+    names = escaped(joined([each.card.name for each in own]))
     if not seems_english(prompt.text):
         st.info(f"This does not look like English, the only language that {names} can read: expect guesses.", icon=_NOTICE)
     longest = max(len(each.trace.cross.keys) for each in own)
@@ -106,6 +94,30 @@ def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
             f"This text has {longest} tokens, and {names} learned from {TRAINED_TOKENS} at most: expect its end to suffer.",
             icon=_NOTICE,
         )
+
+
+def spelling_notices(drafted: Sequence[Drafted]) -> None:
+    """Says which words a model does not know, and had to read letter by letter; models that spell the same say it together."""
+    readers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    for each in drafted:
+        if words := spelled_out(each.trace.cross.keys):
+            readers.setdefault(words, []).append(each.card.name)
+    for words, models in readers.items():
+        names = [f"“{''.join(pieces)}” ({'·'.join(pieces)})" for pieces in words[:3]] + ["others"] * (len(words) > 3)
+        st.info(
+            f"{escaped(joined(models))} spelled out {escaped(joined(names))}, which {'their' if len(models) > 1 else 'its'} "
+            "vocabulary does not have: expect guesses there.",
+            icon=":material/abc:",
+        )
+
+
+def joined(names: Sequence[str]) -> str:
+    """Join names as one says them.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
@@ -118,12 +130,17 @@ def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
 
 
 def explained() -> None:
-    """How an alignment is computed, and how far to believe it."""
-    with st.expander("How these numbers come about · softmax of a score for each pair of words"):
+    """How an alignment is computed."""
+    with st.expander("How these numbers come about", icon=":material/function:"):
         st.markdown(_HOW)
         st.latex(r"\alpha_{ij} = \frac{e^{e_{ij}}}{\sum_k e^{e_{ik}}}, \qquad c_i = \sum_j \alpha_{ij} h_j")
         st.markdown(_HOW_SCORED)
-        st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j) \qquad \text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
+        st.latex(r"e_{ij} = v^\top \tanh(W s_{i-1} + U h_j)")
+        st.latex(r"\text{or} \qquad e_{ij} = q_i \cdot k_j \;/\; \sqrt{d}")
         st.markdown(_HOW_LIKELY)
-    with st.expander("How far to believe it"):
+
+
+def trust() -> None:
+    """How much an alignment says."""
+    with st.expander("How much to trust this", icon=":material/balance:"):
         st.markdown(_BELIEVE)

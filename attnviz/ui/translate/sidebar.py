@@ -11,11 +11,11 @@ from attnviz.models import catalog
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address.parameters import SLOTS
 from attnviz.ui.address.widgets import bounded, segments, toggle
-from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Answered, Drafted
 from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
+from attnviz.ui.translate.drawing import Drawing
 
 
 def models_picker() -> tuple[str, ...]:
@@ -49,15 +49,18 @@ def decoding() -> DecodingOptions:
     return DecodingOptions(width, penalty)
 
 
-def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Drawing:
-    """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first."""
+def drawing(shown: list[Drafted], sidebar: DeltaGenerator, folded: DeltaGenerator, word: str = "") -> Drawing:
+    """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first.
+
+    What specialists choose stands in `folded`.
+    """
     supervised_head = next((each.card.supervised_head for each in shown if each.card.supervised_head), None)
     layer, head = head_picker([each.trace.cross for each in shown], sidebar, supervised_head)
-    reading = reading_picker(shown, sidebar)
+    reading = reading_picker(shown, folded)
     words = toggle(sidebar, "Merge subwords to words", "whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     hard = segments(
-        sidebar,
+        folded,
         "Hard links",
         "hard",
         help="Decided links over the soft weights: each target word's strongest; balanced, the same among words alone, and "
@@ -66,7 +69,7 @@ def drawing(shown: list[Drafted], sidebar: DeltaGenerator, word: str = "") -> Dr
     )
     threshold = 0.0
     if hard == "Threshold":
-        threshold = bounded(sidebar, "From weight", "threshold", slider=True)
+        threshold = bounded(folded, "From weight", "threshold", slider=True)
     return Drawing(layer, head, reading, View(words, hide), scale_picker(sidebar), hard, threshold, word)
 
 

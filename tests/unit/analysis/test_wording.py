@@ -81,11 +81,11 @@ HEADS = {
     "special": (np.eye(7)[[6] * 7], "100% of its attention goes to special tokens"),
     # The first token is special: its attention is told under one name.
     "first and special": (np.eye(7)[[0] * 7], "100% of its attention goes to special tokens"),
-    "half": ((np.eye(7) + np.full((7, 7), 1 / 7) * 6) / 7, "Its attention is spread as if over"),
-    "uniform": (np.full((7, 7), 1 / 7), "Its attention is spread as if over 7.0 tokens alike (entropy 2.8 bits)."),
+    "half": ((np.eye(7) + np.full((7, 7), 1 / 7) * 6) / 7, "Its attention is as wide as"),
+    "uniform": (np.full((7, 7), 1 / 7), "Its attention is as wide as 7.0 equal tokens (entropy 2.8 bits)."),
     "four of seven": (
         np.tile([0, 0.25, 0.25, 0.25, 0.25, 0, 0], (7, 1)),
-        "Its attention is spread as if over 4.0 tokens alike (e",
+        "Its attention is as wide as 4.0 equal tokens (e",
     ),
     "just mostly": (0.505 * rolled(-1) + 0.495 * np.full((7, 7), 1 / 7), "58% of its attention goes to the token before"),
 }

@@ -18,7 +18,9 @@ from attnviz.analysis.view import View
 from attnviz.core.errors import AttnvizError, TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.export import FORMATS, Picture, export, picture, pictures
-from attnviz.export.sheet import COLUMN, lay_out, printed_text
+from attnviz.export import matrix as on_paper
+from attnviz.export.picture import is_whole, other_head, part_of, parts
+from attnviz.export.sheet import COLUMN, FONT, PAGE, Rectangle, printed_text
 from attnviz.figures.theme import LIGHT
 from tests.factories import make_map, numbered, sentence, typed
 
@@ -73,15 +75,39 @@ def test_cells_stand_in_their_row_and_column_beside_their_labels(across: Picture
 
 
 @pytest.mark.parametrize("count", [1, 3, 11, 29, 67, 150])
-def test_it_fits_the_column_of_a_paper_and_labels_do_not_touch(count: int) -> None:
+def test_it_fits_the_column_of_a_paper_or_its_page_and_labels_do_not_touch(count: int) -> None:
     shown = picture(traced(make_map(numbered(count), layers=1, heads=1)))
-    sheet, root = lay_out(shown), svg_of(shown)
-    assert sheet.width <= COLUMN + 0.01
-    assert root.attrib["width"].endswith("pt")
-    assert float(root.attrib["width"][:-2]) == pytest.approx(sheet.width, abs=0.01)
+    sheet, root = on_paper.draw(shown), svg_of(shown)
+    assert sheet.width <= (COLUMN if count <= 11 else PAGE) + 0.01
+    assert float(root.attrib["width"].removesuffix("pt")) == pytest.approx(sheet.width, abs=0.01)
     rows = sorted(label.y for label in sheet.labels if label.anchor == "end" and label.text.startswith("t"))
-    assert all(below - above >= sheet.font for above, below in itertools.pairwise(rows))
-    assert sheet.font >= 5
+    assert all(
+        below - above >= label.size for (above, below), label in zip(itertools.pairwise(rows), sheet.labels, strict=False)
+    )
+    assert {label.size for label in sheet.labels} == {FONT}
+
+
+def test_a_long_text_is_cut_to_a_part_and_its_numbers_stay(across: Picture) -> None:
+    shown = picture(traced(make_map(numbered(131), layers=1, heads=2)), layer=0, head=1)
+    assert parts(shown) == [range(60), range(60, 120), range(120, 131)]
+    cut = part_of(shown, range(60, 120)).matrix
+    np.testing.assert_array_equal(cut.weights, shown.matrix.weights[60:120, 60:120])
+    assert [token.text for token in cut.keys] == [f"t{index}" for index in range(60, 120)]
+    assert cut.own[:2] == (0, 1)
+    assert cut.rows == shown.matrix.rows[60:120]
+    with pytest.raises(TraceError, match="ends before this part"):
+        part_of(across, range(60, 120))
+
+
+def test_another_head_is_seen_in_the_same_way_and_what_was_changed_is_not_whole() -> None:
+    shown = picture(traced(make_map(sentence("un|believ|able cat"), layers=2, heads=3)), layer=0, head=1, view=View(words=True))
+    other = other_head(replace(shown, full_scale=False), 1, 2)
+    np.testing.assert_array_equal(
+        other.matrix.weights, picture(shown.trace, layer=1, head=2, view=View(words=True)).matrix.weights
+    )
+    assert (other.name, other.full_scale) == ("L1·H2", False)
+    assert is_whole(shown)
+    assert not is_whole(replace(shown, matrix=replace(shown.matrix, weights=shown.matrix.weights * 0)))
 
 
 def test_masked_cells_look_like_nothing_else() -> None:
@@ -90,7 +116,7 @@ def test_masked_cells_look_like_nothing_else() -> None:
         ahead = int(cell.attrib["data-key"]) > int(cell.attrib["data-query"])
         assert ("data-weight" not in cell.attrib) == ahead
         assert (cell.attrib["fill"] == LIGHT.masked) == ahead
-    assert "masked" in [label.text for label in lay_out(shown).labels]
+    assert "masked" in [label.text for label in on_paper.draw(shown).labels]
 
 
 def test_very_many_cells_become_one_image_and_labels_stay_text() -> None:
@@ -99,19 +125,21 @@ def test_very_many_cells_become_one_image_and_labels_stay_text() -> None:
     assert not cells_of(root)
     (image,) = root.iter(f"{SVG}image")
     with Image.open(io.BytesIO(base64.b64decode(image.attrib["href"].split(",")[1]))) as pixels:
-        np.testing.assert_array_equal(np.asarray(pixels), lay_out(shown).colours)
+        np.testing.assert_array_equal(np.asarray(pixels), on_paper.colours(shown))
     assert "t0" in [text.text for text in root.iter(f"{SVG}text")]
 
 
 def test_the_png_has_the_colours_of_the_cells_and_its_labels(across: Picture) -> None:
-    sheet = lay_out(across)
+    sheet = on_paper.draw(across)
     with Image.open(io.BytesIO(export(across, "png"))) as image:
         assert image.width == pytest.approx(sheet.width / 72 * 600, abs=1)
         pixels = np.asarray(image.convert("RGB"))
     scale = pixels.shape[1] / sheet.width
-    for (query, key), _ in np.ndenumerate(across.matrix.weights):
-        x, y = sheet.left + (key + 0.45) * sheet.cell, sheet.top + (query + 0.45) * sheet.cell
-        np.testing.assert_allclose(pixels[int(y * scale), int(x * scale)], sheet.colours[query, key], atol=1)
+    cells = [item for item in sheet.items if isinstance(item, Rectangle) and item.data]
+    assert len(cells) == across.matrix.weights.size
+    for cell, colour in zip(cells, on_paper.colours(across).reshape(-1, 3), strict=True):
+        x, y = cell.x + 0.45 * cell.width, cell.y + 0.45 * cell.height
+        np.testing.assert_allclose(pixels[int(y * scale), int(x * scale)], colour, atol=1)
     # Ink stands where the labels are: none of them is lost.
     for label in (each for each in sheet.labels if each.anchor == "end" and each.text.isascii() and each.text[-1].isalnum()):
         y, right, left = int(label.y * scale), int(label.x * scale), int((label.x - 6) * scale)
@@ -123,7 +151,7 @@ def test_colours_follow_the_scale_that_is_shown(across: Picture) -> None:
     highest = across.matrix.weights.max()
     shades = [cell.attrib["fill"] for cell in cells_of(svg_of(own))]
     assert LIGHT.colour(1.0) in shades
-    assert f"{highest:.2f}".rstrip("0") in [label.text for label in lay_out(own).labels]
+    assert f"{highest:.2f}".rstrip("0") in [label.text for label in on_paper.draw(own).labels]
 
 
 def test_the_csv_has_a_row_for_every_cell() -> None:

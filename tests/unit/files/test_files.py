@@ -294,12 +294,12 @@ def test_each_way_of_being_no_trace_is_told_apart(tmp_path: Path, monkeypatch: p
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     other.write_bytes(serialized({"a": np.zeros(3)}))
     cut.write_bytes(data[: len(data) // 40])
-    monkeypatch.setattr(container, "FORMAT", 2)
+    monkeypatch.setattr(container, "PLAIN", 3)
     newer.write_bytes(to_bytes(full_trace()))
     monkeypatch.undo()
     for path, told in (
         (picture, r"x\.png is no trace file"), (other, "no header that attnviz wrote"), (cut, r"cut\.attn is cut short"),
-        (newer, r"saved by a newer attnviz \(format 2"), (tmp_path / "none.attn", "There is no file"),
+        (newer, r"saved by a newer attnviz \(format 3"), (tmp_path / "none.attn", "There is no file"),
         (tmp_path, "cannot be read"),
     ):  # fmt: skip
         with pytest.raises(TraceError, match=told):

@@ -19,7 +19,7 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await answered(scope, send)
 
 
-def ask(door: Any, *, host: str = "localhost", kind: str = "http") -> list[dict[str, Any]]:
+def ask(door: Any, *, host: str = "localhost", kind: str = "http", accept: str = "*/*") -> list[dict[str, Any]]:
     """All that comes back for a request under a name."""
     said: list[dict[str, Any]] = []
 
@@ -29,7 +29,8 @@ def ask(door: Any, *, host: str = "localhost", kind: str = "http") -> list[dict[
     async def receive() -> dict[str, Any]:
         return {"type": "http.request"}
 
-    scope = {"type": kind, "method": "GET", "path": "/", "headers": [(b"host", host.encode("latin-1"))]}
+    headers = [(b"host", host.encode("latin-1")), (b"accept", accept.encode()), (b"accept-encoding", b"gzip")]
+    scope = {"type": kind, "method": "GET", "path": "/", "headers": headers}
     asyncio.run(door(scope, receive, send))
     return said
 
@@ -46,6 +47,31 @@ def test_every_answer_tells_the_browser_what_it_may_not_do() -> None:
     }
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "SAMEORIGIN"
+
+
+def test_a_page_brings_its_style_and_nothing_else_is_changed() -> None:
+    given: list[Any] = []
+
+    def answering(media_type: bytes) -> Any:
+        async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            given.append(dict(scope["headers"]))
+            headers = [(b"content-type", media_type), (b"content-length", b"26"), (b"etag", b'"x"')]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"<head></he", "more_body": True})
+            await send({"type": "http.response.body", "body": b"ad><body></body>"})
+
+        return app
+
+    start, body = ask(server.FirstPaint(answering(b"text/html; charset=utf-8"), style="b {}"), accept="text/html")
+    assert body["body"] == b"<head><style>b {}</style></head><body></body>"
+    assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
+    assert b"etag" not in dict(start["headers"])
+    # A compressed page could not be added to.
+    assert b"accept-encoding" not in given[0]
+
+    script = ask(server.FirstPaint(answering(b"text/javascript"), style="b {}"), accept="*/*")
+    assert b"".join(part["body"] for part in script[1:]) == b"<head></head><body></body>"
+    assert b"accept-encoding" in given[1]
 
 
 def test_the_scripts_that_are_known_are_all_there_are() -> None:

@@ -116,7 +116,7 @@ def test_sentences_tell_the_numbers(trace):
         "“cat” (62%) is the likeliest; the next that does not overlap is “the” (less than 1%)."
     )
     told = plain(describe_answer(["cat"], spans[:1], margin=2.54, threshold=9.0))
-    assert told.endswith("its score is only 2.5 above that of no answer: this model answers from 9.0 on.")
+    assert told.endswith("its score is only 2.5 above that of no answer: it needs 9.0 to answer.")
     assert "is 3.0 below that of no answer" in plain(describe_answer(["cat"], spans[:1], margin=-3.0, threshold=9.0))
     found = meeting(trace, "cross", layer=2, head=1, view=View(words=True))
     shares = found.of_text(8, 11)

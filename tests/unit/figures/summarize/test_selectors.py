@@ -9,20 +9,31 @@ from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
 from attnviz.figures.theme import DARK
 
 
-def test_a_row_a_way_and_figures_only_with_a_reference():
-    rows = [Row("First", "A <b>.", "A مرحبا"), Row("Random & co", "C.", "C")]
-    table = ways_table(rows, chosen="First")
-    assert re.findall(r"<td>([^<]*)</td>", table) == ["First", "Random &amp; co"]
+def test_a_row_is_a_way_that_can_be_chosen_and_the_chosen_one_is_marked():
+    rows = [Row("first", "First", "A <b>.", "A مرحبا"), Row("random", "Random & co", "C.", "C")]
+    table = ways_table(rows, chosen="first")
+    assert re.findall(r'<button data-pick="(\w+)" aria-pressed="(\w+)">([^<]*)<', table) == [
+        ("first", "true", "First"), ("random", "false", "Random &amp; co"),
+    ]  # fmt: skip
     assert "A &lt;b&gt;." in table
-    assert "ROUGE" not in table
-    assert table.count("class=chosen") == 1
+    assert re.findall(r'<tr data-pick="(\w+)" class=chosen>', table) == ["first"]
+
+
+def figures(table):
+    return re.findall(r'<td class="(figure(?: best)?)">([\d.–]+)<', table)
+
+
+def test_without_a_reference_the_figures_are_the_measured_ones():
+    table = ways_table([Row("a", "a", "", "", measured=39.81), Row("b", "b", "", ""), Row("c", "c", "", "", measured=28.06)])
+    assert re.findall(r"<th class=figure>([^<]*)", table) == ["ROUGE-1"]
+    assert figures(table) == [("figure best", "39.8"), ("figure", "–"), ("figure", "28.1")]
+    assert figures(ways_table([Row("a", "a", "", "")])) == []
 
 
 def test_the_best_of_every_column_stands_out():
-    rows = [Row("a", "", "", Rouge(0.5, 0.0, 0.125)), Row("b", "", "", Rouge(0.25, 0.0, 0.5))]
-    cells = re.findall(r'<td class="(figure(?: best)?)">([\d.]+)<', ways_table(rows))
-    assert cells == [("figure best", "50.0"), ("figure", "0.0"), ("figure", "12.5"), ("figure", "25.0"), ("figure", "0.0"),
-                     ("figure best", "50.0")]  # fmt: skip
+    rows = [Row("a", "a", "", "", Rouge(0.5, 0.0, 0.125), measured=1.0), Row("b", "b", "", "", Rouge(0.25, 0.0, 0.5))]
+    assert figures(ways_table(rows)) == [("figure best", "50.0"), ("figure", "0.0"), ("figure", "12.5"), ("figure", "25.0"),
+                                         ("figure", "0.0"), ("figure best", "50.0")]  # fmt: skip
 
 
 def test_every_head_has_its_share_and_a_place_to_click():

@@ -1,4 +1,4 @@
-"""The sentence pair and the hard links, held to the matrix they are drawn from; and the ladder of a translation."""
+"""The sentence pair, held to the matrix it is drawn from; and the translations that a search has found."""
 
 import re
 
@@ -9,10 +9,9 @@ from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.translate.alignment import strongest_links
 from attnviz.analysis.view import head_matrix
 from attnviz.core.trace import Token
-from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT, ROW_PIXELS, Columns, mark_links, sentence_pair
-from attnviz.figures.translate.token_alternatives import Rung, candidates, ladder
+from attnviz.figures.translate.candidates import candidates
+from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT, ROW_PIXELS, Columns, sentence_pair
 from tests.factories import given_map, make_map, numbered, special, typed
 
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -83,31 +82,6 @@ def test_words_show_as_typed_and_keep_their_direction():
     assert "<bdi>&lt;img src=x onerror=" in html
     assert "<bdi>مرحبا</bdi>" in html
     assert 'title="&lt;img src=x onerror=&quot;alert(1)&quot;&gt;"' in html
-
-
-def test_dots_stand_on_the_hard_links_under_the_marks_that_take_clicks():
-    links = strongest_links(MATRIX)
-    before = draw_matrix(MATRIX, Look(selected=(0, 0)))
-    figure = mark_links(before, links, DARK)
-    *_, dots, clicks = figure.data
-    assert [(y, x) for y, x in zip(dots.y, dots.x, strict=True)] == [(link.query, link.key) for link in links]
-    assert dots.marker.line.color == DARK.background
-    assert len(clicks.x) == MATRIX.weights.size
-    assert figure.layout == before.layout
-    np.testing.assert_array_equal(figure.data[0].z, before.data[0].z)
-
-
-def test_a_ladder_shows_every_token_and_alternative_and_escapes_them():
-    rungs = [
-        Rung(Token(HOSTILE, 0, 5), 0.25, (("▁chat", 0.5), (HOSTILE, 0.25)), (True, True)),
-        Rung(Token("</s>", 0, 0, special=True), 1.0, (("</s>", 1.0), ("<unk>", 0.0)), (True, False)),
-    ]
-    html = ladder(rungs, fixed=1, theme=DARK)
-    assert re.findall(r'data-pick="(.*?)"', html) == ["0:0", "0:1", "1:0"]
-    assert re.findall(r"<em>(.*?)</em>", html) == ["0.25", "0.50", "0.25", "1.00", "1.00", "0.00"]
-    assert "<img" not in html
-    assert "<bdi>chat</bdi>" in html
-    assert html.count('class="rung fixed"') == 1
 
 
 def test_candidates_are_numbered_and_the_chosen_one_is_marked():

@@ -225,7 +225,7 @@ def test_a_download_that_hangs_takes_no_place_from_those_who_compute(monkeypatch
 
     def ask() -> None:
         with suppress(ModelError):
-            models._load("nobody/has-this", Browser())
+            models.load_model("nobody/has-this", Browser())
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()

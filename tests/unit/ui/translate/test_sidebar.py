@@ -8,8 +8,8 @@ import pytest
 import attnviz as av
 from attnviz.analysis.view import View
 from attnviz.models.translate.decode import DecodingOptions, draft
-from attnviz.ui.alignment import Drawing
 from attnviz.ui.background.results import Drafted
+from attnviz.ui.translate.drawing import Drawing
 from tests.tiny import FAMILIES
 
 TEXT, FRENCH = "the cat sat on the mat .", "the mat: "

@@ -1,0 +1,162 @@
+"""Two traces side by side: two texts, two models, or before and after an edit; how far each head's attention has moved.
+
+Tokens are aligned by their text; between those that are equal, as many on both sides stand for each other one by one. A row is
+compared with the row of the aligned query, over all keys of both: what only one side has is a key of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.view import default_map
+from attnviz.analysis.wording import Part, Sentence, head_name
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Token
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two maps of one shape, and how far their heads are apart.
+
+    queries, keys  which places of both are the same token: those of `before` and of `after`
+    divergence     the mean over aligned rows of the Jensen-Shannon divergence, in bits: 0 where they are equal, 1 where they
+                   have no key in common; Lin 1991, doi:10.1109/18.61115
+    """
+
+    before: AttentionMap
+    after: AttentionMap
+    queries: Pairs
+    keys: Pairs
+    divergence: Float[np.ndarray, "layer head"]
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """The layer and head that changed most."""
+        layer, head = np.unravel_index(int(self.divergence.argmax()), self.divergence.shape)
+        return int(layer), int(head)
+
+    def rows(self, layer: int, head: int) -> Float[np.ndarray, " row"]:
+        """Compute the divergence of each aligned row of a head, in bits."""
+        one, other = (np.array(self.queries).T if self.queries else np.zeros((2, 0), int))[:2]
+        weights = self.before.weights(layer, head)[one], self.after.weights(layer, head)[other]
+        return divergence(*_over_all_keys(*weights, self.keys))
+
+    def difference(self, layer: int, head: int) -> Float[np.ndarray, "query key"]:
+        """After less before, of one head: rows and columns are the aligned tokens."""
+        before, after = (
+            attention.weights(layer, head)[np.ix_([pair[side] for pair in self.queries], [pair[side] for pair in self.keys])]
+            for side, attention in enumerate((self.before, self.after))
+        )
+        return after - before
+
+    def sentence(self, place: tuple[int, int] | None = None) -> Sentence:
+        """Say what changed in a head, or in the one that changed most, and in which of its rows."""
+        layer, head = place or self.most
+        lead = (
+            Part(head_name(layer, head), True),
+            Part(f" changed{'' if place else ' most'}, {self.divergence[layer, head]:.2f} bits"),
+        )
+        rows = self.rows(layer, head)
+        if not rows.any():
+            return (Part(head_name(layer, head), True), Part(" looks where it looked before."))
+        words = [place for place, (_, query) in enumerate(self.queries) if is_word(self.after.queries[query])]
+        row = max(words if rows[words].any() else range(len(rows)), key=lambda place: float(rows[place]))
+        before, after = (
+            self.before.weights(layer, head)[self.queries[row][0]],
+            self.after.weights(layer, head)[self.queries[row][1]],
+        )
+        told = Part(self.after.queries[self.queries[row][1]].text, True, True)
+        if not after.any():
+            return (*lead, Part(": "), told, Part(" now looks at nothing, since the head is off."))
+        was = {new: float(before[old]) for old, new in self.keys}
+        key = max(range(len(after)), key=lambda place: float(after[place]) - was.get(place, 0.0))
+        past = f"was {was[key]:.2f}" if key in was else "not there before"
+        return (
+            *lead,
+            Part(": "),
+            told,
+            Part(" now looks at "),
+            Part(self.after.keys[key].text, True, True),
+            Part(f" ({after[key]:.2f}, {past})."),
+        )
+
+
+def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None = None) -> Comparison:
+    """Compare the maps of one kind of two traces; where nothing is said, the last of the first trace (the attention across).
+
+    Raises:
+        TraceError: they have other layers or heads, no such map, or no token in common.
+    """
+    one = default_map(before, kind)
+    other = after.map(one.kind)
+    sizes = [(each.n_layers, each.n_heads) for each in (one, other)]
+    if sizes[0] != sizes[1]:
+        layers, heads = zip(*sizes, strict=True)
+        raise TraceError(
+            f"{before.model} has {layers[0]} layers of {heads[0]} heads and {after.model} has {layers[1]} of {heads[1]}: "
+            "compare models of one shape, head by head."
+        )
+    queries, keys = aligned(one.queries, other.queries), aligned(one.keys, other.keys)
+    if not queries or not keys:
+        raise TraceError("These two texts have no token in common: compare texts that differ in some words.")
+    left, right = np.array(queries).T
+    table = []
+    for layer in range(one.n_layers):
+        weights = _over_all_keys(one.layer_weights(layer)[:, left], other.layer_weights(layer)[:, right], keys)
+        table.append(divergence(*weights).mean(axis=-1))
+    return Comparison(one, other, queries, keys, np.stack(table))
+
+
+def aligned(before: Sequence[Token], after: Sequence[Token]) -> Pairs:
+    """Pair the tokens of two texts: those of equal text in order, and between them runs of one length, one by one.
+
+    >>> tokens = lambda text: [Token(word, 0, 0) for word in text.split()]
+    >>> aligned(tokens("it was too tired ."), tokens("it was really too wide ."))
+    ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5))
+    """
+    texts = [[(token.text, token.special) for token in tokens] for tokens in (before, after)]
+    pairs: list[tuple[int, int]] = []
+    for step, start, stop, first, last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        if step == "equal" or (step == "replace" and stop - start == last - first):
+            pairs += zip(range(start, stop), range(first, last), strict=True)
+    return tuple(pairs)
+
+
+def divergence(one: Float[np.ndarray, "*batch key"], other: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
+    """Compute the Jensen-Shannon divergence of distributions, H((p + q) / 2) - (H(p) + H(q)) / 2 in bits, 0 to 1.
+
+    >>> divergence(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.0, 1.0], [0.5, 0.5]])).tolist()
+    [1.0, 0.0]
+    """
+    found = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
+    return np.clip(found, 0, 1)
+
+
+def _entropy(shares: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
+    shares = np.asarray(shares, dtype=np.float64)
+    return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=-1)
+
+
+def _over_all_keys(
+    one: Float[np.ndarray, "*batch left"], other: Float[np.ndarray, "*batch right"], keys: Pairs
+) -> tuple[Float[np.ndarray, "*batch key"], Float[np.ndarray, "*batch key"]]:
+    """Lay rows of both over the same columns: those of the first, those that only the second has, and what is left over."""
+    n_left, n_right = one.shape[-1], other.shape[-1]
+    place: Int[np.ndarray, " right"] = np.full(n_right, -1)
+    for left, right in keys:
+        place[right] = left
+    alone = np.flatnonzero(place < 0)
+    place[alone] = n_left + np.arange(len(alone))
+    wide = [np.zeros((*rows.shape[:-1], n_left + len(alone) + 1)) for rows in (one, other)]
+    wide[0][..., :n_left], wide[1][..., place] = one, other
+    for rows in wide:
+        # A head that is off looks at nothing, which is no key of the other.
+        rows[..., -1] = np.maximum(1 - rows.sum(axis=-1), 0)
+        rows /= rows.sum(axis=-1, keepdims=True)
+    return wide[0], wide[1]

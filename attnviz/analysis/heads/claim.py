@@ -1,0 +1,193 @@
+"""A small language for what heads are said to do: `L2·H0: obj -> head`, "in layer 2 head 0 an object looks at its head".
+
+    claim   [where :] source -> target
+    where   L2·H0 | any | L2·mean            one head, whichever fits best, or the mean of a layer's heads
+    source  a term, or several with | between
+    target  a term that says where to look, or several with | between
+
+Terms of either side: a relation of Universal Dependencies (obj, or nsubj:pass with its subtype), a part of speech (NOUN),
+"words" in quotes, /a regular expression/, special, any, first, last. Of the source alone: pronoun. Of the target alone: head,
+its obj (a word that depends on this one), previous, next, +2 or -3 (words further on), self, same (the same word earlier),
+after same (what followed the same word earlier), antecedent.
+"""
+
+import re
+from dataclasses import dataclass
+
+import regex
+
+from attnviz.core.errors import ClaimError
+from attnviz.text.conllu import PARTS_OF_SPEECH, RELATIONS
+from attnviz.text.nearest import nearest
+
+MOST_CHARACTERS = 400
+FURTHEST = 20
+NAMED = ("special", "any", "first", "last")
+SOURCES = ("pronoun",)
+TARGETS = ("head", "previous", "next", "self", "same", "after same", "antecedent")
+# Of which a fixed offset is no rival, for it is the claim itself, or cannot look there.
+_PLACES = {"offset", "first", "last", "self", "special"}
+_TERM = re.compile(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/|[^|]+?(?=\s*(?:\||$))')
+_ARROW = re.compile(r"->|→")
+_HEAD = re.compile(r"l\s*(\d{1,4})\s*[·.,:]?\s*(?:h\s*(\d{1,4})|(mean))", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ClaimTerm:
+    """One thing to look for: its kind, and what is looked for (a relation, a word, an offset written as a number)."""
+
+    kind: str
+    value: str = ""
+
+    @property
+    def offset(self) -> int:
+        return int(self.value)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Whose attention is meant: head None is the mean of the layer's heads, layer None whichever head fits best."""
+
+    layer: int | None = None
+    head: int | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim as it was understood; `text` is how it is written."""
+
+    source: tuple[ClaimTerm, ...]
+    target: tuple[ClaimTerm, ...]
+    where: Where
+    text: str
+
+    @property
+    def is_place(self) -> bool:
+        """Whether the target is a place in the text, not something about its words."""
+        return all(term.kind in _PLACES for term in self.target)
+
+    @property
+    def among_all(self) -> bool:
+        """Whether the word itself and special tokens are among what is looked at."""
+        return any(term.kind in ("special", "self") for term in self.target)
+
+    @property
+    def needs_syntax(self) -> bool:
+        return any(term.kind in ("relation", "pos", "head", "dependent") for term in self.source + self.target)
+
+    @property
+    def needs_antecedent(self) -> bool:
+        return any(term.kind in ("pronoun", "antecedent") for term in self.source + self.target)
+
+
+def parse(text: str) -> Claim:
+    """Read a claim.
+
+    Raises:
+        ClaimError: it is none; the message says what is wrong with it, and what to write.
+
+    >>> claim = parse("L2·H0: obj -> head")
+    >>> claim.where, claim.source, claim.target
+    (Where(layer=2, head=0), (ClaimTerm(kind='relation', value='obj'),), (ClaimTerm(kind='head', value=''),))
+    """
+    written = " ".join(text.split())
+    if not written:
+        raise ClaimError('There is no claim yet: write one such as "L2·H0: obj -> head".')
+    if len(written) > MOST_CHARACTERS:
+        raise ClaimError(f"This claim has {len(written):,} characters, and at most {MOST_CHARACTERS} are read: shorten it.")
+    # An arrow, a bar or a colon in quotes or slashes is part of a word.
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/', lambda match: "\x00" * len(match[0]), written)
+    arrows = list(_ARROW.finditer(bare))
+    if len(arrows) != 1:
+        many = "has no arrow" if not arrows else f"has {len(arrows)} arrows"
+        raise ClaimError(f'A claim has one arrow, such as "obj -> head", and this one {many}: write source -> target.')
+    begins = _end_of_where(bare[: arrows[0].start()])
+    where = _where(written[:begins].rstrip(" :")) if begins else Where()
+    source = _terms(written[begins : arrows[0].start()], "source")
+    target = _terms(written[arrows[0].end() :], "target")
+    return Claim(source, target, where, written)
+
+
+def _end_of_where(before: str) -> int:
+    """Find where the source begins: after the colon that is followed by a space, or ends what names a head."""
+    if match := re.match(r"[^:]*:\s+", before):
+        return match.end()
+    match = re.match(rf"(?:{_HEAD.pattern}|any)\s*:", before, re.IGNORECASE)
+    return match.end() if match else 0
+
+
+def _where(written: str) -> Where:
+    if written.lower() in ("any", "any head"):
+        return Where()
+    if match := _HEAD.fullmatch(written):
+        return Where(int(match[1]), None if match[3] else int(match[2]))
+    raise ClaimError(f'"{written}" names no head: write L2·H0, L2·mean for the mean of a layer, or any.')
+
+
+def _terms(written: str, side: str) -> tuple[ClaimTerm, ...]:
+    written = written.strip()
+    if not written:
+        raise ClaimError(f'The {side} of this claim is missing: write what looks, an arrow, and where, such as "obj -> head".')
+    terms, end = [], 0
+    while end < len(written):
+        match = _TERM.match(written, end)
+        if match is None or ((after := written[match.end() :].lstrip()) and not after.startswith("|")):
+            raise ClaimError(f'"{written[end:].strip()}" cannot be read: put a bar between terms, such as DET | "the".')
+        terms.append(_term(match[0].strip(), side))
+        end = len(written) - len(after.removeprefix("|").lstrip())
+        if after == "|":
+            raise ClaimError(f"A bar stands at the end of the {side}: write another term after it, or take it away.")
+    return tuple(terms)
+
+
+def _term(written: str, side: str) -> ClaimTerm:
+    if written[:1] in ('"', "/"):
+        return _quoted(written)
+    if re.fullmatch(r"[+-]\d+", written):
+        return _offset(written, side)
+    named = written.lower()
+    own, others = (SOURCES, TARGETS) if side == "source" else (TARGETS, SOURCES)
+    if named in NAMED or named in own:
+        return ClaimTerm("offset", "-1" if named == "previous" else "1") if named in ("previous", "next") else ClaimTerm(named)
+    if named in others:
+        other = "target" if side == "source" else "source"
+        raise ClaimError(f'"{written}" can only be the {other} of a claim, not its {side}: swap the sides.')
+    if side == "target" and named.startswith("its "):
+        return ClaimTerm("dependent", _relation(written[4:].strip(), side))
+    if written in PARTS_OF_SPEECH:
+        return ClaimTerm("pos", written)
+    return ClaimTerm("relation", _relation(written, side))
+
+
+def _relation(written: str, side: str) -> str:
+    if written.lower().partition(":")[0] in RELATIONS and re.fullmatch(r"[a-zA-Z]+(:[a-zA-Z]+)?", written):
+        return written.lower()
+    known = [*RELATIONS, *PARTS_OF_SPEECH, *NAMED, *(SOURCES if side == "source" else TARGETS)]
+    near = nearest(written, known) or ["obj", "NOUN", "any"]
+    raise ClaimError(f'"{written}" is no relation, part of speech or place: write {", ".join(near)}, or a word in quotes.')
+
+
+def _offset(written: str, side: str) -> ClaimTerm:
+    if side == "source":
+        raise ClaimError(f'"{written}" is a distance, which only a target can be: write any -> {written}.')
+    if not 1 <= abs(int(written[:12])) <= FURTHEST or len(written) > 4:
+        raise ClaimError(f'"{written}" is no distance: write one from -{FURTHEST} to +{FURTHEST} without 0, or self.')
+    return ClaimTerm("offset", str(int(written)))
+
+
+def _quoted(written: str) -> ClaimTerm:
+    mark, inside = written[0], written[1:-1]
+    if len(written) < 2 or written[-1] != mark:
+        kind = "word in quotes" if mark == '"' else "regular expression"
+        raise ClaimError(f"The {kind} {written} is not closed: write {mark} at its end, too.")
+    if not inside.strip():
+        raise ClaimError(f"There is nothing between {mark} and {mark}: write a word, or take the term away.")
+    if mark == '"':
+        return ClaimTerm("word", inside.replace('\\"', '"').casefold())
+    try:
+        regex.compile(inside, regex.IGNORECASE)
+    except (regex.error, RecursionError, OverflowError, ValueError) as error:
+        raise ClaimError(
+            f"The regular expression {written} cannot be read ({error}): mend it, or write words in quotes."
+        ) from error
+    return ClaimTerm("regex", inside)

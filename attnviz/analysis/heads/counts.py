@@ -1,0 +1,108 @@
+"""How often a claim is right, sentence by sentence: by each head, by fixed offsets, and by chance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from attnviz.analysis.heads.claim import Claim
+from attnviz.analysis.heads.matching import Clock, sources, targets
+from attnviz.analysis.heads.word_attention import Strongest
+from attnviz.text.conllu import ParsedSentence
+
+# "Always the word k further on", for each of these k: the rival that needs no attention (Clark et al. 2019, section 4.2).
+OFFSETS = tuple(k for k in range(-12, 13) if k)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What was counted for one claim; one row a sentence.
+
+    queries    words that the claim is about, and for which it names a place to look
+    hits       of these, how many look where the claim says, by layer and head; the last head is the mean of its layer
+    by_offset  how many would be right if each looked a fixed offset further on
+    chance     how many would be right on average if each looked anywhere
+    """
+
+    queries: Float[np.ndarray, " sentence"]
+    hits: Float[np.ndarray, "sentence layer head"]
+    by_offset: Float[np.ndarray, "sentence offset"]
+    chance: Float[np.ndarray, " sentence"]
+
+    def of(self, rows: "slice | np.ndarray") -> "Counts":
+        """Keep some of the sentences."""
+        return Counts(self.queries[rows], self.hits[rows], self.by_offset[rows], self.chance[rows])
+
+
+@dataclass(frozen=True)
+class Case:
+    """One word that a claim is about, in one sentence: where it looks, where it should, and whether that is the same."""
+
+    sentence: int
+    word: int
+    looks: int
+    should: tuple[int, ...]
+    holds: bool
+
+
+def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest]) -> Counts:
+    """Count in all sentences.
+
+    Raises:
+        ClaimError: a regular expression takes too long.
+    """
+    clock = Clock()
+    n_layers, n_heads, _ = looked[0].top.shape if looked else (0, 0, 0)
+    counts = Counts(
+        np.zeros(len(looked)),
+        np.zeros((len(looked), n_layers, n_heads)),
+        np.zeros((len(looked), len(OFFSETS))),
+        np.zeros(len(looked)),
+    )
+    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
+        wanted, rows = asked(claim, sentence, strongest, clock)
+        if not len(rows):
+            continue
+        places = (strongest.top if claim.among_all else strongest.other)[:, :, rows]
+        # Where nothing is looked at the place is -1: a last column that is never right.
+        right = np.pad(wanted[rows], ((0, 0), (0, 1)))
+        counts.queries[index] = len(rows)
+        counts.hits[index] = right[np.arange(len(rows)), places].sum(axis=2)
+        counts.by_offset[index] = _by_offset(right, rows, strongest.n_words)
+        candidates = wanted.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
+        counts.chance[index] = (wanted[rows].sum(axis=1) / np.maximum(candidates, 1)).sum()
+    return counts
+
+
+def asked(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
+    """Mark where the claim says that each unit looks, and list the units that it is about and that were read."""
+    n_units = strongest.top.shape[2]
+    about = sources(claim, sentence, n_units, clock)
+    wanted = targets(claim, sentence, n_units, clock)
+    if not claim.among_all:
+        wanted[:, strongest.n_words :] = False
+    read = (strongest.top != -1).any(axis=(0, 1))
+    return wanted, np.flatnonzero(about & read & wanted.any(axis=1))
+
+
+def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Int[np.ndarray, " offset"]:
+    places = rows[:, None] + np.array(OFFSETS)
+    inside = (places >= 0) & (places < n_words) & (rows < n_words)[:, None]
+    return np.take_along_axis(right, np.where(inside, places, -1), axis=1).sum(axis=0)
+
+
+def cases(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest], layer: int, head: int) -> list[Case]:
+    """List every word that the claim is about, with where one head looks; the head after the last is the layer's mean.
+
+    Raises:
+        ClaimError: a regular expression takes too long.
+    """
+    clock, found = Clock(), []
+    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
+        wanted, rows = asked(claim, sentence, strongest, clock)
+        places = (strongest.top if claim.among_all else strongest.other)[layer, head]
+        for row in rows.tolist():
+            place, should = int(places[row]), tuple(np.flatnonzero(wanted[row]).tolist())
+            found.append(Case(index, row, place, should, place in should))
+    return found

@@ -1,0 +1,223 @@
+"""What each row of a head's attention is like, in numbers: pure functions of the weights of one trace and its tokens.
+
+Every measure gives one value a row (a query token that is not special), by head, and says which rows it can be taken of. A
+head's value over a text, or over a corpus, is the mean over those rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from attnviz.core.trace import AttentionMap, Token
+from attnviz.text.words import has_letters
+
+Weights = Float[np.ndarray, "head query key"]
+# How far apart a query and a key may be to be told apart in the histogram of distances; what is further counts as this far.
+FURTHEST = 16
+
+
+@dataclass(frozen=True)
+class TokenPlaces:
+    """The tokens of a trace's rows and columns, and what measures ask of them again and again.
+
+    shift  how many columns stand before the one that is the first row's token; None: rows and columns are different texts
+    """
+
+    queries: tuple[Token, ...]
+    keys: tuple[Token, ...]
+    shift: int | None = 0
+
+    @classmethod
+    def of(cls, attention: AttentionMap) -> "TokenPlaces":
+        """Find the places of a map."""
+        own = attention.kind != "cross" and attention.keys[: len(attention.queries)] == attention.queries
+        return cls(attention.queries, attention.keys, 0 if own else None)
+
+    @cached_property
+    def rows(self) -> Int[np.ndarray, " row"]:
+        """The queries that are not special tokens."""
+        return np.array([index for index, token in enumerate(self.queries) if not token.special], dtype=int)
+
+    @cached_property
+    def special(self) -> Bool[np.ndarray, " key"]:
+        return np.array([token.special for token in self.keys], dtype=bool)
+
+    @cached_property
+    def punctuation(self) -> Bool[np.ndarray, " key"]:
+        return np.array([not token.special and not has_letters(token.text) for token in self.keys], dtype=bool)
+
+    @cached_property
+    def earlier_same(self) -> Bool[np.ndarray, "row key"]:
+        """Mark for each row the columns before it that hold the same token, whatever its case."""
+        if self.shift is None:
+            return np.zeros((len(self.rows), len(self.keys)), dtype=bool)
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(token.text.casefold() for token in self.keys))}
+        forms = np.array([numbers[token.text.casefold()] for token in self.keys])
+        own = self.rows + self.shift
+        before = np.arange(len(forms))[None, :] < own[:, None]
+        return before & (forms[own][:, None] == forms[None, :]) & ~self.special
+
+    @cached_property
+    def after_same(self) -> Bool[np.ndarray, "row key"]:
+        """Mark for each row the columns that follow an earlier same token, itself not among them."""
+        following = np.zeros_like(self.earlier_same)
+        following[:, 1:] = self.earlier_same[:, :-1]
+        if self.shift is not None:
+            following[np.arange(len(self.rows)), self.rows + self.shift] = False
+        return following & ~self.special
+
+    @cached_property
+    def distances(self) -> Int[np.ndarray, "row key"]:
+        """How many tokens each column is after each row's own."""
+        return np.arange(len(self.keys))[None, :] - self.rows[:, None] - (self.shift or 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The values of a measure: of each head and row, and which rows could be measured."""
+
+    values: Float[np.ndarray, "head row"]
+    measured: Bool[np.ndarray, " row"]
+
+
+def offset(weights: Weights, places: TokenPlaces, k: int) -> Measured:
+    """What a token gives to the one k further on: a_{i, i+k} (Clark et al. 2019, section 3.1, for k = -1, 1)."""
+    columns = places.rows + (places.shift or 0) + k
+    inside = (columns >= 0) & (columns < len(places.keys)) & (places.shift is not None)
+    inside[inside] &= ~places.special[columns[inside]]
+    return Measured(weights[:, places.rows, np.where(inside, columns, 0)], inside)
+
+
+def itself(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to itself: a_{i, i}."""
+    return offset(weights, places, 0)
+
+
+def previous(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to the one before it: a_{i, i-1}."""
+    return offset(weights, places, -1)
+
+
+def following(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to the one after it: a_{i, i+1}."""
+    return offset(weights, places, 1)
+
+
+def first(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to the very first token: a_{i, 0}, where decoders park attention (Xiao et al. 2023)."""
+    return _all(places, weights[:, places.rows, 0])
+
+
+def last(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to the very last token: a_{i, n-1}; in a decoder only the last row can."""
+    return _all(places, weights[:, places.rows, len(places.keys) - 1])
+
+
+def special(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to special tokens: Σ_j a_{ij} over them (Clark et al. 2019, section 3.2)."""
+    return _all(places, weights[:, places.rows][:, :, places.special].sum(axis=2))
+
+
+def punctuation(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to punctuation: Σ_j a_{ij} over tokens without a letter or digit (Clark et al. 2019, section 3.2)."""
+    return _all(places, weights[:, places.rows][:, :, places.punctuation].sum(axis=2))
+
+
+def same(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to earlier tokens of the same text (duplicate-token heads, Wang et al. 2022, section 3.2)."""
+    return _over(weights, places, places.earlier_same)
+
+
+def after_same(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token gives to what followed it earlier: the prefix-matching score (Olsson et al. 2022, induction heads)."""
+    return _over(weights, places, places.after_same)
+
+
+def entropy(weights: Weights, places: TokenPlaces) -> Measured:
+    """How spread a row is, in bits: -Σ_j a_{ij} log2 a_{ij} (Clark et al. 2019, section 3.3)."""
+    rows = weights[:, places.rows]
+    return _all(places, -np.einsum("hqk,hqk->hq", rows, np.log2(np.maximum(rows, np.finfo(np.float32).tiny))))
+
+
+def confidence(weights: Weights, places: TokenPlaces) -> Measured:
+    """The largest weight of a row among what is no special token (Voita et al. 2019, section 4, which leaves the end out)."""
+    kept = ~places.special
+    if not kept.any():
+        return Measured(np.zeros((len(weights), len(places.rows))), np.zeros(len(places.rows), dtype=bool))
+    return _all(places, weights[:, places.rows][:, :, kept].max(axis=2))
+
+
+def distance(weights: Weights, places: TokenPlaces) -> Measured:
+    """How far a row looks, in tokens: Σ_j a_{ij} |i - j| (Vig and Belinkov 2019, section 4.3)."""
+    far = np.abs(places.distances).astype(weights.dtype)
+    values = np.einsum("hqk,qk->hq", weights[:, places.rows], far)
+    return Measured(values, np.full(len(places.rows), places.shift is not None))
+
+
+def block(weights: Weights, places: TokenPlaces) -> Measured:
+    """What a token of a pair gives to the tokens of the other text: Σ_j a_{ij} over them."""
+    rows = np.array([places.queries[row].segment for row in places.rows], dtype=int)
+    columns = np.array([token.segment for token in places.keys], dtype=int)
+    across = (rows[:, None] != columns[None, :]) & ~places.special
+    return _over(weights, places, across)
+
+
+MEASURES: dict[str, Callable[[Weights, TokenPlaces], Measured]] = {
+    "self": itself, "previous": previous, "next": following, "first": first, "last": last, "special": special,
+    "punctuation": punctuation, "same": same, "after same": after_same, "entropy": entropy, "confidence": confidence,
+    "distance": distance, "block": block,
+}  # fmt: skip
+
+
+def distance_histogram(weights: Weights, places: TokenPlaces) -> Float[np.ndarray, "head bin"]:
+    """Sum the weight that goes so many tokens further on, -16 to 16; what is further counts to the ends.
+
+    Special tokens as queries and keys do not count.
+    """
+    typed = ~places.special
+    bins = np.clip(places.distances[:, typed], -FURTHEST, FURTHEST) + FURTHEST
+    rows = weights[:, places.rows][:, :, typed].reshape(len(weights), -1).astype(np.float64)
+    order = np.argsort(bins, axis=None, kind="stable")
+    sums = np.zeros((len(weights), 2 * FURTHEST + 1))
+    present, starts = np.unique(bins.ravel()[order], return_index=True)
+    if len(present):
+        sums[:, present] = np.add.reduceat(rows[:, order], starts, axis=1)
+    return sums
+
+
+def induction(weights: Weights, period: int) -> Float[np.ndarray, " head"]:
+    """Score a head on tokens whose second half repeats the first: the mean weight on what followed the same token before.
+
+    TransformerLens' `detect_head` and Olsson et al. 2022: the mean of a_{i, i - period + 1} over i in the second half.
+    """
+    rows = np.arange(period, weights.shape[1])
+    return weights[:, rows, rows - period + 1].mean(axis=1)
+
+
+def support(weights: Weights, asking: Int[np.ndarray, " n"], span: slice) -> Float[np.ndarray, " head"]:
+    """Average what the tokens of a question give to the span that answers it: Σ_j a_{ij} over j in the span."""
+    return weights[:, asking, span].sum(axis=2).mean(axis=1)
+
+
+def alignment_error(
+    weights: Weights, sure: Bool[np.ndarray, "query key"], possible: Bool[np.ndarray, "query key"]
+) -> Float[np.ndarray, " head"]:
+    """Score the links of each query to where it looks most: AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|) (Och and Ney 2003).
+
+    Every sure link is possible, too.
+    """
+    rows, places = np.arange(weights.shape[1]), weights.argmax(axis=2)
+    right = sure[rows, places].sum(axis=1) + (sure | possible)[rows, places].sum(axis=1)
+    return 1 - right / (weights.shape[1] + sure.sum())
+
+
+def _all(places: TokenPlaces, values: Float[np.ndarray, "head row"]) -> Measured:
+    return Measured(values, np.ones(len(places.rows), dtype=bool))
+
+
+def _over(weights: Weights, places: TokenPlaces, where: Bool[np.ndarray, "row key"]) -> Measured:
+    """Sum each row over the marked columns; rows without any are not measured."""
+    return Measured(np.einsum("hqk,qk->hq", weights[:, places.rows], where.astype(weights.dtype)), np.any(where, axis=1))

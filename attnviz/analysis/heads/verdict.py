@@ -1,0 +1,190 @@
+"""Whether a claim stands: its rate on sentences that had no part in choosing the head, beside what needs no such head.
+
+Even sentences choose the head and the best fixed offset, odd ones are reported. A claim holds where it beats chance, the best
+offset and the best head of an untrained model, each by a margin and by a test that bears with all heads × claims (Holm).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from attnviz.analysis.heads.claim import Claim
+from attnviz.analysis.heads.counts import OFFSETS, Counts
+from attnviz.analysis.heads.inference import bootstrap_interval, holm, one_sided_p
+from attnviz.core.errors import ClaimError
+
+# Of fewer words nothing can be said.
+LEAST_QUERIES = 30
+# A head that beats its rivals by less is not worth a name, however sure it is.
+MARGIN = 0.05
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What needs no such head: its name, how often it is right, and whether it is one that the claim has to beat."""
+
+    name: str
+    rate: float
+    counts: bool = True
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A claim, tested.
+
+    layer, head  the head that was named or chosen; head None: the mean of the layer's heads
+    rate         on the reported sentences; low, high: between which it lies in 95 of 100 samples of sentences
+    overall      the rate on all sentences, those that chose the head among them
+    queries      words that were reported on, in `sentences` sentences
+    rivals       chance, the best fixed offset, the untrained model, shuffled words, as far as they are known
+    p            how likely it is to be no better than its strongest rival, before Holm
+    """
+
+    claim: Claim
+    layer: int
+    head: int | None
+    rate: float
+    low: float
+    high: float
+    overall: float
+    queries: int
+    sentences: int
+    rivals: tuple[Rival, ...]
+    p: float
+    holds: bool
+
+    @property
+    def strongest_rival(self) -> Rival:
+        return max((rival for rival in self.rivals if rival.counts), key=lambda rival: rival.rate)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few words to say anything."""
+        return self.queries < LEAST_QUERIES
+
+    def rival(self, name: str) -> float | None:
+        """Look up the rate of a rival."""
+        return next((rival.rate for rival in self.rivals if rival.name == name), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """What is known of all heads on the reported half: hits of each, of the rivals, and p against the strongest of them."""
+
+    reported: Counts
+    rivals: tuple[tuple[Rival, Float[np.ndarray, " sentence"]], ...]
+    p: Float[np.ndarray, "layer head"]
+    ahead: Float[np.ndarray, "layer head"]
+
+    @property
+    def enough(self) -> Bool[np.ndarray, "layer head"]:
+        """Mark which heads are ahead of every rival by the margin, on enough words."""
+        return (self.ahead >= MARGIN) & (self.reported.queries.sum() >= LEAST_QUERIES)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The counts of a claim: of the model, and where they are known of the same model untrained, and with words shuffled."""
+
+    model: Counts
+    untrained: Counts | None = None
+    shuffled: Counts | None = None
+
+
+def report(claim: Claim, evidence: Evidence) -> Half:
+    """Compare every head with the rivals, on the sentences that did not choose them."""
+    choosing, reported = evidence.model.of(slice(0, None, 2)), evidence.model.of(slice(1, None, 2))
+    total = max(reported.queries.sum(), 1)
+    rivals = [(Rival("chance", float(reported.chance.sum() / total)), reported.chance)]
+    best = int(choosing.by_offset.sum(axis=0).argmax())
+    # A claim about a place is itself a fixed offset: there the offset is told, and is no rival.
+    offsets = reported.by_offset[:, best]
+    rivals.append((Rival(f"offset {OFFSETS[best]:+d}", float(offsets.sum() / total), counts=not claim.is_place), offsets))
+    if evidence.untrained is not None:
+        layer, head = _best(evidence.untrained.of(slice(0, None, 2)), claim)
+        blank = evidence.untrained.of(slice(1, None, 2))
+        rate = float(blank.hits[:, layer, head].sum() / max(blank.queries.sum(), 1))
+        # It may have read fewer sentences: its rate stands for the others.
+        rivals.append((Rival("untrained", rate), rate * reported.queries))
+    p, ahead = np.zeros(reported.hits.shape[1:]), np.full(reported.hits.shape[1:], np.inf)
+    for rival, hits in rivals:
+        if rival.counts:
+            differences = reported.hits - hits[:, None, None]
+            p = np.maximum(p, one_sided_p(differences, reported.queries))
+            ahead = np.minimum(ahead, differences.sum(axis=0) / total)
+    return Half(reported, tuple(rivals), p, ahead)
+
+
+def supported(halves: Sequence[Half]) -> list[Bool[np.ndarray, "layer head"]]:
+    """Mark which heads hold which claims, where all heads × claims were tested; a layer's mean is no head here."""
+    p_values = np.array([half.p[:, :-1] for half in halves])
+    stands = holm(p_values.ravel()).reshape(p_values.shape)
+    return [mark & half.enough[:, :-1] for mark, half in zip(stands, halves, strict=True)]
+
+
+def judge(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> list[Tested]:
+    """Test claims together. Each is one test, of a head that was named or that other sentences chose: Holm bears with all.
+
+    Raises:
+        ClaimError: a claim names a head that the model does not have, or is about no word of these sentences.
+    """
+    chosen = [choose(claim, each.model) for claim, each in zip(claims, evidence, strict=True)]
+    halves = [report(claim, each) for claim, each in zip(claims, evidence, strict=True)]
+    stands = holm(np.array([half.p[place] for half, place in zip(halves, chosen, strict=True)]))
+    return [
+        tested(claim, each, half, place, holds=bool(stand))
+        for claim, each, half, place, stand in zip(claims, evidence, halves, chosen, stands, strict=True)
+    ]
+
+
+def choose(claim: Claim, counts: Counts) -> tuple[int, int]:
+    """Find the head that a claim means: the one it names, or the best on the even sentences.
+
+    Raises:
+        ClaimError: there is no such head, or the claim is about no word of these sentences.
+    """
+    n_layers, n_heads = counts.hits.shape[1], counts.hits.shape[2] - 1
+    if counts.queries.sum() == 0:
+        raise ClaimError(f"No word of these sentences is what “{claim.text}” is about: choose other terms, or other sentences.")
+    layer, head = claim.where.layer, claim.where.head
+    if layer is None:
+        return _best(counts.of(slice(0, None, 2)), claim)
+    for axis, index, size in (("layer", layer, n_layers), ("head", head or 0, n_heads)):
+        if index >= size:
+            raise ClaimError(f"This model has {size} {axis}s, 0 to {size - 1}, and no {axis} {index}: name another.")
+    return layer, n_heads if head is None else head
+
+
+def _best(counts: Counts, claim: Claim) -> tuple[int, int]:
+    """Find the head that is right most often; a layer's mean is none."""
+    layer, head = np.unravel_index(counts.hits[:, :, :-1].sum(axis=0).argmax(), counts.hits[0, :, :-1].shape)
+    return int(layer), int(head)
+
+
+def tested(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int], *, holds: bool) -> Tested:
+    """Sum up what is known of one head; `holds`: its test stands, whatever others were made."""
+    layer, head = place
+    hits, queries = half.reported.hits[:, layer, head], half.reported.queries
+    low, high = bootstrap_interval(hits, queries)
+    rivals = tuple(rival for rival, _ in half.rivals)
+    if evidence.shuffled is not None:
+        mixed = evidence.shuffled.of(slice(1, None, 2))
+        rate = float(mixed.hits[:, layer, head].sum() / max(mixed.queries.sum(), 1))
+        rivals = (*rivals, Rival("shuffled", rate, counts=False))
+    total = evidence.model.queries.sum()
+    return Tested(
+        claim=claim,
+        layer=layer,
+        head=None if head == half.p.shape[1] - 1 else head,
+        rate=float(hits.sum() / max(queries.sum(), 1)),
+        low=low,
+        high=high,
+        overall=float(evidence.model.hits[:, layer, head].sum() / total),
+        queries=int(queries.sum()),
+        sentences=int(np.count_nonzero(queries)),
+        rivals=rivals,
+        p=float(half.p[layer, head]),
+        holds=holds and bool(half.enough[place]),
+    )

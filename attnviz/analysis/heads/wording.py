@@ -1,0 +1,126 @@
+"""Claims and what became of them, in words that can be handed in."""
+
+from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
+from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, Rival, Tested
+from attnviz.analysis.wording import head_name
+from attnviz.text.conllu import ParsedSentence
+
+# What the relations and parts of speech of Universal Dependencies are called in a grammar lesson.
+RELATION_NAMES = {
+    "acl": "a clause on a noun", "advcl": "an adverbial clause", "advmod": "an adverb", "amod": "an adjective on a noun",
+    "appos": "an apposition", "aux": "an auxiliary", "case": "a preposition", "cc": "a conjunction",
+    "ccomp": "a clause as object", "compound": "part of a compound", "conj": "a conjunct", "cop": "a copula",
+    "csubj": "a clause as subject", "det": "a determiner", "discourse": "an interjection", "expl": "an expletive",
+    "fixed": "part of a fixed phrase", "flat": "part of a name", "iobj": "an indirect object", "list": "an item of a list",
+    "mark": "a clause's marker", "nmod": "a noun on a noun", "nsubj": "a subject", "nummod": "a number on a noun",
+    "obj": "an object", "obl": "an oblique noun", "parataxis": "a clause beside another", "punct": "punctuation",
+    "root": "the root", "vocative": "a vocative", "xcomp": "an open complement", "acl:relcl": "a relative clause",
+    "aux:pass": "a passive's auxiliary", "compound:prt": "a verb's particle", "nmod:poss": "a possessor",
+    "nsubj:pass": "a passive's subject",
+}  # fmt: skip
+POS_NAMES = {
+    "ADJ": "an adjective", "ADP": "a preposition", "ADV": "an adverb", "AUX": "an auxiliary", "CCONJ": "a conjunction",
+    "DET": "a determiner", "INTJ": "an interjection", "NOUN": "a noun", "NUM": "a number", "PART": "a particle",
+    "PRON": "a pronoun", "PROPN": "a name", "PUNCT": "punctuation", "SCONJ": "a subordinating conjunction",
+    "SYM": "a symbol", "VERB": "a verb", "X": "some other word",
+}  # fmt: skip
+_NAMED = {
+    "any": "a word", "special": "a special token", "first": "the first word", "last": "the last word", "pronoun": "a pronoun",
+    "head": "its syntactic head", "self": "itself", "same": "the same word earlier", "after same": "what followed it earlier",
+    "antecedent": "what it stands for",
+}  # fmt: skip
+
+
+def describe_term(term: ClaimTerm) -> str:
+    """Say what a term means.
+
+    >>> [describe_term(ClaimTerm(*term)) for term in (("relation", "obj"), ("offset", "-1"), ("dependent", "obj"))]
+    ['an object', 'the word before it', 'its object']
+    """
+    if term.kind == "offset":
+        near = {-1: "the word before it", 1: "the word after it"}
+        return near.get(term.offset) or f"the word {abs(term.offset)} {'after' if term.offset > 0 else 'before'} it"
+    if term.kind == "pos":
+        return POS_NAMES[term.value]
+    if term.kind in ("relation", "dependent"):
+        name = RELATION_NAMES.get(term.value, f"a word that is {term.value}")
+        return name if term.kind == "relation" else f"its {name.removeprefix('an ').removeprefix('a ').removeprefix('the ')}"
+    if term.kind == "word":
+        return f"“{term.value}”"
+    return f"a word like /{term.value}/" if term.kind == "regex" else _NAMED[term.kind]
+
+
+def describe_claim(claim: Claim) -> str:
+    """Say a claim in words, without whose it is.
+
+    >>> from attnviz.analysis.heads.claim import parse
+    >>> describe_claim(parse("obj -> head"))
+    'an object → its syntactic head'
+    """
+    source, target = (" or ".join(map(describe_term, terms)) for terms in (claim.source, claim.target))
+    return f"{source} → {target}"
+
+
+_SHORT = {
+    "head": "its head", "special": "special tokens", "first": "first word", "last": "last word", "self": "itself",
+    "same": "same word earlier", "after same": "what followed it before", "antecedent": "antecedent",
+}  # fmt: skip
+
+
+def short_claim(text: str) -> str:
+    """Say a claim in as few words as a cell of a table has room for.
+
+    >>> short_claim("obj -> head"), short_claim("any -> previous"), short_claim("any -> its det")
+    ('object → its head', '→ previous word', '→ its determiner')
+    """
+    claim = parse(text)
+    source = " or ".join(_short(term) for term in claim.source if term.kind != "any")
+    return f"{source} → {' or '.join(map(_short, claim.target))}".strip()
+
+
+def _short(term: ClaimTerm) -> str:
+    if term.kind == "offset":
+        near = {-1: "previous word", 1: "next word"}
+        return near.get(term.offset) or f"{abs(term.offset)} words {'on' if term.offset > 0 else 'back'}"
+    words = _SHORT.get(term.kind) or describe_term(term)
+    return words.removeprefix("an ").removeprefix("a ").removeprefix("the ")
+
+
+def unit_name(sentence: ParsedSentence, unit: int) -> str:
+    """Name a unit of a sentence: a word, a special token, or nothing where a word looks at none."""
+    if unit < 0:
+        return "nothing"
+    return sentence.words[unit].text if unit < len(sentence.words) else "a special token"
+
+
+def describe_rival(rival: Rival) -> str:
+    """Say what a rival does."""
+    if rival.name.startswith("offset"):
+        steps = int(rival.name.split()[1])
+        words = "word" if abs(steps) == 1 else "words"
+        return f"always {abs(steps)} {words} {'on' if steps > 0 else 'back'}"
+    return {"chance": "chance", "untrained": "the best head untrained", "shuffled": "this head, words shuffled"}[rival.name]
+
+
+def describe_verdict(tested: Tested) -> str:
+    """Say whether a claim holds, and by what numbers, in sentences."""
+    source, target = (" or ".join(map(describe_term, terms)) for terms in (tested.claim.source, tested.claim.target))
+    whose = head_name(tested.layer, tested.head)
+    if tested.is_small:
+        return (
+            f"Nothing can be said: only {tested.queries} words of the sentences kept for the test are {source} with {target} "
+            f"to look at, and {LEAST_QUERIES} are needed."
+        )
+    rate = (
+        f"{whose} looks from {source} to {target} in {tested.rate:.0%} of {tested.queries:,} cases (95% interval "
+        f"{tested.low:.0%} to {tested.high:.0%}; {tested.sentences:,} sentences that had no part in choosing the head)"
+    )
+    strongest = tested.strongest_rival
+    rivals = "; ".join(f"{describe_rival(rival)} {rival.rate:.0%}" for rival in tested.rivals)
+    if tested.holds:
+        why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above its strongest rival"
+    elif tested.rate - strongest.rate < MARGIN:
+        why = f"That is not {100 * MARGIN:.0f} points above its strongest rival, {describe_rival(strongest)}"
+    else:
+        why = f"So few cases could be above {describe_rival(strongest)} by luck (p = {tested.p:.2g} before the correction)"
+    return f"{'It holds' if tested.holds else 'It does not hold'}: {rate}. {why}. For comparison: {rivals}."

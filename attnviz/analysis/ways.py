@@ -1,0 +1,56 @@
+"""The ways of asking which words matter, by name: what a person reads about each."""
+
+from dataclasses import dataclass
+
+from attnviz.core.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of asking.
+
+    title   as a person reads it
+    paper   where it is from
+    slow    it takes a pass of the model for each word, layer or step
+    signed  its shares can speak against the output
+    """
+
+    name: str
+    title: str
+    paper: str = ""
+    slow: bool = False
+    signed: bool = False
+
+
+_LISTED = (
+    Way("frozen-gradient", "Gradient × input, attention held fixed", "arXiv:2306.02873", signed=True),
+    Way("attention", "Attention, mean of all layers", "arXiv:1409.0473"),
+    Way("last-layer", "Attention, last layer", "arXiv:1409.0473"),
+    Way("received", "Attention received", "arXiv:1906.04341"),
+    Way("rollout", "Attention rollout", "arXiv:2005.00928"),
+    Way("value-norms", "Attention × value norms", "arXiv:2004.10102"),
+    Way("norms", "Norms, with residual and LayerNorm", "arXiv:2109.07152"),
+    Way("gradient-attention", "Gradient-weighted attention", "arXiv:2103.15679"),
+    Way("gradient-norm", "Gradient norm", "arXiv:1506.01066"),
+    Way("gradient-input", "Gradient × input", "arXiv:1412.6815", signed=True),
+    Way("integrated-gradients", "Integrated gradients", "arXiv:1703.01365", slow=True, signed=True),
+    Way("value-zeroing", "Value zeroing", "arXiv:2301.12971", slow=True),
+    Way("flow", "Attention flow", "arXiv:2005.00928", slow=True),
+    Way("leave-one-out", "Leaving one word out", "arXiv:1612.08220", slow=True, signed=True),
+    Way("random", "Chance"),
+)
+WAYS = {way.name: way for way in _LISTED}
+
+
+def way_named(name: str) -> Way:
+    """Look up a way.
+
+    Raises:
+        ModelError: there is none of that name.
+
+    >>> way_named("rollout").title
+    'Attention rollout'
+    """
+    if name not in WAYS:
+        raise ModelError(f"{name!r} is no way of asking: choose one of {', '.join(WAYS)}.")
+    return WAYS[name]

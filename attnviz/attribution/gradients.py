@@ -1,0 +1,81 @@
+"""Ways that ask the gradient: how the score would move if a token's vector did."""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnviz.attribution.freezing import Frozen, curved
+from attnviz.attribution.reading import Reading
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import ModelError
+
+# Points at which integrated gradients evaluate the gradient, and how many of them go through the model at once.
+STEPS, BATCH = 20, 5
+
+
+def gradient_norm(reading: Reading) -> np.ndarray:
+    """‖∂score/∂e_t‖₂: how much the score could move at all (Li et al. 2016, arXiv:1506.01066)."""
+    return _array(_gradient(reading, reading.embedded()[None])[0].norm(dim=-1))
+
+
+def gradient_times_input(reading: Reading) -> np.ndarray:
+    """∂score/∂e_t · e_t: a first-order estimate of what the token gives (Denil et al. 2014, arXiv:1412.6815)."""
+    vectors = reading.embedded()
+    return _array((_gradient(reading, vectors[None])[0] * vectors).sum(dim=-1))
+
+
+def integrated_gradients(reading: Reading, steps: int = STEPS) -> np.ndarray:
+    """(e_t − b_t) · ∫₀¹ ∂score/∂e_t(b + α(e − b)) dα (Sundararajan et al. 2017, arXiv:1703.01365); b is the stand-in's vector.
+
+    Shares sum to the score less that of the text with every word taken away.
+    """
+    vectors = reading.embedded()
+    start = vectors.clone()
+    taken = [place for place in range(len(vectors)) if not reading.tokens[place].special]
+    start[taken] = reading.embedding[reading.stand_in].detach()
+    # Gauss and Legendre's points: of as many steps, the sum that is nearest to the integral of what is smooth.
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    total = torch.zeros_like(vectors)
+    for first in range(0, steps, BATCH):
+        cancellation_point()
+        some = slice(first, first + BATCH)
+        alpha, weight = (
+            torch.tensor(each[some], dtype=vectors.dtype, device=vectors.device)[:, None, None]
+            for each in ((points + 1) / 2, weights / 2)
+        )
+        total += (_gradient(reading, start + alpha * (vectors - start)) * weight).sum(dim=0)
+    return _array(((vectors - start) * total).sum(dim=-1))
+
+
+def frozen_gradient(reading: Reading) -> tuple[np.ndarray, float]:
+    """∂score/∂e_t · e_t where attention weights, LayerNorm's σ and activation ratios are constants; and what biases give.
+
+    The model is linear in its embeddings then, so shares and rest sum to the score: DecompX without its bias (Modarressi et al.
+    2023, arXiv:2306.02873).
+
+    Raises:
+        ModelError: the model is not linear even so.
+    """
+    if reading.unfreezable:
+        raise ModelError(reading.unfreezable)
+    vectors = reading.embedded()[None].requires_grad_()
+    with torch.enable_grad(), Frozen():
+        score = reading.outcome_of(vectors).score.sum()
+    if name := curved(score):
+        raise ModelError(
+            f"This model computes with an operation that cannot be held fixed ({name}): choose another way of asking."
+        )
+    (gradient,) = torch.autograd.grad(score, vectors)
+    shares = (gradient * vectors)[0].detach().double().sum(dim=-1)
+    return shares.cpu().numpy(), float(score.detach().double() - shares.sum())
+
+
+def _gradient(reading: Reading, vectors: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
+    with torch.enable_grad():
+        moved = vectors.detach().clone().requires_grad_()
+        return torch.autograd.grad(reading.outcome_of(moved).score.sum(), moved)[0]
+
+
+def _array(values: Tensor) -> np.ndarray:
+    return values.detach().double().cpu().numpy()

@@ -1,0 +1,180 @@
+"""What an attention moves, not what it weighs: weights times the length of what they carry, beside what the residual keeps."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnviz.attribution.attention import Mixing, asked, check_layered, recorded, rolled_out
+from attnviz.attribution.reading import Place, Reading
+from attnviz.attribution.tape import Attention, Norm
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import ModelError
+
+# Vectors between a query and a key that are held at once, counted in numbers.
+SLAB = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Composition:
+    """What each asking position is made of, residual and LayerNorm counted (Kobayashi et al. 2021, arXiv:2109.07152).
+
+    norms   ‖Σ_h α_ij f(x_j) + [i = j] x_i‖ behind LayerNorm
+    own     the part that the residual keeps; in self-attention with what the position gives itself
+    mixing  ‖Σ_{j≠i}‖ / (own + ‖Σ_{j≠i}‖)
+    """
+
+    norms: Float[np.ndarray, "query key"]
+    own: Float[np.ndarray, " query"]
+    mixing: Float[np.ndarray, " query"]
+
+
+@dataclass(frozen=True, eq=False)
+class NormWeighted:
+    """One layer by its weights, by its weights times value norms, and by what stays of both once the residual counts.
+
+    weights  α, of each head
+    norms    ‖α f(x_j)‖, f(x) = x W_V W_O: how long the vector is that a head carries (Kobayashi et al. 2020, equation 3)
+    made_of  what each position is made of behind this attention
+    """
+
+    place: Place
+    weights: Float[np.ndarray, "head query key"]
+    norms: Float[np.ndarray, "head query key"]
+    made_of: "Composition"
+
+    @property
+    def mixing(self) -> float:
+        """The mixing ratio, averaged over positions: how much of what they are made of comes from others, 0 to 1."""
+        return float(self.made_of.mixing.mean())
+
+    @property
+    def sentence(self) -> str:
+        """Say how much the layer changes a token."""
+        return f"This layer changes a token by {self.mixing:.0%}: the rest is the token itself."
+
+
+def norm_weighted(reading: Reading) -> tuple[NormWeighted, ...]:
+    """Weigh every attention of a pass by what it carries.
+
+    Raises:
+        ModelError: where this model adds what attention gives is not known.
+    """
+    layers = []
+    for attention, place in zip(recorded(reading), reading.places, strict=True):
+        weights, lengths = attention.weights[0], carried(attention).norm(dim=-1)
+        made_of = composition(attention, of_itself=place.queries == place.keys)
+        layers.append(NormWeighted(place, _array(weights), _array(weights * lengths[:, None, :]), made_of))
+    return tuple(layers)
+
+
+def value_norms(reading: Reading) -> np.ndarray:
+    """‖Σ_h α f(x_j)‖ of the rows from which the output is read, each layer's summing to 1, averaged (Kobayashi et al. 2020).
+
+    Raises:
+        ModelError: no such row looks at the text, or nothing is known of what this model's attention carries.
+    """
+    total, count, asking = np.zeros(reading.n_positions), 0, asked(reading)
+    for attention, place in zip(recorded(reading), reading.places, strict=True):
+        rows = asking[place.queries]
+        if not rows.any() or place.keys.start >= len(reading.tokens):
+            continue
+        norms = np.concatenate([_array(parts.norm(dim=-1)) for _, parts in _parts(attention)])
+        total[place.keys] += rows @ (norms / np.maximum(norms.sum(axis=1, keepdims=True), 1e-12))
+        count += 1
+    if not count:
+        raise ModelError("The output's positions look at no token of the text: choose another way of asking.")
+    return total[: len(reading.tokens)] / count
+
+
+def norms_with_residual(reading: Reading) -> np.ndarray:
+    """Follow the output down through what each layer makes of positions, residual and LayerNorm counted.
+
+    The product over layers of what Kobayashi et al. 2021 measure, each row summing to 1 (as Modarressi et al. 2022 do,
+    arXiv:2205.03286, who add the norm behind the feed-forward layer).
+
+    Raises:
+        ModelError: where this model adds what attention gives is not known.
+    """
+    check_layered(reading)
+    steps = []
+    for attention, place in zip(recorded(reading), reading.places, strict=True):
+        of_itself = place.queries == place.keys
+        made_of = composition(attention, of_itself=of_itself)
+        rows = np.zeros((len(made_of.own), reading.n_positions))
+        rows[:, place.keys] = made_of.norms
+        if not of_itself:
+            rows[np.arange(len(rows)), np.arange(place.queries.start, place.queries.stop)] = made_of.own
+        steps.append(Mixing(place, rows / np.maximum(rows.sum(axis=1, keepdims=True), 1e-12)))
+    return rolled_out(reading, steps)
+
+
+def composition(attention: Attention, *, of_itself: bool) -> Composition:
+    """Measure what each position is made of; `of_itself`: queries and keys are the same positions.
+
+    Raises:
+        ModelError: where this model adds what attention gives is not known.
+    """
+    placed, stream = attention.residual()
+    if stream is None or attention.after is None:
+        raise ModelError("Where this model adds what its attention gives is not known here: choose another way of asking.")
+    norms, own, mixing = [], [], []
+    for rows, parts in _parts(attention):
+        kept = stream[0, rows]
+        if placed == "after":
+            read = attention.after.read[0, rows]
+            parts, kept = (_scaled(each, read, attention.after) for each in (parts, kept))
+        places = torch.arange(len(parts), device=parts.device)
+        if of_itself:
+            parts[places, places + rows.start] += kept
+            kept = parts[places, places + rows.start]
+            others = parts.sum(dim=1) - kept
+        else:
+            others = parts.sum(dim=1)
+        lengths = [each.norm(dim=-1) for each in (kept, others)]
+        norms.append(_array(parts.norm(dim=-1)))
+        own.append(_array(lengths[0]))
+        mixing.append(_array(lengths[1] / (lengths[0] + lengths[1]).clamp(min=1e-12)))
+    return Composition(np.concatenate(norms), np.concatenate(own), np.concatenate(mixing))
+
+
+def carried(attention: Attention) -> Float[Tensor, "head key out"]:
+    """f(x_j) = x_j W_V W_O of each head: what a weight of 1 would carry.
+
+    Raises:
+        ModelError: what follows this attention is no linear layer of its size.
+    """
+    if attention.output is None:
+        raise ModelError(
+            "This model's attention has no output matrix of its own: nothing is known of how long what it carries is."
+        )
+    n_heads, value = attention.weights.shape[1], attention.value[0]
+    # Some heads may share their values.
+    value = value.repeat_interleave(n_heads // value.shape[0], dim=0)
+    return torch.einsum("hkd,ohd->hko", value, attention.output.unflatten(1, (n_heads, -1)))
+
+
+def _parts(attention: Attention) -> Iterator[tuple[slice, Float[Tensor, "query key out"]]]:
+    """Σ_h α_ij f(x_j), for some queries at a time."""
+    vectors, weights = carried(attention), attention.weights[0]
+    step = max(1, SLAB // (vectors.shape[1] * vectors.shape[2]))
+    for first in range(0, weights.shape[1], step):
+        cancellation_point()
+        rows = slice(first, min(first + step, weights.shape[1]))
+        yield rows, torch.einsum("hqk,hko->qko", weights[:, rows], vectors)
+
+
+def _scaled(parts: Tensor, read: Float[Tensor, "query out"], norm: Norm) -> Tensor:
+    """What a norm makes of a part of what it reads: linear, for its σ is that of the whole."""
+    mean = read.mean(dim=-1, keepdim=True) if norm.centred else 0.0
+    scale = ((read - mean).pow(2).mean(dim=-1, keepdim=True) + norm.eps).rsqrt()
+    scale = scale if norm.weight is None else scale * norm.weight
+    centred = parts - parts.mean(dim=-1, keepdim=True) if norm.centred else parts
+    return centred * (scale[:, None] if parts.dim() == 3 else scale)
+
+
+def _array(values: Tensor) -> np.ndarray:
+    return values.detach().double().cpu().numpy()

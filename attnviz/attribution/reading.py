@@ -1,0 +1,107 @@
+"""A model, a prompt and a target, bound together: all that a way of asking needs to know.
+
+`Reading.run` is a batched forward pass over token ids. What a way changes or records on the way (embeddings in the place of
+tokens, attention held fixed, what each attention mixed) is done by a `TorchFunctionMode` around it: it sees every operation of
+this thread's pass and of no other's, and leaves no mark on the model.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from attnviz.core.trace import Token
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a batch of texts makes of the target: its score (a logit, or what stands for it), and ln p of it."""
+
+    score: Float[Tensor, " batch"]
+    log_probability: Float[Tensor, " batch"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one attention stands among a model's positions: which of them ask, and which are asked.
+
+    kind  "encoder", "decoder" or "cross", and the layer of that kind
+    """
+
+    queries: slice
+    keys: slice
+    kind: str = "encoder"
+    layer: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One text as a model reads it, and one thing about its output that is asked.
+
+    target      what is asked about, in words: "the answer “1887”"
+    tokens      what gets a share; their positions come first among the model's
+    embedding   the matrix whose rows stand for the tokens
+    stand_in    the id that takes the place of a token that is taken away
+    fixed       positions that are never taken: special tokens, and the answer itself
+    asking      positions from which the output is read, with their weight
+    n_positions all positions: the tokens, and of a model that writes, what it has written
+    places      of each attention in the order of a pass
+    says        what the model says to texts of these ids; None: what is asked about has no words
+    layered     its attentions stand on each other in layers, with nothing else that mixes positions
+    unfreezable why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
+    """
+
+    target: str
+    tokens: tuple[Token, ...]
+    ids: Int[Tensor, " token"]
+    embedding: Tensor
+    stand_in: int
+    fixed: frozenset[int]
+    asking: Mapping[int, float]
+    run: Callable[[Int[Tensor, "batch token"]], Outcome]
+    places: Sequence[Place]
+    n_positions: int
+    says: Callable[[Int[Tensor, "one token"]], str] | None = None
+    layered: bool = True
+    unfreezable: str = ""
+
+    def embedded(self) -> Float[Tensor, "token dim"]:
+        """The vectors that stand for the tokens."""
+        return self.embedding[self.ids].detach()
+
+    def outcome(self, ids: Int[Tensor, "batch token"]) -> Outcome:
+        """Run the model without a graph."""
+        with torch.no_grad():
+            return self.run(ids)
+
+    def outcome_of(self, vectors: Float[Tensor, "batch token dim"]) -> Outcome:
+        """Run the model on vectors in the place of its tokens."""
+        with Embedded(self.embedding, vectors):
+            return self.run(self.ids.expand(len(vectors), -1))
+
+
+@dataclass(eq=False)
+class Embedded(TorchFunctionMode):
+    """Within this context, the first tokens that are looked up in a matrix are these vectors instead."""
+
+    embedding: Tensor
+    vectors: Float[Tensor, "batch token dim"]
+    _taken: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not F.embedding or args[1] is not self.embedding or self._taken >= self.vectors.shape[1]:
+            return func(*args, **(kwargs or {}))
+        # Some stand their texts upright: a column each.
+        upright = args[0].shape[0] != len(self.vectors)
+        # A model may read two texts one after the other; what it looks up after them is what it has written.
+        first, self._taken = self._taken, self._taken + args[0].shape[0 if upright else 1]
+        read = self.vectors[:, first : self._taken]
+        return read.transpose(0, 1) if upright else read

@@ -1,0 +1,63 @@
+"""Make all that a page shows of one text: shares, figures and curves by way, and what the model says without some words."""
+
+from collections.abc import Sequence
+
+import torch
+
+from attnviz.analysis.faithfulness import by_word
+from attnviz.analysis.report import Report, Without
+from attnviz.analysis.ways import WAYS, Way
+from attnviz.attribution.bind import Target, bind
+from attnviz.attribution.faithfulness import ask, deletion_curve, faithfulness, takeable
+from attnviz.attribution.reading import Reading
+from attnviz.attribution.removal import words
+from attnviz.core.trace import Prompt
+from attnviz.models.base import AttentionModel
+
+
+def report(model: AttentionModel, prompt: Prompt, target: Target | None, names: Sequence[str]) -> Report:
+    """Ask ways by name, and test each by taking words away.
+
+    Raises:
+        ModelError: the model has no such output, or no word can be taken.
+        PromptError: it cannot read the prompt.
+    """
+    reading = bind(model, prompt, target)
+    takeable(reading)
+    ways: list[Way] = [WAYS[name] for name in names]
+    asked = ask(reading, ways)
+    groups = _groups(reading)
+    shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
+    figures = faithfulness(reading, asked)
+    curves = {name: deletion_curve(reading, each) for name, each in asked.shares.items() if name != "random"}
+    probability = float(reading.outcome(reading.ids[None]).log_probability.exp())
+    own = frozenset(place for place, group in enumerate(groups) if not reading.fixed.isdisjoint(group))
+    return Report(reading.target, probability, _texts(reading, groups), own, shares, figures, curves, asked.refused)
+
+
+def without(model: AttentionModel, prompt: Prompt, target: Target | None, taken: Sequence[int]) -> Without:
+    """Ask the model again, with some words taken away by their places in `Report.words`.
+
+    Raises:
+        ModelError: the model has no such output.
+        PromptError: it cannot read the prompt.
+    """
+    reading = bind(model, prompt, target)
+    groups = _groups(reading)
+    ids = reading.ids.clone()[None]
+    for place in taken:
+        if place < len(groups) and reading.fixed.isdisjoint(groups[place]):
+            ids[0, list(groups[place])] = reading.stand_in
+    with torch.no_grad():
+        says = reading.says(ids) if reading.says else None
+    return Without(float(reading.outcome(ids).log_probability.exp()), says)
+
+
+def _groups(reading: Reading) -> tuple[tuple[int, ...], ...]:
+    """All words, of those that were typed."""
+    special = frozenset(place for place, token in enumerate(reading.tokens) if token.special)
+    return words(reading.tokens, special)
+
+
+def _texts(reading: Reading, groups: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+    return tuple("".join(reading.tokens[place].text for place in group) for group in groups)

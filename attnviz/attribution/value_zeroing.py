@@ -1,0 +1,71 @@
+"""Value zeroing: how much a position's state changes in one layer when another's value is taken out (Mohebbi et al. 2023)."""
+
+from contextlib import suppress
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnviz.attribution.attention import Mixing, check_layered, recorded, rolled_out
+from attnviz.attribution.reading import Reading
+from attnviz.attribution.removal import BATCH_TOKENS
+from attnviz.attribution.tape import AttentionTape, Stop
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import ModelError
+
+
+def value_zeroing(reading: Reading) -> np.ndarray:
+    """1 − cos(x̃_i, x̃_i without v_j) in each layer, each row summing to 1, followed down from the output (arXiv:2301.12971).
+
+    Raises:
+        ModelError: where this model's layers end is not known.
+    """
+    check_layered(reading)
+    attentions = recorded(reading)
+    steps = []
+    for index, place in enumerate(reading.places):
+        if attentions[index].residual()[1] is None:
+            raise ModelError("Where this model's layers end is not known here: choose another way of asking.")
+        n_queries, n_keys = place.queries.stop - place.queries.start, place.keys.stop - place.keys.start
+        changes = np.zeros((n_queries, n_keys))
+        size = max(1, BATCH_TOKENS // reading.n_positions)
+        for first in range(0, n_keys, size):
+            cancellation_point()
+            keys = range(first, min(first + size, n_keys))
+            whole, *others = _states(reading, index, keys).unbind(dim=0)
+            for key, other in zip(keys, others, strict=True):
+                similar = torch.nn.functional.cosine_similarity(whole, other, dim=-1)
+                changes[:, key] = (1 - similar).clamp(min=0).double().cpu().numpy()
+        rows = np.zeros((n_queries, reading.n_positions))
+        sums = changes.sum(axis=1, keepdims=True)
+        rows[:, place.keys] = np.divide(changes, sums, where=sums > 0, out=np.zeros_like(changes))
+        # A position that nothing changes keeps what it is.
+        idle = np.flatnonzero(sums[:, 0] <= 0)
+        rows[idle, place.queries.start + idle] = 1
+        steps.append(Mixing(place, rows))
+    return rolled_out(reading, steps)
+
+
+def _states(reading: Reading, index: int, keys: range) -> Tensor:
+    """The states behind a layer: of the whole text first, then of it without each key's value."""
+    last = index == len(reading.places) - 1
+
+    def change(place: int, value: Tensor) -> Tensor:
+        if place == index:
+            value = value.clone()
+            for row, key in enumerate(keys, 1):
+                value[row, ..., key, :] = 0
+        elif place > index and not last:
+            raise Stop
+        return value
+
+    tape = AttentionTape(change)
+    with tape, torch.no_grad(), suppress(Stop):
+        reading.run(reading.ids.expand(len(keys) + 1, -1))
+    attention = tape.attentions[index]
+    norm = tape.norms[-1]
+    # The layer ends with the sum that the next norm reads, or with what its own gives.
+    state = norm.gave if attention.residual()[0] == "after" else norm.read
+    if state.shape != (attention.mixed.shape if attention.mixed is not None else None):
+        state = attention.after.read if attention.after is not None else state
+    return state

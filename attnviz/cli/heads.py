@@ -1,0 +1,198 @@
+"""`attnviz claim`, `attnviz survey` and `attnviz atlas`: what heads do, over many sentences."""
+
+import argparse
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attnviz.analysis.heads.atlas import to_json
+from attnviz.analysis.heads.claim import Claim, parse
+from attnviz.analysis.heads.examples import examples_of
+from attnviz.analysis.heads.verdict import Tested
+from attnviz.analysis.heads.wording import describe_verdict, unit_name
+from attnviz.cli.traces import progress_line
+from attnviz.core import disk
+from attnviz.core.errors import ClaimError, CorpusError
+from attnviz.models import catalog
+
+_PLAIN = argparse.RawDescriptionHelpFormatter
+_CLAIM = """examples:
+  attnviz claim minilm "L2·H0: obj -> head"              does layer 2 head 0 link objects to their verbs?
+  attnviz claim minilm "any: det -> head"                which head does it best, and does it hold?
+  attnviz claim minilm "L2·mean: NOUN | PROPN -> previous"
+  attnviz claim minilm 'any: "he" | "she" -> "her" | /^m[ae]n$/' --text mine.txt
+  attnviz claim minilm --file homework.txt -o homework.csv
+
+a claim: [where:] source -> target
+  where   L2·H0, L2·mean, or any (chosen on half of the sentences, reported on the other half)
+  source  a relation (obj, nsubj:pass), a part of speech (NOUN), "a word", /a regular expression/, any, first, last, special,
+          pronoun; several with | between
+  target  the same, or head, its obj, previous, next, +2, -3, self, same, after same, antecedent
+"""
+_SURVEY = """examples:
+  attnviz survey minilm --text corpus.txt -o survey      one text a line; several files, .gz too
+  attnviz survey minilm --text *.txt -o part3 --shard 3/8
+  attnviz survey --merge part1 part2 part3 -o whole
+  attnviz survey gpt2 --text corpus.txt -o survey --ray auto
+
+A run that was stopped goes on where it was. FOLDER/heads.parquet has one row a head and measure."""
+
+
+def add(commands: Any) -> None:
+    """Adds the three commands."""
+    claim = commands.add_parser("claim", help="test what a head is said to do", epilog=_CLAIM, formatter_class=_PLAIN)
+    claim.add_argument("model", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+    claim.add_argument("claim", nargs="?", help='such as "L2·H0: obj -> head"')
+    claim.add_argument("--file", type=Path, help="a file of claims, one a line, instead; # begins a comment")
+    claim.add_argument("--text", default="ewt", metavar="CORPUS", help="ewt, winogender, CoNLL-U, or a text (default: ewt)")
+    claim.add_argument("--first", type=_positive, metavar="N", help="read the first N sentences only")
+    claim.add_argument("--examples", type=int, default=3, help="how many examples to show (default: 3)")
+    claim.add_argument("-o", "--out", type=Path, metavar="FILE", help="write a table of the results, as CSV")
+    claim.set_defaults(command=test_claims, wrong=claim.error)
+    survey = commands.add_parser("survey", help="measure every head over a corpus", epilog=_SURVEY, formatter_class=_PLAIN)
+    survey.add_argument("model", nargs="?", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+    survey.add_argument("--text", nargs="+", type=Path, metavar="FILE", help="texts, one a line")
+    survey.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="where the results are written")
+    survey.add_argument("--shard", default="1/1", metavar="K/N", help="read every N-th part only, beginning with the K-th")
+    survey.add_argument("--merge", nargs="+", type=Path, metavar="FOLDER", help="add up surveys instead of reading")
+    survey.add_argument("--ray", metavar="ADDRESS", help="read on a Ray cluster; auto: the one that is here; local: start one")
+    survey.add_argument("--workers", type=_positive, default=2, help="on Ray: how many hold the model at once (default: 2)")
+    survey.set_defaults(command=run_survey, wrong=survey.error)
+    atlas = commands.add_parser("atlas", help="test every obvious claim of every head")
+    atlas.add_argument("model", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+    atlas.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the file to write, as JSON")
+    atlas.add_argument("--first", type=_positive, metavar="N", help="read the first N sentences only")
+    atlas.set_defaults(command=make_atlas)
+
+
+def _positive(text: str) -> int:
+    """A number of 1 or more, as typed."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"this is a number from 1 on, not {text!r}")
+    return int(text)
+
+
+def test_claims(arguments: argparse.Namespace) -> int:
+    """Test one claim, or a file of them: what is wrong with one of a file stands in its row."""
+    if (arguments.claim is None) == (arguments.file is None):
+        arguments.wrong("give one claim, or --file with one a line")
+    # Imported here: the command's help must not wait for torch.
+    from attnviz.survey.corpora import corpus, read_text
+    from attnviz.survey.looks import look
+
+    texts = [arguments.claim] if arguments.file is None else _lines(read_text(arguments.file))
+    claims = [_parsed(text) for text in texts]
+    if not any(isinstance(claim, Claim) for claim in claims):
+        raise (
+            claims[0]
+            if len(claims) == 1 and isinstance(claims[0], ClaimError)
+            else ClaimError(f"{arguments.file} holds no claim that can be read: write one a line, such as obj -> head.")
+        )
+    sentences = corpus(arguments.text)[: arguments.first]
+    looks = look(catalog.load(arguments.model, progress=progress_line), sentences, progress=progress_line)
+    results = looks.test_each(claims)
+    if arguments.file is None and not arguments.out:
+        if isinstance(results[0], ClaimError):
+            raise results[0]
+        print(describe_verdict(results[0]))
+        print("\n".join(_examples(looks, results[0], arguments.examples)))
+        return 0
+    table = table_of(texts, results)
+    if arguments.out:
+        disk.write(arguments.out, table)
+        progress_line(f"Saved {arguments.out}", None)
+    else:
+        print(table, end="")
+    return 0
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _parsed(text: str) -> Claim | ClaimError:
+    try:
+        return parse(text)
+    except ClaimError as error:
+        return error
+
+
+COLUMNS = (
+    "claim", "verdict", "layer", "head", "rate", "low", "high", "queries", "sentences", "chance", "best offset", "offset rate",
+    "untrained", "shuffled", "rate on all sentences", "p", "in words",
+)  # fmt: skip
+
+
+def table_of(texts: Sequence[str], results: Sequence[Tested | ClaimError]) -> str:
+    """Write results as CSV, one row a claim; what is wrong with one stands in its row."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for text, result in zip(texts, results, strict=True):
+        if isinstance(result, ClaimError):
+            writer.writerow([text, "cannot be tested", *[""] * (len(COLUMNS) - 3), str(result)])
+        else:
+            writer.writerow(_row(text, result))
+    return table.getvalue()
+
+
+def _row(text: str, tested: Tested) -> list[object]:
+    offset = next(rival for rival in tested.rivals if rival.name.startswith("offset"))
+    rates = [tested.rival("chance"), offset.name.split()[1], offset.rate, tested.rival("untrained"), tested.rival("shuffled")]
+    numbers = [tested.rate, tested.low, tested.high, tested.queries, tested.sentences, *rates, tested.overall]
+    verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
+    head = "mean" if tested.head is None else tested.head
+    shown = ["" if number is None else f"{number:.4f}" if isinstance(number, float) else number for number in numbers]
+    return [text, verdict, tested.layer, head, *shown, f"{tested.p:.3g}", describe_verdict(tested)]
+
+
+def _examples(looks: Any, tested: Tested, most: int) -> list[str]:
+    """Sentences where the claim fails, then some where it holds, each with where the head looks."""
+    head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
+    lines = []
+    for example in examples_of(tested.claim, looks.sentences, looks.model, (tested.layer, head), most):
+        sentence = looks.sentences[example.sentence]
+        source, looked = (unit_name(sentence, unit) for unit in (example.word, example.looks))
+        lines.append(f"{'holds' if example.holds else 'fails'}: {source} → {looked}   in: {sentence.text}")
+    return lines
+
+
+def run_survey(arguments: argparse.Namespace) -> int:
+    """Measure a corpus, or add up measurements."""
+    from attnviz.survey import run
+    from attnviz.survey.folder import merge_folders
+
+    if arguments.merge:
+        merge_folders(arguments.merge, arguments.out)
+    elif not (arguments.model and arguments.text):
+        arguments.wrong("name a model, and the texts with --text; or --merge folders")
+    else:
+        job = run.SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
+        if arguments.ray:
+            from attnviz.survey.ray_data import survey_on_ray
+
+            survey_on_ray(job, arguments.out, arguments.ray, arguments.workers)
+        else:
+            run.survey(catalog.load(arguments.model, progress=progress_line), job, arguments.out, progress_line)
+    progress_line(f"Saved {arguments.out / 'heads.parquet'}", None)
+    return 0
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """The shard K of N, as typed."""
+    number, _, total = text.partition("/")
+    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
+        raise CorpusError(f"--shard {text} is none: write K/N, such as 3/8, with K from 1 to N.")
+    return int(number), int(total)
+
+
+def make_atlas(arguments: argparse.Namespace) -> int:
+    """Test every claim of an atlas, and save what came of it."""
+    from attnviz.survey.atlas import make
+
+    model = catalog.load(arguments.model, progress=progress_line)
+    disk.write(arguments.out, to_json(make(model, most=arguments.first, progress=progress_line)))
+    progress_line(f"Saved {arguments.out}", None)
+    return 0

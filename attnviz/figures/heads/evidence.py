@@ -1,0 +1,109 @@
+"""What a head's label rests on: its claims with their rivals, how far it looks, and sentences where it is right and wrong."""
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnviz.analysis.heads.atlas import Atlas, AtlasExample
+from attnviz.analysis.heads.measures import FURTHEST
+from attnviz.analysis.heads.verdict import Tested
+from attnviz.analysis.heads.wording import describe_rival, short_claim
+from attnviz.analysis.wording import head_name
+from attnviz.figures.theme import LIGHT, Theme, css_variables
+from attnviz.text.conllu import ParsedSentence
+
+_HEADINGS = ("Claim", "", "Rate", "95% interval", "Chance", "Best offset", "Untrained", "Words", "")
+
+
+def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: Theme = LIGHT) -> str:
+    """Draw a head's claims as an HTML table, those that hold first; a click on one picks "claim:" and its text."""
+    rows = []
+    for claim in atlas.ranked(layer, head)[:most]:
+        facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
+        low, high = float(atlas.low[claim, layer, head]), float(atlas.high[claim, layer, head])
+        holds = bool(atlas.supported[claim, layer, head])
+        offset = "–" if facts.place else f"{facts.offset:+d}: {facts.offset_rate:.0%}"
+        untrained = "" if facts.untrained is None else f"{facts.untrained:.0%}"
+        figures = (f"{rate:.0%}", f"{low:.0%} to {high:.0%}", f"{facts.chance:.0%}", offset, untrained, f"{facts.queries:,}")
+        rows.append(
+            f'<tr class="{"holds" if holds else "fails"}"><td><button data-pick="claim:{html.escape(facts.text)}">'
+            f"{html.escape(short_claim(facts.text))}</button></td><td>{_bar(rate, (low, high), facts.strongest_rival)}</td>"
+            + "".join(f'<td class="figure">{figure}</td>' for figure in figures)
+            + f"<td>{'holds' if holds else 'no'}</td></tr>"
+        )
+    headings = "".join(
+        f'<th scope="col"{" class=figure" if 1 < index < 8 else ""}>{name}</th>' for index, name in enumerate(_HEADINGS)
+    )
+    table = f'<table class="claims"><thead><tr>{headings}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    told = f'tabindex="0" role="region" aria-label="Claims of {head_name(layer, head)}"'
+    return f'<div class="scroll" style="{css_variables(theme)}" {told}>{table}</div>'
+
+
+def rivals_table(tested: Tested, *, theme: Theme = LIGHT) -> str:
+    """Draw a tested claim and its rivals as bars, the interval of the claim across its own."""
+    kind = "holds" if tested.holds else "fails"
+    rows = [_rival_row("The claim", tested.rate, kind, (tested.low, tested.high))]
+    rows += [_rival_row(describe_rival(rival).capitalize(), rival.rate, "fails") for rival in tested.rivals]
+    return f'<div style="{css_variables(theme)}"><table class="claims"><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _rival_row(name: str, rate: float, kind: str, interval: tuple[float, float] | None = None) -> str:
+    return (
+        f'<tr class="{kind}"><td>{html.escape(name)}</td><td>{_bar(rate, interval)}</td><td class="figure">{rate:.0%}</td></tr>'
+    )
+
+
+def _bar(rate: float, interval: tuple[float, float] | None, rival: float | None = None) -> str:
+    """A bar of a rate, the interval as a line across it, and where the rival stands."""
+    across = ""
+    if interval:
+        low, high = interval
+        across = f'<b style="inset-inline-start:{100 * low:.1f}%;width:{100 * (high - low):.1f}%"></b>'
+    mark = "" if rival is None else f'<u style="inset-inline-start:{100 * rival:.1f}%"></u>'
+    return f'<span class="measure"><i style="width:{100 * rate:.1f}%"></i>{across}{mark}</span>'
+
+
+def distance_bars(atlas: Atlas, layer: int, head: int, *, theme: Theme = LIGHT) -> str:
+    """Draw which share of a head's attention goes so many tokens back or on."""
+    shares = np.asarray(atlas.histogram[layer, head])
+    highest = max(float(shares.max()), 1e-12)
+    bars = "".join(
+        f'<i{" class=own" if step == 0 else ""} style="height:{100 * share / highest:.1f}%" title="{step:+d}: {share:.1%}"></i>'
+        for step, share in zip(range(-FURTHEST, FURTHEST + 1), shares.tolist(), strict=True)
+    )
+    farthest = int(shares.argmax()) - FURTHEST
+    label = f"Share of attention by distance; most, {shares.max():.0%}, goes {farthest:+d} tokens"
+    ticks = f"<span>{FURTHEST} or more back</span><span>itself</span><span>{FURTHEST} or more on</span>"
+    return (
+        f'<div style="{css_variables(theme)}"><div class="distances" role="img" aria-label="{label}">{bars}</div>'
+        f'<p class="ticks">{ticks}</p></div>'
+    )
+
+
+def case_list(sentences: Sequence[ParsedSentence], examples: Sequence[AtlasExample], *, theme: Theme = LIGHT) -> str:
+    """Draw sentences as buttons, first where a claim fails, then where it holds; a click picks "open:" and the sentence."""
+    parts, heading = [], None
+    for example in sorted(examples, key=lambda each: each.holds):
+        title = "It holds" if example.holds else "It fails"
+        if title != heading:
+            heading = title
+            parts.append(f"<p>{title}, where the head looks most strongly</p>")
+        parts.append(_case(sentences[example.sentence], example))
+    return f'<div class="cases" style="{css_variables(theme)}">{"".join(parts)}</div>'
+
+
+def _case(sentence: ParsedSentence, example: AtlasExample) -> str:
+    """The sentence with the word that looks in bold, and the word that it looks at marked."""
+    pieces, end = [], 0
+    for index, word in enumerate(sentence.words):
+        pieces.append(html.escape(sentence.text[end : word.start]))
+        text = html.escape(sentence.text[max(word.start, end) : word.end])
+        looked = f"<mark>{text}</mark>" if example.holds else f"<s>{text}</s>"
+        text = looked if index == example.looks else text
+        pieces.append(f"<b>{text}</b>" if index == example.word else text)
+        end = max(end, word.end)
+    away = "" if example.looks < len(sentence.words) else " <em>→ a special token</em>"
+    kind = "right" if example.holds else "wrong"
+    text = "".join(pieces) + html.escape(sentence.text[end:])
+    return f'<button class="case {kind}" dir="auto" data-pick="open:{example.sentence}">{text}{away}</button>'

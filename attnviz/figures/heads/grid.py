@@ -1,0 +1,52 @@
+"""All heads of a model as a grid: in each cell what the head is found to do, and how often."""
+
+import html
+import re
+from pathlib import Path
+
+from attnviz.analysis.heads.atlas import Atlas
+from attnviz.analysis.heads.wording import short_claim
+from attnviz.analysis.wording import head_name
+from attnviz.figures.theme import LIGHT, Theme, css_variables
+
+STYLE = Path(__file__).with_name("heads.css").read_text(encoding="utf-8")
+NONE = "no claim holds"
+# Where the longest words may be broken in a narrow cell.
+_LONG = re.compile(
+    r"\b(punctu|conjunc|preposi|antece|determi|subordi|comple|auxil|apposi|inter)(ation|tion|dent|ner|nating|ment|iary|jection)\b"
+)
+
+
+def heads_grid(atlas: Atlas, *, chosen: tuple[int, int], find: int | None = None, theme: Theme = LIGHT) -> str:
+    """Draw the grid as HTML, one button a head (`data-pick` is "layer.head"): its best supported claim, its rate, its rival's.
+
+    `find` is the number of a claim: cells then show it, and those of which it does not hold are faded.
+    """
+    n_layers, n_heads = atlas.shape
+    top = '<span class="axis"></span>' + "".join(f'<span class="axis">H{head}</span>' for head in range(n_heads))
+    cells = []
+    for layer in range(n_layers):
+        cells.append(f'<span class="axis">L{layer}</span>')
+        cells += [_cell(atlas, layer, head, (layer, head) == chosen, find) for head in range(n_heads)]
+    finding = " finding" if find is not None else ""
+    style = f"{css_variables(theme)};--heads:{n_heads}"
+    return f'<div class="atlas{finding}" style="{style}">{top}{"".join(cells)}</div>'
+
+
+def _cell(atlas: Atlas, layer: int, head: int, chosen: bool, find: int | None) -> str:
+    claim = atlas.best(layer, head) if find is None else find
+    holds = claim is not None and bool(atlas.supported[claim, layer, head])
+    kind = "head" + " chosen" * chosen + " holds" * holds + " none" * (claim is None)
+    where, pressed = head_name(layer, head), str(chosen).lower()
+    start = f'<button class="{kind}" data-pick="{layer}.{head}" aria-pressed="{pressed}"'
+    if claim is None:
+        return f'{start} style="--strength:0"><span>{NONE}</span><span class="where">{where}</span></button>'
+    facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
+    strength = min(max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6, 1.0) if holds else 0.0
+    name = html.escape(short_claim(facts.text))
+    shown = _LONG.sub(r"\1&shy;\2", name)
+    title = f"{where}: {name} {rate:.0%}; strongest rival {facts.strongest_rival:.0%}"
+    return (
+        f'{start} style="--strength:{strength:.2f}" title="{title}"><span>{shown}</span>'
+        f'<span class="rate">{rate:.0%} <span class="where">{where}</span></span></button>'
+    )

@@ -1,0 +1,64 @@
+"""A text shaded by the shares of its words: red where a word speaks for the output, blue where against it."""
+
+import html
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.figures.theme import LIGHT, Theme, ink_on, rgb
+
+# Okabe & Ito's vermilion and blue: told apart by people with any common colour blindness.
+FOR, AGAINST = "#D55E00", "#0072B2"
+STYLE = """
+.shaded { line-height: 2; font-size: 1rem; overflow-wrap: anywhere; }
+.shaded button, .shaded span.word { font: inherit; border: 0; border-radius: 4px; padding: 0.1rem 0.28rem; margin: 0 1px; }
+.shaded button { cursor: pointer; }
+.shaded button:hover, .shaded button:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+.shaded .taken { text-decoration: line-through; opacity: 0.55; outline: 1px dashed var(--faint); }
+.shaded span.own { background: transparent; color: var(--text); border-bottom: 3px solid var(--accent); border-radius: 0; }
+"""
+
+
+def shaded_text(
+    words: Sequence[str],
+    shares: Float[np.ndarray, " word"],
+    *,
+    own: Collection[int] = (),
+    taken: Collection[int] = (),
+    theme: Theme = LIGHT,
+) -> str:
+    """Draw words as buttons (`data-pick` is a word's place), the darkest the one whose share is the furthest from 0.
+
+    `own` are the output's own words, which cannot be taken; `taken` are those that were.
+
+    >>> drawn = shaded_text(["a<b", "no"], np.array([0.2, -0.1]))
+    >>> "a&lt;b" in drawn, drawn.count("data-pick")
+    (True, 2)
+    """
+    # The output's own words are not among those that are asked about, however large their share is.
+    highest = max((abs(float(share)) for place, share in enumerate(shares) if place not in own), default=0.0) or 1.0
+    pieces = []
+    for place, (word, share) in enumerate(zip(words, shares, strict=True)):
+        if place in own:
+            pieces.append(f'<span class="word own"><bdi>{html.escape(word)}</bdi></span>')
+            continue
+        colour = mixed(theme.background, FOR if share >= 0 else AGAINST, abs(float(share)) / highest)
+        kind = ' class="taken"' if place in taken else ""
+        pressed = "true" if place in taken else "false"
+        pieces.append(
+            f'<button{kind} data-pick="{place}" aria-pressed="{pressed}" title="{share:+.4f}" '
+            f'style="background:{colour};color:{ink_on(colour)}"><bdi>{html.escape(word)}</bdi></button>'
+        )
+    variables = f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint}"
+    return f'<div class="shaded" dir="auto" style="{variables}">{" ".join(pieces)}</div>'
+
+
+def mixed(background: str, colour: str, amount: float) -> str:
+    """Blend a colour over a background, 0 the background alone, 1 the colour.
+
+    >>> mixed("#ffffff", "#000000", 0.5)
+    '#808080'
+    """
+    parts = (round(below + (above - below) * amount) for below, above in zip(rgb(background), rgb(colour), strict=True))
+    return "#" + "".join(f"{part:02x}" for part in parts)

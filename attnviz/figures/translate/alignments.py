@@ -1,0 +1,147 @@
+"""The alignments of several translators as one picture: one of them large, the others small beside it, as bytes.
+
+The package is laid out as that of the explorer (attnviz.figures.explorer.packages): a header, and for each model a chunk with
+its weights as float32, little-endian, ordered query, key; NaN is masked.
+"""
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attnviz.analysis.head_metrics import Link
+from attnviz.analysis.view import HeadMatrix
+from attnviz.core.trace import Token
+from attnviz.figures.explorer.packages import pack_chunks
+from attnviz.figures.explorer.script import FOLDER as SHARED
+from attnviz.figures.explorer.script import themes
+from attnviz.figures.javascript import bundle
+from attnviz.figures.theme import FONT
+from attnviz.figures.tokens import direction, shown_text, visible_text
+
+_FOLDER = Path(__file__).parent
+STYLE = f".alignment {{ --font: {FONT}; }}\n" + (_FOLDER / "alignments.css").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class WrittenToken:
+    """One token as it was written, p of it, and the likeliest pieces there, best first, with theirs.
+
+    step   which token of the translation it is
+    open   which of the pieces can be chosen to go on from; padding and the unknown mark cannot
+    fixed  a person chose it
+    """
+
+    step: int
+    token: Token
+    probability: float
+    alternatives: tuple[tuple[str, float], ...]
+    open: tuple[bool, ...]
+    fixed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """One model's translation and its alignment.
+
+    slot     the number of the model on its page, from 1
+    head     the name of the head that is drawn; empty for a model of one
+    unlike   where the translation differs from those of the others, as (start, end)
+    choices  what each row's tokens were, and could have been
+    cell     the chosen row and column
+    links    the links that are drawn as decided; None: there are none
+    """
+
+    slot: int
+    name: str
+    head: str
+    translation: str
+    log_probability: float
+    bleu: float | None
+    matrix: HeadMatrix
+    choices: tuple[tuple[WrittenToken, ...], ...]
+    cell: tuple[int, int]
+    unlike: tuple[tuple[int, int], ...] = ()
+    links: tuple[Link, ...] | None = None
+
+
+@functools.cache
+def script() -> str:
+    """Join the whole script to one ES module, with what it shares with the explorer's."""
+    shared = {name: (SHARED / name).read_text(encoding="utf-8") for name in ("paint.js", "say.js", "store.js")}
+    return bundle(_FOLDER / "alignments.js", {**shared, "themes.js": themes()})
+
+
+def alignments(models: Sequence[Aligned], **settings: object) -> tuple[str, bytes]:
+    """Pack the alignments, and name them by their content.
+
+    `settings` say what is looked at: the slot of the large one (`hero`), whether its choices are `open`, …
+    """
+    chunks = {str(each.slot): _weights(each.matrix) for each in models}
+    described = [_described(each) for each in models]
+    name = hashlib.blake2b(pack_chunks({"models": described}, chunks), digest_size=12).hexdigest()
+    cells = {each.slot: list(each.cell) for each in models}
+    return name, pack_chunks({"name": name, "models": described, "cells": cells, **settings}, chunks)
+
+
+def _weights(matrix: HeadMatrix) -> bytes:
+    return np.where(matrix.visible, matrix.weights, np.float32(np.nan)).astype("<f4").tobytes()
+
+
+def _described(model: Aligned) -> dict[str, object]:
+    matrix = model.matrix
+    return {
+        "slot": model.slot,
+        "name": model.name,
+        "head": model.head,
+        "logP": f"{model.log_probability:.2f}".replace("-", "−").replace("inf", "∞"),
+        "bleu": "" if model.bleu is None else f"{model.bleu:.1f}",
+        "parts": sentence_parts(model.translation, matrix.queries, model.unlike),
+        "queries": [_token(token) for token in matrix.queries],
+        "keys": [_token(token) for token in matrix.keys],
+        "directions": [direction(matrix.queries), direction(matrix.keys)],
+        # Of a click Python is told the places in the map, which the same view of its tokens shows at these rows and columns.
+        "rows": matrix.rows,
+        "columns": matrix.columns,
+        "links": None if model.links is None else [[link.query, link.key] for link in model.links],
+        "choices": [[_choice(choice) for choice in choices] for choices in model.choices],
+    }
+
+
+def _token(token: Token) -> list[object]:
+    return [shown_text(token), int(token.special), token.start, token.end]
+
+
+def _choice(choice: WrittenToken) -> dict[str, object]:
+    offered = zip(choice.alternatives, choice.open, strict=True)
+    return {
+        "step": choice.step,
+        "text": shown_text(choice.token),
+        "p": round(choice.probability, 4),
+        "fixed": choice.fixed,
+        "alternatives": [[visible_text(name.replace("▁", " ").strip()), round(p, 4), can] for (name, p), can in offered],
+    }
+
+
+def sentence_parts(text: str, tokens: Sequence[Token], unlike: Sequence[tuple[int, int]]) -> list[tuple[str, int | None, bool]]:
+    """Cut a sentence where its tokens begin and end: each part with the row of its token, and whether it differs from others'.
+
+    >>> cat, sat = Token("cat", 0, 3), Token("sat", 4, 7)
+    >>> sentence_parts("cat sat", [cat, sat], [(4, 7)])
+    [('cat', 0, False), (' ', None, False), ('sat', 1, True)]
+    """
+    parts: list[tuple[str, int | None, bool]] = []
+    at = 0
+    for row, token in enumerate(tokens):
+        # Characters that several tokens cover, such as those of a split emoji, stand once.
+        start, end = max(token.start, at), min(token.end, len(text))
+        if token.special or end <= start:
+            continue
+        if start > at:
+            parts.append((text[at:start], None, False))
+        parts.append((text[start:end], row, any(first < end and start < last for first, last in unlike)))
+        at = end
+    return [*parts, (text[at:], None, False)] if at < len(text) else parts

@@ -1,0 +1,90 @@
+"""An atlas, made: every claim of `analysis.heads.atlas` tested of every head of a model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts
+from attnviz.analysis.heads.claim import Claim, parse
+from attnviz.analysis.heads.examples import examples_of
+from attnviz.analysis.heads.inference import CONFIDENCE, RESAMPLES, SEED
+from attnviz.analysis.heads.statistics import Statistics, measure, merge
+from attnviz.analysis.heads.verdict import Half, report, supported
+from attnviz.core.errors import CorpusError
+from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.survey.batches import trace_all
+from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
+from attnviz.survey.looks import Looks, Rivals, look
+
+# The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
+EVERY = 5
+
+
+def make(model: AttentionModel, *, most: int | None = None, progress: Progress = silent) -> Atlas:
+    """Test all claims of all heads over the shipped sentences, or the first `most` of them.
+
+    Raises:
+        ClaimError: the model can read none of them.
+    """
+    treebank, winogender = shipped(TREEBANK)[:most], shipped(WINOGENDER)[:most]
+    rivals: Rivals = frozenset({"untrained"})
+    looks = look(model, treebank, rivals=rivals, progress=progress)
+    claims = [parse(text) for text in CLAIMS]
+    resolved = look(model, winogender, rivals=rivals, progress=progress)
+    sources = [*[looks] * len(claims), resolved]
+    claims.append(parse(ANTECEDENT))
+    halves = [report(claim, source.evidence(claim)) for claim, source in zip(claims, sources, strict=True)]
+    marks = np.array(supported(halves))
+    statistics = _statistics(model, treebank[::EVERY])
+    rates, low, high = (np.array(values) for values in zip(*map(_intervals, halves), strict=True))
+    name = model.card.name
+    command = f"attnviz atlas {name} -o {name}.json" + (f" --first {most}" if most else "")
+    atlas = Atlas(
+        model.card.name, TREEBANK, len(looks.sentences), command, tuple(map(_facts, claims, halves)), rates, low, high, marks,
+        statistics.means, _shares(statistics), {},
+    )  # fmt: skip
+    atlas.examples.update(_examples(atlas, claims, looks))
+    return atlas
+
+
+def _facts(claim: Claim, half: Half) -> ClaimFacts:
+    rates = {rival.name.split()[0]: rival.rate for rival, _ in half.rivals}
+    offset = next(int(rival.name.split()[1]) for rival, _ in half.rivals if rival.name.startswith("offset"))
+    queries = int(half.reported.queries.sum())
+    return ClaimFacts(claim.text, queries, rates["chance"], offset, rates["offset"], claim.is_place, rates.get("untrained"))
+
+
+def _intervals(half: Half) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compute the rate of every head, and between which it lies in 95 of 100 samples of sentences."""
+    queries, hits = half.reported.queries, half.reported.hits[:, :, :-1]
+    shape, n = hits.shape[1:], max(len(queries), 1)
+    draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLES)
+    rates = (draws @ hits.reshape(n, -1)) / np.maximum(draws @ queries, 1)[:, None]
+    low, high = np.quantile(rates, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    return hits.sum(axis=0) / max(queries.sum(), 1), low.reshape(shape), high.reshape(shape)
+
+
+def _statistics(model: AttentionModel, sentences: Sequence) -> Statistics:
+    total = None
+    for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
+        found = measure(surveyed.attention)
+        total = found if total is None else merge(total, found)
+    if total is None:
+        raise CorpusError(f"{model.card.name} can read none of these sentences: choose others.")
+    return total
+
+
+def _shares(statistics: Statistics) -> np.ndarray:
+    total = statistics.histogram.sum(axis=2, keepdims=True)
+    return statistics.histogram / np.where(total > 0, total, 1)
+
+
+def _examples(atlas: Atlas, claims: Sequence[Claim], looks: Looks) -> dict[str, tuple[AtlasExample, ...]]:
+    """Find for each head the words of the treebank that its best claim is most and least right about."""
+    found = {}
+    for layer in range(atlas.shape[0]):
+        for head in range(atlas.shape[1]):
+            best = atlas.best(layer, head)
+            if best is not None and not claims[best].needs_antecedent:
+                found[f"{layer}.{head}"] = examples_of(claims[best], looks.sentences, looks.model, (layer, head))
+    return found

@@ -1,0 +1,122 @@
+"""The sentences that travel with attnviz, and those of one's own.
+
+The annotated sample is made with `python -m attnviz.survey.corpora DEV.conllu.gz`, from the development file of UD English EWT.
+"""
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from attnviz.core.errors import CorpusError, PromptError
+from attnviz.core.trace import Prompt
+from attnviz.paths import assets_folder
+from attnviz.text.conllu import ParsedSentence, read_conllu
+from attnviz.text.winogender import plain_sentence, read_winogender
+
+TREEBANK, WINOGENDER = "ewt", "winogender"
+SHIPPED = {TREEBANK: "ewt-dev-1500.conllu.gz", WINOGENDER: "winogender.tsv.gz"}
+# Shorter sentences have nothing to tell, longer ones are few and slow.
+SHORTEST, LONGEST, MOST = 4, 40, 1500
+
+
+@cache
+def shipped(name: str) -> tuple[ParsedSentence, ...]:
+    """Read a corpus that travels with attnviz: "ewt", 1,500 sentences with their syntax, or "winogender".
+
+    >>> len(shipped("ewt")), len(shipped("winogender"))
+    (1500, 720)
+    """
+    path = assets_folder() / "corpora" / SHIPPED[name]
+    return (read_conllu if name == TREEBANK else read_winogender)(read_text(path), path.name)
+
+
+def corpus(name: str) -> tuple[ParsedSentence, ...]:
+    """Read the corpus of that name: a shipped one, a CoNLL-U file (.conllu, .conllu.gz), or a text of one sentence a line.
+
+    Raises:
+        CorpusError: there is no such corpus, or it cannot be read; the message names the line.
+    """
+    if name in SHIPPED:
+        return shipped(name)
+    path = Path(name)
+    if not path.is_file():
+        raise CorpusError(f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, CoNLL-U, or a text, one sentence a line.")
+    if path.name.removesuffix(".gz").endswith(".conllu"):
+        return read_conllu(read_text(path), path.name)
+    return plain(read_text(path).splitlines(), path.name)
+
+
+def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence, ...]:
+    """Make sentences of lines, of which nothing is known but their words.
+
+    Raises:
+        CorpusError: no line holds a word, or one holds what is no text.
+    """
+    sentences = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            sentences.append(plain_sentence(Prompt(line.strip()).text, f"line {number}"))
+        except PromptError as error:
+            raise CorpusError(f"{name}, line {number}: {error}") from error
+    if not sentences:
+        raise CorpusError(f"{name} holds no sentence: write one a line.")
+    return tuple(sentences)
+
+
+def read_text(path: Path) -> str:
+    """Read a file of text, compressed with gzip or not.
+
+    Raises:
+        CorpusError: it cannot be read, or is no text in UTF-8.
+    """
+    return "".join(lines_of(path))
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Read a file of text line by line.
+
+    Raises:
+        CorpusError: as of `read_text`.
+    """
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):  # noqa: B007 - the number is told where reading fails
+                yield line
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path.name} is no text in UTF-8 after line {number:,}: save it in UTF-8.") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise CorpusError(
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): choose another file."
+        ) from error
+
+
+def _sample(text: str) -> str:
+    """Keep the first sentences of a treebank that are neither short nor long, and of their words what is read here."""
+    kept: list[str] = []
+    for block in text.strip().split("\n\n"):
+        lines = block.splitlines()
+        words = [
+            line for line in lines if line[:1].isdigit() and "-" not in line.split("\t")[0] and "." not in line.split("\t")[0]
+        ]
+        if SHORTEST <= len(words) <= LONGEST and len(kept) < MOST:
+            comments = [line for line in lines if line.startswith(("# sent_id", "# text ="))]
+            kept.append("\n".join([*comments, *map(_thin, (line for line in lines if not line.startswith("#")))]))
+    return "\n\n".join(kept) + "\n\n"
+
+
+def _thin(line: str) -> str:
+    """Leave lemma, language's own tag, features and enhanced relations out of a line."""
+    columns = line.split("\t")
+    spaces = "SpaceAfter=No" if "SpaceAfter=No" in columns[9] else "_"
+    return "\t".join([columns[0], columns[1], "_", columns[3], "_", "_", columns[6], columns[7], "_", spaces])
+
+
+if __name__ == "__main__":
+    made = gzip.compress(_sample(read_text(Path(sys.argv[1]))).encode(), 9, mtime=0)
+    (assets_folder() / "corpora" / SHIPPED[TREEBANK]).write_bytes(made)

@@ -1,0 +1,157 @@
+"""The folder of a survey: its statistics, which merge, and the tables that are made of them.
+
+state.npz       sums, how far the survey has come, and of what: written after every part, whole or not at all
+heads.parquet   one row a head and measure
+headvis/        six numbers a head, in the form of Anthropic's HeadVis (2026)
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from attnviz.analysis.heads.statistics import FIELDS, NAMES, Statistics, merge
+from attnviz.core import disk
+from attnviz.core.errors import CorpusError
+
+STATE, TABLE = "state.npz", "heads.parquet"
+# HeadVis' name of each number, and ours.
+HEADVIS = {
+    "induction_score": "after same", "prev_token_score": "previous", "self_score": "self", "bos_score": "first",
+    "entropy": "entropy", "mean_distance": "distance",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """How far a survey has come: what it is of, its shards, the parts that are read, and their statistics."""
+
+    model: str
+    kind: str
+    corpus: str
+    shards: tuple[str, ...]
+    parts: int
+    statistics: Statistics
+
+
+def to_bytes(state: State) -> bytes:
+    """Write a state."""
+    statistics = state.statistics
+    facts = {
+        "model": state.model, "kind": state.kind, "corpus": state.corpus, "shards": state.shards, "parts": state.parts,
+        "examples": statistics.examples, "read": statistics.read, "tokens": statistics.tokens, "measures": NAMES,
+    }  # fmt: skip
+    arrays = {field: getattr(statistics, field) for field in FIELDS}
+    file = io.BytesIO()
+    np.savez(file, facts=np.array(json.dumps(facts, ensure_ascii=False)), **arrays)
+    return file.getvalue()
+
+
+def from_bytes(data: bytes, name: str) -> State:
+    """Read a state.
+
+    Raises:
+        CorpusError: it is none, or of another version.
+    """
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            facts = json.loads(str(file["facts"]))
+            arrays: dict[str, Any] = {field: file[field] for field in FIELDS}
+        if tuple(facts["measures"]) != NAMES:
+            raise ValueError("other measures")
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise CorpusError(f"{name} holds no survey of this version of attnviz: survey the corpus again.") from error
+    examples = tuple((key, text) for key, text in facts["examples"])
+    statistics = Statistics(**arrays, examples=examples, read=facts["read"], tokens=facts["tokens"])
+    return State(facts["model"], facts["kind"], facts["corpus"], tuple(facts["shards"]), facts["parts"], statistics)
+
+
+def load(folder: Path) -> State | None:
+    """Read the state of a folder; None where no survey was begun.
+
+    Raises:
+        CorpusError: what stands there is no survey.
+    """
+    path = folder / STATE
+    return from_bytes(path.read_bytes(), str(path)) if path.exists() else None
+
+
+def save(folder: Path, state: State) -> None:
+    """Write the state of a survey."""
+    folder.mkdir(parents=True, exist_ok=True)
+    disk.write(folder / STATE, to_bytes(state))
+
+
+def write_tables(folder: Path, state: State) -> None:
+    """Write the tables of a survey."""
+    with disk.replacing(folder / TABLE) as file:
+        pq.write_table(pa.table(rows(state)), file)
+    (folder / "headvis").mkdir(exist_ok=True)
+    disk.write(folder / "headvis" / "scatter_data.json", json.dumps(headvis(state), ensure_ascii=False))
+
+
+def rows(state: State) -> dict[str, list[Any]]:
+    """Lay the statistics out in columns, one row a head and measure; a measure that no row of any text had is left out."""
+    statistics = state.statistics
+    means, errors, (low, high) = statistics.means, statistics.errors, statistics.intervals
+    found: list[dict[str, Any]] = []
+    for place in np.ndindex(*means.shape):
+        measure, layer, head = place
+        if statistics.rows[measure]:
+            spread = max(statistics.squares[place] / statistics.rows[measure] - means[place] ** 2, 0) ** 0.5
+            found.append({
+                "model": state.model, "kind": state.kind, "layer": layer, "head": head, "measure": NAMES[measure],
+                "mean": float(means[place]), "standard_error": float(errors[place]), "low": float(low[place]),
+                "high": float(high[place]), "standard_deviation": float(spread), "rows": int(statistics.rows[measure]),
+                "texts": int(statistics.texts[measure]),
+            })  # fmt: skip
+    return {name: [row[name] for row in found] for name in found[0]} if found else {}
+
+
+def headvis(state: State) -> list[dict[str, Any]]:
+    """Give the six numbers that HeadVis shows of each head; null where no text had what is measured."""
+    means = state.statistics.means
+    return [
+        {
+            "layer": layer,
+            "head": head,
+            **{name: _number(means[NAMES.index(ours), layer, head]) for name, ours in HEADVIS.items()},
+        }
+        for layer, head in np.ndindex(*means.shape[1:])
+    ]
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def merge_folders(folders: Sequence[Path], out: Path) -> State:
+    """Add up the shards of a survey.
+
+    Raises:
+        CorpusError: a folder holds none, or they are not different shards of one survey.
+    """
+    states = []
+    for folder in folders:
+        if (state := load(folder)) is None:
+            raise CorpusError(f"{folder} holds no survey: name the folders that `attnviz survey` wrote.")
+        states.append(state)
+    first, shards = states[0], [shard for state in states for shard in state.shards]
+    if len({(state.model, state.kind, state.corpus) for state in states}) > 1:
+        raise CorpusError("These surveys are not of one model and one corpus: merge the shards of one survey.")
+    if len(set(shards)) < len(shards):
+        raise CorpusError("One shard stands there twice: name every folder once.")
+    statistics = merge(*(state.statistics for state in states))
+    whole = State(
+        first.model, first.kind, first.corpus, tuple(sorted(shards)), sum(state.parts for state in states), statistics
+    )
+    save(out, whole)
+    write_tables(out, whole)
+    return whole

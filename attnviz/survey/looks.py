@@ -1,0 +1,142 @@
+"""Where every head looks in a treebank: the model's own, the same model's untrained, and with the words shuffled."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from attnviz.analysis.heads.claim import Claim
+from attnviz.analysis.heads.counts import count
+from attnviz.analysis.heads.verdict import Evidence, Tested, choose, judge
+from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
+from attnviz.core.errors import ClaimError
+from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.survey.batches import trace_all
+from attnviz.survey.untrained import untrained
+from attnviz.text.conllu import ParsedSentence
+
+SEED = 0
+# The untrained model and the shuffled words need no more sentences than these to be known well enough.
+RIVAL_SENTENCES = 500
+Rivals = frozenset[Literal["untrained", "shuffled"]]
+RIVALS: Rivals = frozenset({"untrained", "shuffled"})
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """Sentences, and where each unit of them looks; of an untrained model and of shuffled words where they were computed."""
+
+    sentences: tuple[ParsedSentence, ...]
+    model: tuple[Strongest, ...]
+    untrained: tuple[Strongest, ...] | None = None
+    shuffled: tuple[tuple[ParsedSentence, ...], tuple[Strongest, ...]] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held."""
+        stacks = [self.model, self.untrained or (), self.shuffled[1] if self.shuffled else ()]
+        return sum(each.nbytes for stack in stacks for each in stack)
+
+    def evidence(self, claim: Claim) -> Evidence:
+        """Count a claim.
+
+        Raises:
+            ClaimError: the sentences lack what it is about, or a regular expression takes too long.
+        """
+        _check_annotated(claim, self.sentences)
+        return Evidence(
+            count(claim, self.sentences, self.model),
+            None if self.untrained is None else count(claim, self.sentences[: len(self.untrained)], self.untrained),
+            None if self.shuffled is None else count(claim, *self.shuffled),
+        )
+
+    def test(self, claims: Sequence[Claim]) -> list[Tested]:
+        """Test claims together.
+
+        Raises:
+            ClaimError: as of `evidence` and of `judge`.
+        """
+        return judge(claims, [self.evidence(claim) for claim in claims])
+
+    def test_each(self, claims: Sequence[Claim | ClaimError]) -> list[Tested | ClaimError]:
+        """Test claims together; what is wrong with one stands in its place, as what was wrong with its text does already."""
+        results: list[Tested | ClaimError] = []
+        evidence = {}
+        for index, claim in enumerate(claims):
+            try:
+                if isinstance(claim, ClaimError):
+                    raise claim
+                found = self.evidence(claim)
+                choose(claim, found.model)
+                evidence[index] = claim, found
+                results.append(ClaimError(""))
+            except ClaimError as error:
+                results.append(error)
+        for index, tested in zip(evidence, judge(*zip(*evidence.values(), strict=True)) if evidence else (), strict=True):
+            results[index] = tested
+        return results
+
+
+def _check_annotated(claim: Claim, sentences: Sequence[ParsedSentence]) -> None:
+    if claim.needs_syntax and not any(word.pos for sentence in sentences for word in sentence.words):
+        raise ClaimError(
+            f"“{claim.text}” needs sentences with their syntax, and these have none: claim something of words or places, or "
+            "choose the treebank."
+        )
+    if claim.needs_antecedent and not any(sentence.pronoun is not None for sentence in sentences):
+        raise ClaimError(f"“{claim.text}” needs sentences whose pronouns are resolved: choose winogender.")
+
+
+def look(
+    model: AttentionModel, sentences: Sequence[ParsedSentence], *, rivals: Rivals = RIVALS, progress: Progress = silent
+) -> Looks:
+    """Run the model over all sentences; of the `rivals`, the model untrained, and the same words shuffled, over the first 500.
+
+    Raises:
+        ClaimError: the model can read none of them.
+    """
+    few = min(RIVAL_SENTENCES, len(sentences))
+    total, name = len(sentences) + few * len(rivals), model.card.name
+
+    def part(before: int, stage: str) -> Callable[[int], None]:
+        return lambda done: progress(stage, (before + done) / total)
+
+    read = _read(model, sentences, part(0, f"{name} reads {len(sentences):,} sentences"))
+    if not read:
+        raise ClaimError(f"{name} can read none of these sentences: choose others.")
+    # What the model cannot read is left out everywhere.
+    kept = tuple(sentences[index] for index in sorted(read))
+    looks = Looks(kept, tuple(read[index] for index in sorted(read)))
+    if "untrained" in rivals and (blank := untrained(model, SEED)) is not None:
+        again = _read(blank, kept[:few], part(len(sentences), f"{name}, untrained, reads {few}"))
+        looks = replace(looks, untrained=tuple(again[index] for index in range(len(again))))
+    if "shuffled" in rivals:
+        mixed = tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(kept[:few]))
+        found = _read(model, mixed, part(total - few, f"{name} reads the words of {few} shuffled"))
+        looks = replace(looks, shuffled=(mixed, tuple(found[index] for index in range(len(mixed)))))
+    return looks
+
+
+def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[int], None]) -> dict[int, Strongest]:
+    found: dict[int, Strongest] = {}
+    for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
+        found[surveyed.index] = strongest(word_attention(surveyed.attention, sentences[surveyed.index]))
+        if len(found) % 16 == 0:
+            report(len(found))
+    return found
+
+
+def shuffled(sentence: ParsedSentence, seed: int) -> ParsedSentence:
+    """Lay the words of a sentence out in another order, each with its head, parted by spaces."""
+    order = np.random.default_rng(seed).permutation(len(sentence.words)).tolist()
+    places = {old: new for new, old in enumerate(order)}
+    words, position = [], 0
+    for old in order:
+        word = sentence.words[old]
+        head = None if word.head is None else places[word.head]
+        words.append(replace(word, start=position, end=position + len(word.text), head=head))
+        position += len(word.text) + 1
+    pronoun, antecedent = (None if place is None else places[place] for place in (sentence.pronoun, sentence.antecedent))
+    text = " ".join(word.text for word in words)
+    return ParsedSentence(text, tuple(words), sentence.name, pronoun, antecedent)

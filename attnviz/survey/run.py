@@ -1,0 +1,94 @@
+"""A corpus of any size, read part by part: what is kept does not grow with it, and a run that was killed goes on."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from attnviz.analysis.heads.statistics import Statistics, measure, merge
+from attnviz.core.errors import CorpusError
+from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.survey.batches import trace_all
+from attnviz.survey.corpora import lines_of
+from attnviz.survey.folder import State, load, save, write_tables
+
+# Texts of a part: enough of like length for full batches, and few enough to lose little when a run is killed.
+PART = 256
+
+
+@dataclass(frozen=True)
+class SurveyJob:
+    """What a survey reads: the model's name, files of one text a line, and which of how many shards."""
+
+    model: str
+    files: tuple[Path, ...]
+    shard: tuple[int, int] = (1, 1)
+
+    @property
+    def corpus(self) -> str:
+        """Tell this corpus from another: by the names and sizes of its files.
+
+        Raises:
+            CorpusError: a file is not there.
+        """
+        for path in self.files:
+            if not path.is_file():
+                raise CorpusError(f"There is no file {path}: name texts that are there, one text a line.")
+        told = "\n".join(f"{path.name} {path.stat().st_size}" for path in self.files)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    @property
+    def shard_name(self) -> str:
+        return f"{self.shard[0]}/{self.shard[1]}"
+
+    def parts(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Cut the texts of this shard into numbered parts: every N-th part of the corpus, beginning with the K-th."""
+        number, total = self.shard
+        texts = (line.strip() for path in self.files for line in lines_of(path) if line.strip())
+        return islice(enumerate(_batched(texts, PART)), number - 1, None, total)
+
+
+def _batched(texts: Iterator[str], size: int) -> Iterator[tuple[str, ...]]:
+    while part := tuple(islice(texts, size)):
+        yield part
+
+
+def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progress = silent) -> State:
+    """Measure every head over the corpus, and write folder/heads.parquet; goes on where a run before was stopped.
+
+    Raises:
+        CorpusError: there is nothing to read, or the folder holds a survey of something else.
+    """
+    state = _begun(job, folder)
+    done = state.parts if state else 0
+    for index, (_, texts) in enumerate(job.parts()):
+        if index < done:
+            continue
+        found, kind = read_part(model, texts)
+        if found is not None:
+            statistics = merge(state.statistics, found) if state else found
+            state = State(job.model, kind, job.corpus, (job.shard_name,), index + 1, statistics)
+            save(folder, state)
+            progress(f"{statistics.read:,} texts, {statistics.tokens:,} tokens", None)
+    if state is None:
+        raise CorpusError("There is no text to read in this shard: give files of one text a line.")
+    write_tables(folder, state)
+    return state
+
+
+def _begun(job: SurveyJob, folder: Path) -> State | None:
+    state = load(folder)
+    if state and (state.model, state.corpus, state.shards) != (job.model, job.corpus, (job.shard_name,)):
+        raise CorpusError(f"{folder} holds a survey of another model, corpus or shard: choose another folder.")
+    return state
+
+
+def read_part(model: AttentionModel, texts: Sequence[str]) -> tuple[Statistics | None, str]:
+    """Measure some texts; nothing where the model can read none of them."""
+    total, kind = None, ""
+    for surveyed in trace_all(model, texts):
+        attention = surveyed.attention
+        found, kind = measure(attention, texts[surveyed.index]), attention.kind
+        total = found if total is None else merge(total, found)
+    return total, kind

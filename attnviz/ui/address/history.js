@@ -1,0 +1,90 @@
+// The sentences and heads of this visit, each with the query of its link. They never leave the browser: they stand in the tab's own
+// storage, or in memory where the browser refuses that.
+
+const NAME = "attnviz-history";
+const MOST = 60;
+const MOST_HEADS = 8;
+let kept = [];
+
+export default function ({ data, parentElement }) {
+  const shown = JSON.parse(data);
+  kept = read();
+  if (shown) {
+    const isSame = ({ page, title, head }) => page === shown.page && title === shown.title && head === shown.head;
+    kept = [shown, ...kept.filter((entry) => !isSame(entry))].slice(0, MOST);
+    write();
+  }
+  draw(parentElement.querySelector(".history"), shown);
+}
+
+function read() {
+  try {
+    const entries = JSON.parse(sessionStorage.getItem(NAME)) ?? [];
+    const isEntry = (entry) => ["page", "title", "head", "query"].every((name) => typeof entry[name] === "string");
+    return entries.filter(isEntry);
+  } catch {
+    return kept;
+  }
+}
+
+function write() {
+  try {
+    sessionStorage.setItem(NAME, JSON.stringify(kept));
+  } catch {
+    // A private window may refuse: then it lasts as long as the page.
+  }
+}
+
+function draw(box, shown) {
+  box.hidden = !kept.length;
+  const texts = new Map();
+  for (const entry of kept) {
+    const name = `${entry.page} ${entry.title}`;
+    if (!texts.has(name)) texts.set(name, []);
+    texts.get(name).push(entry);
+  }
+  const list = document.createElement("ul");
+  for (const entries of texts.values()) list.append(item(entries, shown));
+  const clear = document.createElement("button");
+  clear.type = "button";
+  clear.textContent = "Clear";
+  clear.addEventListener("click", () => {
+    kept = [];
+    write();
+    draw(box, null);
+  });
+  box.querySelector("div").replaceChildren(list, clear);
+}
+
+// A text, and the heads that it was seen in.
+function item(entries, shown) {
+  const { page, title } = entries[0];
+  const line = document.createElement("li");
+  const name = document.createElement("small");
+  name.textContent = page[0].toUpperCase() + page.slice(1);
+  line.append(name, way(entries[0], title, shown));
+  const heads = entries.filter(({ head }) => head).slice(0, MOST_HEADS);
+  if (heads.length > 1) {
+    const places = document.createElement("span");
+    places.append(...heads.map((entry) => way(entry, entry.head, shown)));
+    line.append(places);
+  }
+  return line;
+}
+
+function way(entry, text, shown) {
+  const { pathname } = location;
+  const link = document.createElement("a");
+  link.href = `${pathname.slice(0, pathname.lastIndexOf("/") + 1)}${entry.page}${entry.query ? `?${entry.query}` : ""}`;
+  link.textContent = text;
+  link.dir = "auto";
+  if (shown && entry.query === shown.query && entry.page === shown.page) link.setAttribute("aria-current", "page");
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    // Streamlit opens an address as on Back.
+    history.pushState({}, "", link.href);
+    dispatchEvent(new PopStateEvent("popstate"));
+  });
+  return link;
+}

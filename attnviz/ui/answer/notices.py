@@ -1,0 +1,84 @@
+"""What Answer says: the answer and how sure the model is, sentences made of its numbers, and how all of it is computed."""
+
+import html
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.answer.meeting import Meeting, describe_answer, describe_meeting, describe_word
+from attnviz.ui.background.results import Answered
+from attnviz.ui.layout import escaped, story
+
+_HOW = """
+Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
+**starting** there, and for it **ending** there. A span's score is their sum; answer-en takes a little from it for each token
+after the first. All spans are compared at once, *start ≤ end*, with no answer as one more choice, and the softmax over them is
+what is shown: bars under a token are its share of the starts and of the ends. Where the best span's score does not exceed that
+of no answer by enough, a threshold that was set on questions held out of training, the passage is taken not to say.
+
+- **answer-en** reads both texts as one pair, so that they meet in every layer; **answer-en-dual** reads each on its own (as
+  Seo et al. 2017, *Bidirectional Attention Flow for Machine Comprehension*), so that all one learns of the other comes
+  through the attention across. Compare the two.
+- Across, the passage's tokens are the **queries** and the question's the **keys**: every row is a token of the passage, and
+  sums to 1 over the question.
+- The page opens where the answer looks most firmly at one word of the question. Read as one pair, the texts have met long
+  before the attention across, which then has little left to tell: in the encoder an answer often looks at *Who* or *Where*.
+- Models of the hub have no attention across. Where question and passage meet are blocks of their encoder's attention; a row
+  there sums to 1 only with what is not shown.
+- A long passage is read in overlapping windows; a token counts as it was read where it stands farthest from an edge. The
+  attention is that of the window with the answer.
+"""
+_BELIEVE = """
+- The numbers are the model's own, from a forward pass over this very text.
+- A probability says how the spans compare **to this model**. One that was trained on encyclopedia articles can be sure, and
+  wrong, anywhere else.
+- It answers with words of the passage, true or not: it does not know the world.
+- Whether the passage answers at all was learned from questions put to passages that do not; a passage that almost answers is
+  the hardest.
+- Where a token **looked** is not why the span was chosen: values, other heads and later layers decide what becomes of it.
+"""
+
+
+def headline(answered: Answered, place: DeltaGenerator) -> None:
+    """The answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
+    answers, card = answered.answers, answered.card
+    best = answers.result.spans[0]
+    facts = [card.name, f"p = {best.probability:.2f}"]
+    if answers.declined:
+        facts = [card.name, f"likeliest: “{answers.text(best)[:60]}”, p = {best.probability:.2f}"]
+    if "F1" in card.metrics:
+        facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions")
+    text = "<em>The passage does not say.</em>" if answers.declined else f"<bdi>{html.escape(answers.trace.output)}</bdi>"
+    place.html(f'<p class="answer">{text} <small>{html.escape(" · ".join(facts))}</small></p>')
+
+
+def tell_answer(answered: Answered, shown: Meeting, word: int | None, name: str, place: DeltaGenerator) -> None:
+    """Sentences made of the numbers: how likely the answer is, and what it, or a chosen word, has to do with the question."""
+    answers = answered.answers
+    spans, result = answers.result.spans, answers.result
+    texts = [answers.text(span) for span in spans]
+    likely = describe_answer(texts, spans, margin=result.margin, threshold=answers.decoding.threshold)
+    meets = describe_meeting(shown, name, answered.place) if word is None else describe_word(shown, name, word)
+    story(likely, meets, place=place)
+
+
+def windows_notice(answered: Answered) -> None:
+    """Of a passage that was read in parts, which part the attention is of."""
+    result = answered.answers.result
+    if len(result.windows) > 1:
+        window = result.windows[result.best]
+        st.info(
+            f"{escaped(answered.card.name)} read this passage in {len(result.windows)} overlapping windows. The attention is "
+            f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
+            f"{len(answered.answers.tokens):,}.",
+            icon=":material/info:",
+        )
+
+
+def explained() -> None:
+    """How an answer is found, and how much to trust this."""
+    with st.expander("How this answer is found · softmax over all spans"):
+        st.markdown(_HOW)
+        st.latex(r"p(i, j) = \frac{e^{\,s_i + e_j}}{e^{\,0} + \sum_{k \le l \le k + L} e^{\,s_k + e_l}}")
+    with st.expander("How much to trust this"):
+        st.markdown(_BELIEVE)

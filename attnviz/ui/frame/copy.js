@@ -1,0 +1,62 @@
+// Copies the link of what the page shows at one press, and says so.
+
+const SAID = 2500;
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector(".tool");
+  const button = (root.button ??= draw(root));
+  button.title = data.help;
+  button.onclick = async () => say(root, (await copy(data.link)) ? "Copied" : "Select and copy", data.link);
+}
+
+function draw(root) {
+  root.innerHTML =
+    '<button type="button" aria-label="Copy link"><i aria-hidden="true">link</i>' +
+    '<span><b class="now">Copy link</b><b>Copied</b></span></button><output></output>';
+  return root.querySelector("button");
+}
+
+// A browser gives its clipboard to secure hosts only; over plain http a selection is copied the older way.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copySelection(text);
+  }
+}
+
+function copySelection(text) {
+  const box = Object.assign(document.createElement("textarea"), { value: text, readOnly: true });
+  box.style.cssText = "position: fixed; top: 0; opacity: 0";
+  const before = document.activeElement;
+  document.body.append(box);
+  box.select();
+  const done = document.execCommand("copy");
+  box.remove();
+  before?.focus?.({ preventScroll: true });
+  return done;
+}
+
+// Where nothing may be copied, the link stands there, selected.
+function say(root, words, link) {
+  const isCopied = words === "Copied";
+  root.querySelector("output").textContent = isCopied ? "Link copied" : words;
+  root.querySelector("input")?.remove();
+  if (!isCopied) {
+    const shown = Object.assign(document.createElement("input"), { value: link, readOnly: true, ariaLabel: "Link" });
+    root.append(shown);
+    shown.select();
+    return;
+  }
+  const [plain, copied] = root.querySelectorAll("b");
+  const show = (now) => [plain, copied].forEach((each) => each.classList.toggle("now", each === now));
+  show(copied);
+  root.querySelector("i").textContent = "check";
+  clearTimeout(root.timer);
+  root.timer = setTimeout(() => {
+    show(plain);
+    root.querySelector("i").textContent = "link";
+    root.querySelector("output").textContent = "";
+  }, SAID);
+}

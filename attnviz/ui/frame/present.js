@@ -1,0 +1,121 @@
+// The present mode. One press or the key F turns it on, Escape turns it off: at once here, and in the address by Python.
+// layout.css hides all but the picture; here it is enlarged until it fills the screen.
+
+// A window of this size shows letters as they are; a larger screen enlarges them, so that 14 px are 28 at 1920 × 1080.
+const PLAIN = { width: 960, height: 540 };
+const LARGEST = 2.5;
+// Of layout.css, above and below the picture.
+const MARGIN = 7;
+const FIELDS = "input, textarea, select, [contenteditable=true], [role=combobox], [role=textbox]";
+const page = document.documentElement;
+const state = { turn: 0, tell: () => {}, listens: false };
+
+export default function ({ data, setTriggerValue }) {
+  state.tell = (on) => setTriggerValue("turned", { on, turn: state.turn });
+  if (!state.listens) listen();
+  // What a run says that has not heard of the last turn is older already.
+  if (state.turn === 0 || data.turn === state.turn || data.turn === null) show(data.on);
+}
+
+function listen() {
+  state.listens = true;
+  document.addEventListener("attnviz-present", () => turn(!isOn()));
+  document.addEventListener("keydown", press, true);
+  document.addEventListener("fullscreenchange", () => !document.fullscreenElement && isOn() && turn(false));
+  addEventListener("resize", () => requestAnimationFrame(fit));
+  // Pictures come, grow and are drawn anew.
+  const grown = new ResizeObserver(() => requestAnimationFrame(fit));
+  const seen = new WeakSet();
+  const look = () => {
+    const hero = document.querySelector(".st-key-hero");
+    if (!hero || seen.has(hero)) return;
+    seen.add(hero);
+    grown.observe(hero);
+  };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+  look();
+}
+
+const isOn = () => page.classList.contains("presenting");
+
+function press(event) {
+  const field = event.composedPath()[0];
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Escape" && isOn()) turn(false);
+  else if ((event.key === "f" || event.key === "F") && !field.matches?.(FIELDS)) turn(!isOn());
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function turn(on) {
+  state.turn += 1;
+  show(on);
+  // A browser that does not give the whole screen gives its window.
+  if (on) page.requestFullscreen?.().catch(() => {});
+  else if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
+  if (on) pictures()[0]?.focus?.({ preventScroll: true });
+  state.tell(on);
+}
+
+function show(on) {
+  if (on === isOn()) return;
+  page.classList.toggle("presenting", on);
+  if (on) document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
+  fit();
+  dispatchEvent(new Event("resize"));
+}
+
+// The pictures that take the arrow keys: canvases of the explorer, or the steps of a computation.
+function pictures() {
+  const hosts = [...document.querySelectorAll(".st-key-hero *")].filter((each) => each.shadowRoot);
+  const found = hosts.flatMap((each) => [...each.shadowRoot.querySelectorAll("canvas[tabindex], .compute")]);
+  return found.filter((each) => each.offsetParent);
+}
+
+// Enlarges by the screen's size, and further while the picture fits; a picture that takes its height from the room there is
+// (`--picture-height`) gets all that the rest leaves.
+function fit() {
+  const hero = document.querySelector(".st-key-hero");
+  if (!isOn() || !hero) {
+    for (const name of ["--present-zoom", "--picture-height"]) page.style.removeProperty(name);
+    if (hero) mark(hero, false);
+    return;
+  }
+  mark(hero, true);
+  const least = Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height);
+  const [block] = hero.closest("[data-testid=stMainBlockContainer]").children;
+  const canvases = pictures().filter((each) => each.matches("canvas"));
+  zoomTo(least);
+  if (canvases.length) flex(block, canvases);
+  else enlarge(block, least);
+}
+
+const zoomTo = (zoom) => page.style.setProperty("--present-zoom", zoom);
+const heightOf = (element) => element.getBoundingClientRect().height;
+
+function enlarge(block, least) {
+  const fits = (zoom) => {
+    zoomTo(zoom);
+    return heightOf(block) <= innerHeight - 2 * MARGIN * zoom && block.scrollWidth <= block.clientWidth + 1;
+  };
+  let zoom = least;
+  while (zoom < least * LARGEST && fits(zoom * 1.08)) zoom *= 1.08;
+  zoomTo(zoom);
+}
+
+function flex(block, canvases) {
+  const zoom = Number(page.style.getPropertyValue("--present-zoom"));
+  const rest = heightOf(block) - Math.max(...canvases.map(heightOf));
+  const height = `${Math.max(120, Math.floor((innerHeight - rest) / zoom - 2 * MARGIN))}px`;
+  if (page.style.getPropertyValue("--picture-height") === height) return;
+  page.style.setProperty("--picture-height", height);
+  dispatchEvent(new Event("resize"));
+}
+
+// The roots of components learn what layout.css cannot tell them across their shadow.
+function mark(hero, on) {
+  for (const host of hero.querySelectorAll("*")) {
+    for (const root of host.shadowRoot?.querySelectorAll(".explorer, .compute") ?? []) root.toggleAttribute("data-presenting", on);
+  }
+}

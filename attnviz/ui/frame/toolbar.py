@@ -1,0 +1,83 @@
+"""The toolbar at the picture: download, copy the link, show it as a QR code, present."""
+
+import html
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import segno
+import streamlit as st
+from streamlit.components.v2 import component
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.ui.address.state import link
+
+_PLACE = "toolbar_place"
+_STYLE = Path(__file__).with_name("toolbar.css").read_text(encoding="utf-8")
+_COPY = component(
+    "attnviz.copy", html='<div class="tool"></div>', css=_STYLE,
+    js=Path(__file__).with_name("copy.js").read_text(encoding="utf-8"),
+)  # fmt: skip
+# Present: `attnviz.ui.frame.present` listens.
+_PRESENT = component(
+    "attnviz.present-button",
+    html='<div class="tool"><button type="button" title="Fills the screen with the picture. F does it too; Escape returns.">'
+    '<i aria-hidden="true">present_to_all</i><span><b class="now">Present</b></span></button></div>',
+    css=_STYLE,
+    js="""export default ({ parentElement }) => {
+      const present = () => document.dispatchEvent(new CustomEvent("attnviz-present"));
+      parentElement.querySelector("button").onclick = present;
+    }""",
+)
+
+
+def forget_toolbar() -> None:
+    """Begins a run: no toolbar stands on the page yet."""
+    st.session_state.pop(_PLACE, None)
+
+
+def reserve_toolbar() -> None:
+    """Keeps the toolbar's place here; what stands in it is known at the end of the run (`fill_toolbar`)."""
+    st.session_state[_PLACE] = st.container(key="toolbar", horizontal=True, horizontal_alignment="right", gap="xsmall")
+
+
+def fill_toolbar(opens: str) -> DeltaGenerator:
+    """Draws the toolbar in its place, or here where a page has no picture; returns the place of the download button.
+
+    `opens` says what the link opens.
+    """
+    if _PLACE not in st.session_state:
+        reserve_toolbar()
+    with st.session_state[_PLACE]:
+        download = st.container(key="toolbar-download", width="content")
+        address = page_address()
+        _COPY(
+            key="copy-link", data={"link": address, "help": f"{opens}, in any browser that reaches this app."}, width="content"
+        )
+        with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code"):
+            _qr_code(address, opens)
+        _PRESENT(key="present-button", width="content")
+    return download
+
+
+def page_address() -> str:
+    """The whole address of what the page shows."""
+    query = link()
+    return f"{(st.context.url or '').split('?')[0]}{'?' if query else ''}{query}"
+
+
+def _qr_code(address: str, opens: str) -> None:
+    """The address as a picture that a phone reads from the wall."""
+    try:
+        code = segno.make(address, error="l", micro=False)
+    except segno.DataOverflowError:
+        st.caption("This link is too long for a QR code: shorten the text, or copy the link.")
+        return
+    # Black on white in any theme, with its quiet zone: that is what cameras read.
+    picture = code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True)
+    st.html(f'<img class="qr" src="{html.escape(picture)}" alt="QR code of this link">')
+    if urlsplit(address).hostname in ("localhost", "127.0.0.1", "::1"):
+        st.caption(
+            "This link works on this machine only. For phones, open attnviz by this machine's name or number address first."
+        )
+    else:
+        st.caption(f"{opens}: point a phone's camera at it.")

@@ -1,0 +1,128 @@
+"""Atlases and tests of claims for the page Heads: read, or computed once for everybody, with progress and clear errors."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.heads.atlas import Atlas
+from attnviz.analysis.heads.claim import Claim, parse
+from attnviz.analysis.heads.verdict import Tested
+from attnviz.core.errors import AttnvizError
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
+from attnviz.survey.shipped import available, shipped_atlas
+from attnviz.text.conllu import ParsedSentence
+from attnviz.ui.background.jobs import Job, at_a_place, shared
+from attnviz.ui.background.lru import Shelf
+from attnviz.ui.background.results import load_model
+from attnviz.ui.layout import escaped
+
+if TYPE_CHECKING:
+    from attnviz.survey.looks import Looks
+
+# What a model looks at in 1,500 sentences takes 40 MB of a small model; what is left to others is most of the memory.
+LOOKS_KEPT, LOOKS_BYTES, ATLASES_KEPT = 6, 192 * 2**20, 16
+# An atlas that somebody waits for is made of the first sentences only.
+WAITED_SENTENCES = 500
+MOST_SENTENCES = 300
+VERDICT_PIXELS = 240
+
+
+@st.cache_resource(show_spinner=False)
+def _looks_kept() -> Shelf[Job["Looks"]]:
+    """Where models look in the sentences, on their way or done."""
+    return Shelf(LOOKS_KEPT, LOOKS_BYTES)
+
+
+@st.cache_resource(show_spinner=False)
+def _atlases_kept() -> Shelf[Job[Atlas]]:
+    """Atlases that somebody asked for."""
+    return Shelf(ATLASES_KEPT, 0)
+
+
+def has_atlas(model: str) -> bool:
+    """Whether the atlas of a model travels with attnviz."""
+    return model in available()
+
+
+def atlas_of(model: str) -> Atlas | None:
+    """The atlas of a model, shipped or computed now; None after the page has said why there is none."""
+    if has_atlas(model):
+        return _told(lambda _: shipped_atlas(model))
+
+    def compute(place: DeltaGenerator) -> Atlas:
+        loaded = load_model(model, place)
+
+        def work(progress: Progress) -> Atlas:
+            from attnviz.survey.atlas import make
+
+            return make(loaded, most=WAITED_SENTENCES, progress=progress)
+
+        return shared(_atlases_kept(), model, work, place, expected=60.0)
+
+    return _told(compute)
+
+
+def looks_of(model: str, corpus: str, own: str = "") -> "Looks | None":
+    """Where a model looks in a corpus, or in sentences of one's own, one a line; None after the page has said why not."""
+
+    def compute(place: DeltaGenerator) -> "Looks":
+        sentences = own_sentences(own) if own else shipped(corpus)
+        loaded, key, kept = load_model(model, place), (model, corpus, own), _looks_kept()
+
+        def work(progress: Progress) -> "Looks":
+            found = _looked(loaded, sentences, progress)
+            kept.weigh(key, found.nbytes)
+            return found
+
+        return shared(kept, key, work, place, expected=20.0, pixels=VERDICT_PIXELS)
+
+    return _told(compute)
+
+
+def _looked(model: AttentionModel, sentences: tuple[ParsedSentence, ...], progress: Progress) -> "Looks":
+    # torch is imported here, in the background, where the page can say that it is waiting.
+    from attnviz.survey.looks import look
+
+    return look(model, sentences, progress=progress)
+
+
+def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
+    """Sentences that somebody typed, one a line.
+
+    Raises:
+        CorpusError: there is none, or too many.
+    """
+    found = plain(text.splitlines(), "Your text")
+    if len(found) > MOST_SENTENCES:
+        raise AttnvizError(f"These are {len(found):,} sentences, and at most {MOST_SENTENCES} are read here: leave some out.")
+    return found
+
+
+def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, Looks] | None":
+    """Test a claim that somebody typed; None after the page has said what is wrong with it."""
+    claim = _told(lambda _: parse(text))
+    if claim is None:
+        return None
+    looks = looks_of(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own)
+    if looks is None:
+        return None
+    tested = _told(lambda _: _tested(looks, claim))
+    return (tested, looks) if tested else None
+
+
+def _tested(looks: "Looks", claim: Claim) -> Tested:
+    with at_a_place():
+        return looks.test([claim])[0]
+
+
+def _told(compute: Callable[[DeltaGenerator], Any]) -> Any:
+    """What is computed, or None after the page has said what is wrong."""
+    place = st.empty()
+    try:
+        return compute(place)
+    except AttnvizError as error:
+        place.error(escaped(error), icon=":material/error:")
+        return None

@@ -1,0 +1,28 @@
+"""What Summarize shows, to take along."""
+
+from attnviz.analysis.summarize.selection import Passage, Selection
+from attnviz.analysis.summarize.selectors import Selector
+from attnviz.analysis.view import View
+from attnviz.core.trace import AttentionMap
+from attnviz.export import passage
+from attnviz.export.sheet import Sheet
+from attnviz.ui.background.results import Traced
+from attnviz.ui.download import Kept, head_picture, traced_in_python
+
+
+def kept_summary(
+    name: str,
+    traced: Traced,
+    attention: AttentionMap,
+    place: tuple[int, int | None],
+    marked: tuple[Passage, Selection, Selector],
+) -> Kept:
+    """A head that Summarize chooses by, and the text with what is kept of it framed."""
+    found, kept, way = marked
+    scores = way.units - min(float(way.units.min()), 0.0)
+
+    def sheet() -> Sheet:
+        return passage.draw_marked(found.units, scores, kept.units, f"What is kept, framed; shaded by: {way.name}")
+
+    picture = head_picture(traced.trace, attention, place, View())
+    return Kept(name, picture, traced_in_python(name, traced.trace.prompt), sheets={"Passage": sheet})

@@ -1,0 +1,39 @@
+"""Heads: what every head of a model does over many sentences, and whether what somebody claims of a head is so."""
+
+import streamlit as st
+
+from attnviz.ui.address.state import finish
+from attnviz.ui.explain import keep
+from attnviz.ui.heads.atlas import atlas_of, try_claim
+from attnviz.ui.heads.pictures import (
+    claim_box,
+    explained,
+    find_box,
+    head_choice,
+    headline,
+    heads_model,
+    own_box,
+    show_evidence,
+    show_grid,
+    show_test,
+)
+from attnviz.ui.layout import header, hero, story
+
+header("Heads", "Say what a head does. See whether it does so in 1,500 sentences, and what all the others do.")
+model = heads_model()
+claim = claim_box()
+verdict = st.container()
+if atlas := atlas_of(model):
+    chosen = head_choice(atlas)
+    find = find_box(atlas)
+    with hero() as told:
+        story(*headline(atlas, chosen), place=told)
+        show_grid(atlas, chosen, find)
+    show_evidence(atlas, chosen, model)
+own = own_box()
+explained()
+keep()
+with verdict:
+    if claim and (result := try_claim(model, claim, own)):
+        show_test(*result, model)
+finish()

@@ -1,0 +1,111 @@
+"""Heads as a list by a measure, the room that the picture fills, a long text that follows, and labels under a finger."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from attnviz.analysis.head_metrics import mean_entropy
+from attnviz.analysis.view import head_matrix
+from tests.browser.test_explorer import WORDS, example, show, spot, trace_of, view
+from tests.factories import make_map, numbered, typed
+
+TEN_WORDS = "[CLS] The quick brown fox jumps over the lazy dog today . [SEP]"
+LAPTOP = 1028
+
+
+def order(page: Page, name: str) -> None:
+    page.locator(".order select").first.select_option(name)
+
+
+def test_heads_of_the_whole_model_are_sorted_and_opened_by_mouse_and_keyboard(page: Page, tmp_path: Path) -> None:
+    attention = example("encoder")
+    show(page, tmp_path, trace_of(attention))
+    order(page, "entropy")
+    places = [(layer, head) for layer in range(3) for head in range(5)]
+    entropy = {place: mean_entropy(head_matrix(attention, layer=place[0], head=place[1])) for place in places}
+    wanted = sorted(places, key=lambda place: round(entropy[place], 3))
+    ranked = page.locator(".explorer").evaluate(
+        "({ explorer }) => explorer.ranking.ranked.heads.map((each) => each.slice(0, 2))"
+    )
+    assert [tuple(place) for place in ranked] == wanted
+    expect(page.locator(".pane.grid .caption").last).to_have_text(
+        "All 15 heads of the model, those with the lowest entropy first"
+    )
+    canvas = page.locator("canvas.ranking")
+    canvas.click(position={"x": 60, "y": 2 * 44 + 20})
+    page.locator(f".explorer[data-head='{wanted[2][0]}:{wanted[2][1]}']").wait_for()
+    canvas.focus()
+    page.keyboard.press("ArrowUp")
+    name = f"L{wanted[1][0]}·H{wanted[1][1]}"
+    expect(page.locator(".note")).to_contain_text(f"{name}   entropy {entropy[wanted[1]]:.2f} bits")
+    page.keyboard.press("Enter")
+    page.locator(f".explorer[data-head='{wanted[1][0]}:{wanted[1][1]}']").wait_for()
+    order(page, "model")
+    expect(page.locator("canvas.heads")).to_be_visible()
+    expect(canvas).to_be_hidden()
+
+
+def test_the_head_in_view_is_in_sight_in_a_long_list(page: Page, tmp_path: Path) -> None:
+    show(page, tmp_path, trace_of(make_map(numbered(9), layers=12, heads=7)))
+    order(page, "distance")
+    at, top, height = page.locator(".explorer").evaluate(
+        """({ explorer: { ranking, state } }) => [
+          ranking.ranked.heads.findIndex(([layer, head]) => layer === state.layer && head === state.head),
+          ranking.frame.scrollTop, ranking.frame.clientHeight]"""
+    )
+    assert top <= at * 44 <= top + height - 44
+
+
+def test_beside_the_matrix_the_heads_and_the_text_fill_their_column(page: Page, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": LAPTOP + 72, "height": 900})
+    show(page, tmp_path, trace_of(make_map(typed(TEN_WORDS), layers=6, heads=12)))
+    cell, matrix, strip = page.locator(".explorer").evaluate(
+        """({ explorer: { matrix, strip } }) => [matrix.size.cell, matrix.canvas.getBoundingClientRect().bottom,
+          [...strip.lines.querySelectorAll(".token")].at(-1).getBoundingClientRect().bottom]"""
+    )
+    assert cell >= 28
+    assert 0 <= matrix - strip <= 80
+
+
+@pytest.mark.parametrize("name", ["strip", "text"])
+def test_in_a_long_text_the_chosen_word_is_in_sight(page: Page, tmp_path: Path, name: str) -> None:
+    page.set_viewport_size({"width": 1100, "height": 500})
+    show(page, tmp_path, trace_of(make_map(numbered(400), layers=1, heads=2)))
+    if name == "text":
+        view(page, "Text")
+    shown = """({ explorer }, [name, index]) => {
+      explorer.selectCell(index, 0);
+      explorer[name].draw();
+      const box = name === "strip" ? explorer.strip.element : explorer.text.lines;
+      const [inner, outer] = [explorer[name].keys[index], box].map((each) => each.getBoundingClientRect());
+      return inner.top >= outer.top && inner.bottom <= outer.bottom && box.scrollHeight > box.clientHeight;
+    }"""
+    for index in (390, 200, 3):
+        assert page.locator(".explorer").evaluate(shown, [name, index])
+
+
+def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Browser, tmp_path: Path) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
+        opened = context.new_page()
+        words = "counterrevolutionaries disagreed incomprehensibly " + WORDS
+        show(opened, tmp_path, trace_of(make_map(typed(words), layers=2, heads=3)))
+        view(opened, "Matrix")
+        script = """({ explorer: { matrix } }) => {
+          const drawn = [];
+          const context = Object.create(matrix.context, {});
+          for (const name of ["rowLabel", "columnLabel"]) matrix[name] = (_, index) => drawn.push([name, index]);
+          matrix.labels(context, matrix.explorer.overview.queries, matrix.explorer.overview.keys);
+          delete matrix.rowLabel;
+          delete matrix.columnLabel;
+          return [matrix.size.cell, drawn];
+        }"""
+        cell, drawn = opened.locator(".explorer").evaluate(script)
+        for name, apart in (("rowLabel", 15), ("columnLabel", 20)):
+            places = sorted(index for each, index in drawn if each == name)
+            assert len(places) > 2
+            assert min(other - one for one, other in pairwise(places)) * cell >= apart
+        opened.touchscreen.tap(*spot(opened, 0, 2))
+        opened.wait_for_timeout(300)
+        expect(opened.locator(".note")).to_contain_text("counterrevolutionaries → incomprehensibly")

@@ -1,0 +1,407 @@
+"""What every edit must keep, one family a parameter: it does to the model what it says, and nothing else, and nothing stays."""
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+import attnviz
+from attnviz import Edits, HeadPatched, HeadSet, LinkCut, Prompt, WeightSet, WordHidden
+from attnviz.core.errors import AttnvizError, EditError
+from attnviz.core.trace import AttentionTrace
+from attnviz.export import export, picture
+from attnviz.export.python import trace_expression
+from attnviz.models.editing import edited
+from attnviz.models.hub import load as hub
+from attnviz.models.hub import seam
+from attnviz.models.shipped import load_trained
+from attnviz.nn import attention as own
+from attnviz.nn.seq2seq import Seq2Seq
+from tests import tiny
+from tests.answerers import tiny_answerer
+from tests.summarizers import tiny_summarizer
+from tests.translators import KINDS, tiny_translator
+
+TEXT = "The cat sat on the mat, because it was too tired."
+OTHER = "The dog sat on the mat, because it was too tired."
+TOLERANCE = 1e-5
+SEAM = [family for family in tiny.FAMILIES if family.seam]
+by_family = pytest.mark.parametrize("family", SEAM, ids=str)
+ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A random model that writes never comes to an end by itself.
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "29")
+
+
+def prompt_for(family: tiny.Family) -> Prompt:
+    return Prompt(TEXT, target="the dog ran" if family.architecture == tiny.SEQ2SEQ else None)
+
+
+def kind_of(family: tiny.Family) -> Any:
+    return "decoder" if family.architecture == tiny.DECODER else "encoder"
+
+
+def layers_of(trace: AttentionTrace) -> dict[tuple[str, int], np.ndarray]:
+    return {(each.kind, layer): each.layer_weights(layer) for each in trace.maps for layer in range(each.n_layers)}
+
+
+def assert_same(got: AttentionTrace, want: AttentionTrace) -> None:
+    assert got.output == want.output
+    mine, theirs = layers_of(got), layers_of(want)
+    for place, weights in mine.items():
+        np.testing.assert_array_equal(weights, theirs[place], err_msg=str(place))
+
+
+def outputs(traced: Any, prompt: Prompt, edits: Edits = Edits()) -> torch.Tensor:  # noqa: B008 - edits are immutable
+    """The last states, or the scores of what is written, of a model of the hub's kind."""
+    with edited(traced, prompt, edits):
+        source = traced.tensors(traced.encode([prompt.text]))
+        if prompt.target:
+            written = traced.encode([prompt.target], target=True).inputs["input_ids"]
+            source["decoder_input_ids"] = torch.tensor([[traced._start, *written[:-1]]])
+        return traced.reader.read(source)[0].clone()
+
+
+class Scored:
+    """Attention as a paper writes it, for the seam's families, with -inf added to one score of one head of one layer."""
+
+    def __init__(self, kinds: dict[int, str], stack: str, cut: LinkCut, depth: int) -> None:
+        self.kinds, self.stack, self.cut, self.depth, self.calls = kinds, stack, cut, depth, 0
+
+    def __call__(self, module: Any, query: Any, key: Any, value: Any, mask: Any, **options: Any) -> tuple[Any, None]:
+        call = seam._call(module, (query, key, value), mask, options)
+        groups = query.shape[1] // key.shape[1]
+        key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
+        scores = seam._scores(call, query, key, range(query.shape[1]))
+        if self.kinds.get(id(module), self.stack) == self.cut.kind:
+            if self.calls % self.depth == self.cut.layer:
+                scores[:, self.cut.head, self.cut.query, self.cut.key] += -torch.inf
+            self.calls += 1
+        weights = scores.softmax(dim=-1)[..., : key.shape[2]]
+        return (weights @ value).transpose(1, 2).contiguous(), None
+
+
+@by_family
+def test_nothing_edited_and_what_is_already_there_are_bit_equal(family: tiny.Family, tmp_path: Path) -> None:
+    family.save(tmp_path)
+    traced, prompt, kind = hub.load(str(tmp_path)), prompt_for(family), kind_of(family)
+    plain, want = traced.trace(prompt), outputs(traced, prompt)
+    attention = plain.map(kind)
+    head = attention.n_heads - 1
+    weight = float(attention.weights(1, head)[5, 3])
+    masked = np.argwhere(~attention.visible(1))
+    there = [
+        Edits(),
+        Edits((WeightSet(kind, 1, head, 5, 3, weight),)),
+        Edits((HeadPatched(kind, 1, head, prompt.text),)),
+        *(Edits((LinkCut(kind, 1, head, *map(int, cell)),)) for cell in masked[:1]),
+    ]
+    for edits in there:
+        trace = traced.trace(prompt, edits)
+        assert trace.edits == edits
+        assert_same(trace, plain)
+        assert torch.equal(outputs(traced, prompt, edits), want), edits.text
+
+
+@by_family
+def test_a_cut_link_is_minus_infinity_added_to_its_score(family: tiny.Family, tmp_path: Path) -> None:
+    family.save(tmp_path)
+    traced: Any = hub.load(str(tmp_path))
+    prompt = prompt_for(family)
+    for kind, (depth, heads) in traced.sizes.items():
+        query, key = (3, 1)
+        cut = LinkCut(kind, depth - 1, heads - 1, query, key)
+        got = outputs(traced, prompt, Edits((cut,)))
+        assert not torch.equal(got, outputs(traced, prompt)), "the edit does nothing"
+        AttentionInterface.register("cut", Scored(traced.reader.kinds, kind_of(family), cut, depth))
+        AttentionMaskInterface.register("cut", sdpa_mask)
+        traced.model.set_attn_implementation("cut")
+        want = outputs(traced, prompt)
+        traced.model.set_attn_implementation(seam.NAME)
+        torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=TOLERANCE)
+        assert traced.trace(prompt, Edits((cut,))).map(kind).weights(cut.layer, cut.head)[query, key] == 0
+
+
+# Where the families keep the W_O of an attention: the linear layer that reads the heads side by side.
+OUTPUTS = ("o_proj", "out_proj", "out_lin", "dense", "c_proj", "o", "Wo", "wo")
+
+
+def w_o(module: Any, traced: Any) -> Any:
+    """Find W_O of an attention module, or of the module around it."""
+    around = {id(child): parent for parent in traced.model.modules() for child in parent.children()}
+    for place in (module, getattr(around.get(id(module)), "output", None)):
+        for name in OUTPUTS:
+            if place is not None and (found := getattr(place, name, None)) is not None and hasattr(found, "weight"):
+                return found
+    raise AssertionError(f"no W_O in {type(module).__name__}")
+
+
+@by_family
+def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family, tmp_path: Path) -> None:
+    family.save(tmp_path)
+    traced: Any = hub.load(str(tmp_path))
+    prompt = prompt_for(family)
+    with torch.no_grad(), seam.recording() as recorded:
+        source = traced.tensors(traced.encode([prompt.text]))
+        if prompt.target:
+            source["decoder_input_ids"] = torch.tensor([[traced._start, 7, 8]])
+        traced.model(**source)
+    for kind, (_, heads) in traced.sizes.items():
+        calls = [call for call in recorded.calls if traced.reader.kinds.get(id(call.module), kind_of(family)) == kind]
+        layer = len(calls) - 1
+        off = Edits((HeadSet(kind, layer, heads - 1),))
+        got, trace = outputs(traced, prompt, off), traced.trace(prompt, off)
+        assert not trace.map(kind).weights(layer, heads - 1).any()
+        matrix, dim = w_o(calls[layer].module, traced), calls[layer].value.shape[-1]
+        columns = slice((heads - 1) * dim, heads * dim)
+        kept = matrix.weight.detach().clone()
+        if calls[0].module is calls[layer].module and layer:
+            # Layers that share a module share W_O: what is off in all of them is compared.
+            off = Edits(tuple(HeadSet(kind, each, heads - 1) for each in range(layer + 1)))
+            got = outputs(traced, prompt, off)
+        with torch.no_grad():
+            # GPT-2 keeps its matrices the other way round.
+            (matrix.weight if type(matrix).__name__ == "Conv1D" else matrix.weight.T)[columns] = 0
+            want = outputs(traced, prompt)
+            matrix.weight.copy_(kept)
+        torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=TOLERANCE)
+        assert not torch.equal(got, outputs(traced, prompt)), "the edit does nothing"
+
+
+@by_family
+def test_means_uniform_rows_and_hidden_words_honour_the_mask(family: tiny.Family, tmp_path: Path) -> None:
+    family.save(tmp_path)
+    traced, prompt, kind = hub.load(str(tmp_path)), prompt_for(family), kind_of(family)
+    plain = traced.trace(prompt).map(kind)
+    before, seen = plain.weights(1, 1), plain.visible(1)
+    n_keys = before.shape[0]  # a sink is one more
+    uniform = traced.trace(prompt, Edits((HeadSet(kind, 1, 1, "uniform"),))).map(kind).weights(1, 1)
+    spread = seen[:, :n_keys] / seen[:, :n_keys].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(uniform[:, :n_keys], spread, atol=TOLERANCE)
+    mean = traced.trace(prompt, Edits((HeadSet(kind, 1, 1, "mean"),))).map(kind).weights(1, 1)
+    rows = np.cumsum(before, axis=0) / np.arange(1, len(before) + 1)[:, None]
+    rows = (rows if kind == "decoder" else np.broadcast_to(before.mean(axis=0), before.shape)) * seen
+    np.testing.assert_allclose(mean, rows / rows.sum(axis=1, keepdims=True), atol=TOLERANCE)
+    last = n_keys - 1
+    edits = Edits((WordHidden(kind, 2, 1), WeightSet(kind, 1, 0, last, last - 1, 0.25)))
+    hidden = traced.trace(prompt, edits).map(kind)
+    assert not hidden.layer_weights(1)[:, :, 2].any()
+    np.testing.assert_allclose(hidden.layer_weights(1).sum(axis=-1), 1, atol=1e-4)
+    assert hidden.weights(1, 0)[last, last - 1] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if not family.seam], ids=str)
+def test_a_family_that_does_not_call_the_seam_says_so(family: tiny.Family, tmp_path: Path) -> None:
+    family.save(tmp_path)
+    with pytest.raises(EditError, match="code of its own"):
+        hub.load(str(tmp_path)).trace(TEXT, "e0.0z")
+
+
+@pytest.fixture(scope="module", params=[*KINDS, "joint", "separate", "summarizer"])
+def ours(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Prompt]:
+    """A model of our own with random weights, and what it reads."""
+    folder = tmp_path_factory.mktemp(request.param) / "model"
+    if request.param in KINDS:
+        text = "The dog, which isn't Tom's, didn't eat."
+        return load_trained(tiny_translator(folder, request.param)), Prompt(text, target="Le chien n'a pas mangé !")
+    if request.param == "summarizer":
+        return load_trained(tiny_summarizer(folder)), Prompt(TEXT)
+    return load_trained(tiny_answerer(folder, joint=request.param == "joint")), ANSWER
+
+
+def said(model: Any, prompt: Prompt, edits: Edits = Edits()) -> np.ndarray:  # noqa: B008 - edits are immutable
+    """Numbers of a model's output: the probabilities of what it writes, the logits of spans, or the last layer's attention."""
+    if prompt.question:
+        with edited(model, prompt, edits):
+            logits = model.answers(prompt).result.logits
+        return np.concatenate([logits.start, logits.end])
+    if prompt.target:
+        with edited(model, prompt, edits):
+            return np.array([step.probability for step in model.steps(prompt)[1]])
+    attention = model.trace(prompt, edits).encoder
+    return attention.layer_weights(attention.n_layers - 1)
+
+
+def test_our_own_models_are_bit_equal_where_nothing_changes(ours: tuple[Any, Prompt]) -> None:
+    model, prompt = ours
+    plain, want = model.trace(prompt), said(model, prompt)
+    for attention in plain.maps:
+        kind, layer, head = attention.kind, attention.n_layers - 1, attention.n_heads - 1
+        weights = attention.weights(layer, head)
+        for edits in (
+            Edits((WeightSet(kind, layer, head, 3, 2, float(weights[3, 2])),)),
+            Edits((HeadPatched(kind, layer, head, prompt.text),)),
+        ):
+            assert_same(model.trace(prompt, edits), plain)
+            np.testing.assert_array_equal(said(model, prompt, edits), want)
+
+
+def test_in_our_own_models_a_cut_link_is_minus_infinity_added(
+    ours: tuple[Any, Prompt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, prompt = ours
+    plain = said(model, prompt)
+    points = model.edit_points()
+    modules = dict.fromkeys(points.places.values())
+    for kind in modules:
+        layers, heads = points.sizes[kind]
+        places = [place for place, one in points.places.items() if one == kind]
+        # The first of the layers that are our own: what it changes is seen in those above it.
+        query, layer = 3, layers - len(places)
+        # The link that carries most: cutting any other may change nothing that can be seen.
+        key = int(model.trace(prompt).map(kind).weights(layer, heads - 1)[query].argmax())
+        got = said(model, prompt, Edits((LinkCut(kind, layer, heads - 1, query, key),)))
+        module = _module(model, places[0])
+        want = _with_a_score_cut(module, monkeypatch, heads - 1, query, key, lambda: said(model, prompt))
+        np.testing.assert_allclose(got, want, atol=TOLERANCE)
+        assert not np.array_equal(got, plain), f"the edit of {kind} does nothing"
+
+
+def _module(model: Any, place: int) -> Any:
+    for part in vars(model).values():
+        if isinstance(part, torch.nn.Module):
+            for module in part.modules():
+                if id(module) == place:
+                    return module
+    raise AssertionError("a place is no module of the model")
+
+
+def _with_a_score_cut(module: Any, patch: pytest.MonkeyPatch, head: int, query: int, key: int, run: Any) -> Any:
+    """Run with -inf added to one score of one module, whatever it calls the softmax with; step by step in an LSTM."""
+    softmax, inside = own.masked_softmax, {"now": False, "step": 0}
+
+    def cut(scores: torch.Tensor, visible: Any = None) -> torch.Tensor:
+        if inside["now"]:
+            row = query if scores.shape[-2] > 1 or isinstance(module, own.MultiHeadAttention) else query - inside["step"]
+            inside["step"] += scores.shape[-2]
+            scores = scores.clone()
+            if 0 <= row < scores.shape[-2]:
+                (scores[:, head] if scores.ndim == 4 else scores)[:, row, key] += -torch.inf
+        return softmax(scores, visible)
+
+    hooks = [
+        module.register_forward_pre_hook(lambda *_: inside.update(now=True)),
+        module.register_forward_hook(lambda *_: inside.update(now=False)),
+    ]
+    with patch.context() as patched:
+        patched.setattr(own, "masked_softmax", cut)
+        found = run()
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+def test_in_our_own_models_a_head_at_zero_is_its_columns_of_w_o_at_zero(ours: tuple[Any, Prompt]) -> None:
+    model, prompt = ours
+    points = model.edit_points()
+    for kind in dict.fromkeys(points.places.values()):
+        layers, heads = points.sizes[kind]
+        places = [place for place, one in points.places.items() if one == kind]
+        # The first of the layers that are our own: what it changes is seen in those above it.
+        layer = layers - len(places)
+        edits = Edits((HeadSet(kind, layer, heads - 1),))
+        got, module = said(model, prompt, edits), _module(model, places[0])
+        matrices = [module.output.weight] if hasattr(module, "output") else _readers_of_the_context(model.model)
+        width = module.output.in_features // heads if hasattr(module, "output") else model.model.encoder.width
+        if hasattr(module, "value") and not hasattr(module, "output"):
+            width = module.value.out_features
+        kept = [matrix.detach().clone() for matrix in matrices]
+        with torch.no_grad():
+            for matrix in matrices:
+                matrix[:, -width:] = 0
+            want = said(model, prompt)
+            for matrix, values in zip(matrices, kept, strict=True):
+                matrix.copy_(values)
+        np.testing.assert_allclose(got, want, atol=TOLERANCE)
+        trace = model.trace(prompt, edits)
+        assert not trace.map(kind).weights(layer, heads - 1).any()
+
+
+def _readers_of_the_context(model: Seq2Seq) -> list[torch.Tensor]:
+    """What multiplies the context in an LSTM's decoder, whose last columns do: the first cell, and the readout."""
+    cells: Any = model.cells
+    return [cells[0].weight_ih, model.readout.combine.weight]
+
+
+def test_a_decoder_that_writes_is_edited_in_every_step(ours: tuple[Any, Prompt]) -> None:
+    model, prompt = ours
+    if not prompt.target:
+        return
+    free = Prompt(prompt.text)
+    layers, heads = model.edit_points().sizes["cross"]
+    off = Edits(tuple(HeadSet("cross", layer, head, "mean") for layer in range(layers) for head in range(heads)))
+    trace = model.trace(free, off)
+    # What it wrote step by step is what one pass over all of it finds likeliest at each step.
+    with edited(model, free, off):
+        (best,) = model.translate(free.text)
+        _, steps = model.follow(free, best.pieces)
+    assert trace.output == best.text
+    for step in steps:
+        allowed = [(name, p) for name, p in step.alternatives if name not in model.closed]
+        assert step.probability == pytest.approx(allowed[0][1], abs=1e-6)
+
+
+ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "1000"))
+
+
+def test_two_threads_with_different_edits_get_exactly_what_each_gets_alone(unchecked: None) -> None:
+    family = tiny.FAMILIES[0]
+    model = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
+    prompt = Prompt("The cat sat on the mat.")
+    edits = (Edits.parse("e0.1z,e1.2c1.2"), Edits.parse("e0.1u,ek3"))
+    alone = [outputs(model, prompt, each) for each in edits]
+    plain = outputs(model, prompt)
+    wrong: list[str] = []
+
+    def edit_often(mine: int) -> None:
+        torch.set_num_threads(1)
+        for _ in range(ROUNDS):
+            if not torch.equal(outputs(model, prompt, edits[mine]), alone[mine]):
+                wrong.append(edits[mine].text)
+
+    threads = [threading.Thread(target=edit_often, args=(mine,)) for mine in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert torch.equal(outputs(model, prompt), plain)
+
+
+def test_a_bad_edit_is_one_sentence_and_loses_nothing() -> None:
+    minilm = attnviz.load("minilm")
+    plain = minilm.trace(TEXT)
+    for edits in ("e6.0z", "e0.12z", "c0.0z", "e0.0c99.0", "e0.0w0.99-0.5", "ek99", "e0.0pThe%20cat."):
+        with pytest.raises(AttnvizError) as raised:
+            minilm.trace(TEXT, edits)
+        assert "\n" not in str(raised.value)
+        assert str(raised.value).endswith(".")
+    n_keys = len(plain.encoder.keys)
+    with pytest.raises(EditError, match="nothing left to look at"):
+        minilm.trace(TEXT, Edits(tuple(LinkCut("encoder", 0, 0, 4, key) for key in range(n_keys))))
+    assert_same(minilm.trace(TEXT), plain)
+
+
+def test_a_trace_that_was_edited_says_so_in_its_file_and_its_exports(tmp_path: Path) -> None:
+    family = tiny.FAMILIES[0]
+    model = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
+    trace = model.trace(TEXT, "e0.1z,e1.2c3.1")
+    opened = attnviz.open(attnviz.save(trace, tmp_path / "x.attn", exact=True))
+    assert opened.edits == trace.edits
+    assert_same(opened, trace)
+    assert not opened.encoder.weights(0, 1).any()
+    assert (tmp_path / "x.attn").read_bytes().count(b'\\"format\\":2') == 1
+    assert attnviz.save(model.trace(TEXT), tmp_path / "y.attn").read_bytes().count(b'\\"format\\":1') == 1
+    assert "edits='e0.1z,e1.2c3.1'" in trace_expression(opened)
+    shown = picture(trace, layer=1, head=2)
+    for to in ("svg", "html", "json", "csv"):
+        assert b"e0.1z,e1.2c3.1" in export(shown, to), to

@@ -1,0 +1,66 @@
+"""Claims are read as they are meant, and what is none gets one sentence that says why."""
+
+import itertools
+import re
+
+import pytest
+
+from attnviz.analysis.heads.claim import ClaimTerm, Where, parse
+from attnviz.analysis.heads.wording import describe_claim, short_claim
+from attnviz.core.errors import ClaimError
+
+SOURCES = ("obj", "nsubj:pass", "NOUN", '"the"', "/ing$/", "special", "any", "first", "last", "pronoun", 'DET | "a|b" | obl')
+TARGETS = ("head", "its det", "previous", "next", "+2", "-3", "self", "same", "after same", "antecedent", "obj", "VERB | AUX")
+WHERES = ("", "L2·H0: ", "l2h0: ", "L2 H0: ", "any: ", "L3·mean: ", "L2·H0:")
+
+
+@pytest.mark.parametrize(("where", "source", "target"), list(itertools.product(WHERES, SOURCES, TARGETS)))
+def test_every_claim_of_the_language_is_read(where, source, target):
+    claim = parse(f"{where}{source} -> {target}")
+    assert claim.where.layer == (None if where in ("", "any: ") else 3 if "mean" in where else 2)
+    assert describe_claim(claim)
+    assert "→" in short_claim(claim.text)
+
+
+def test_the_parts_of_a_claim():
+    claim = parse('L10·mean: nsubj:pass | "a -> b: c|d" → -2 | its obj')
+    assert claim.where == Where(10, None)
+    assert claim.source == (ClaimTerm("relation", "nsubj:pass"), ClaimTerm("word", "a -> b: c|d"))
+    assert claim.target == (ClaimTerm("offset", "-2"), ClaimTerm("dependent", "obj"))
+
+
+NONSENSE = ("", " ", "objj", "noun", "Noun", "head head", "its", "its foo", "+0", "+99", "-", "+", "1", "NOUN,VERB", "H3",
+            "the", "#", "?!",
+            '"open', "open'", "/open", '""', '" "', "//", "/(/", "/[/", "/*/", "obj |", "| obj", "obj || det", "obj det",
+            "nsubj: pass", "nsubj:pass:x", "ключ", "a" * 50, "*", "DET NOUN", "its its obj", "previous next", "\\")  # fmt: skip
+MALFORMED = [
+    *(f"{nonsense} -> head" for nonsense in NONSENSE),
+    *(f"obj -> {nonsense}" for nonsense in NONSENSE),
+    *(f"L2·H0: {nonsense} -> head" for nonsense in NONSENSE),
+    *(f"any: obj -> {nonsense}" for nonsense in NONSENSE),
+    *(f"{nonsense}: obj -> head" for nonsense in NONSENSE if nonsense.strip() and '"' not in nonsense and "/" not in nonsense),
+    *(f"{target} -> obj" for target in ("head", "previous", "next", "self", "same", "antecedent", "+1", "its obj")),
+    *("obj", "->", "obj ->", "-> head", "obj -> head -> det", "obj => head", "obj - > head", "L2·H0", "L2·H0:", "obj > head"),
+    *("obj -> pronoun", "L2H: obj -> head", "LxH0: obj -> head", "L99999·H0: obj -> head", "any any: obj -> head", "x" * 401),
+]
+
+
+def test_there_are_two_hundred_malformed_claims():
+    assert len(set(MALFORMED)) >= 200
+
+
+@pytest.mark.parametrize("text", sorted(set(MALFORMED)))
+def test_a_malformed_claim_gets_one_clear_sentence(text):
+    with pytest.raises(ClaimError) as raised:
+        parse(text)
+    message = str(raised.value)
+    assert "\n" not in message
+    assert 20 < len(message) < 500
+    assert message.endswith((".", "?"))
+    # One sentence: a full stop inside is one of a quotation, an example or an abbreviation.
+    assert not re.search(r"[a-z]\. [A-Z]", message)
+
+
+def test_a_wrong_name_gets_the_nearest_right_one():
+    with pytest.raises(ClaimError, match="write nsubj"):
+        parse("nsubjj -> head")

@@ -1,0 +1,166 @@
+"""Heads that were planted are found, heads that do nothing are not, and the numbers equal plain loops."""
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.counts import OFFSETS, count
+from attnviz.analysis.heads.inference import bootstrap_interval, holm, one_sided_p
+from attnviz.analysis.heads.matching import REGEX_SECONDS
+from attnviz.analysis.heads.verdict import Evidence, judge, report, supported
+from attnviz.analysis.heads.word_attention import WordAttention, strongest
+from attnviz.analysis.heads.wording import describe_verdict
+from attnviz.core.errors import ClaimError
+from attnviz.text.conllu import ParsedSentence, ParsedWord
+
+RELATIONS = ("det", "nsubj", "obj", "root")
+LAYERS, HEADS = 2, 3
+PLANTED = {"obj -> head": (1, 2), "any -> previous": (0, 1), "any -> after same": (0, 0)}
+
+
+def sentence(generator: np.random.Generator) -> ParsedSentence:
+    """Words with random relations and heads, some of them twice."""
+    n = int(generator.integers(5, 11))
+    root, words, position = int(generator.integers(n)), [], 0
+    for index in range(n):
+        head = None if index == root else int(generator.choice([place for place in range(n) if place != index]))
+        text = "abcdefg"[int(generator.integers(7))]
+        relation = "root" if head is None else RELATIONS[int(generator.integers(3))]
+        words.append(ParsedWord(text, position, position + 1, "NOUN", relation, head))
+        position += 2
+    return ParsedSentence(" ".join(word.text for word in words), tuple(words))
+
+
+def weights(each: ParsedSentence, generator: np.random.Generator, planted: bool) -> WordAttention:
+    n = len(each.words)
+    values = generator.random((LAYERS, HEADS, n + 1, n + 1)).astype(np.float32)
+    for i, word in enumerate(each.words) if planted else ():
+        if word.head is not None:
+            values[1, 2, i, word.head] += 5
+        if i:
+            values[0, 1, i, i - 1] += 5
+        same = [j for j in range(i) if each.words[j].text == word.text and j + 1 < i]
+        for j in same[-1:]:
+            values[0, 0, i, j + 1] += 5
+    values /= values.sum(axis=3, keepdims=True)
+    return WordAttention(np.concatenate([values, values.mean(axis=1, keepdims=True)], axis=1), n)
+
+
+def corpus(seed: int, *, planted: bool = True, size: int = 120):
+    generator = np.random.default_rng(seed)
+    sentences = [sentence(generator) for _ in range(size)]
+    return sentences, [strongest(weights(each, generator, planted)) for each in sentences]
+
+
+@pytest.mark.parametrize("text", PLANTED)
+def test_a_planted_head_is_found_and_its_claim_holds(text):
+    sentences, looked = corpus(1)
+    blank = corpus(2, planted=False)[1]
+    claim = parse(text)
+    evidence = Evidence(count(claim, sentences, looked), count(claim, sentences, corpus(1, planted=False)[1]))
+    (tested,) = judge([claim], [evidence])
+    assert (tested.layer, tested.head) == PLANTED[text]
+    assert tested.holds, describe_verdict(tested)
+    assert "It holds" in describe_verdict(tested)
+    assert len(blank) == len(looked)
+
+
+def test_heads_that_do_nothing_hold_no_claim():
+    sentences, looked = corpus(5, planted=False)
+    claims = [
+        parse(f"{source} -> {target}") for source in ("det", "obj", "any") for target in ("head", "previous", "NOUN", "+2")
+    ]
+    halves = [report(claim, Evidence(count(claim, sentences, looked))) for claim in claims]
+    assert np.mean(supported(halves)) <= 0.05
+
+
+@pytest.mark.parametrize(
+    "text", ["obj -> head", "det | nsubj -> its obj", "any -> -2", "any -> special", "special -> first", "any -> self"]
+)
+def test_counts_equal_plain_loops(text):
+    sentences, looked = corpus(3, size=17)
+    claim = parse(text)
+    counts = count(claim, sentences, looked)
+    for row, (each, found) in enumerate(zip(sentences, looked, strict=True)):
+        n = len(each.words)
+        queries, hits = 0, np.zeros((LAYERS, HEADS + 1))
+        by_offset = np.zeros(len(OFFSETS))
+        for i in range(n + 1):
+            right = should(text, each, i)
+            if right is None or not right:
+                continue
+            queries += 1
+            for layer in range(LAYERS):
+                for head in range(HEADS + 1):
+                    place = (found.top if "special" in text.split(" -> ")[1] or "self" in text else found.other)[layer, head, i]
+                    hits[layer, head] += int(place) in right
+            by_offset += [i < n and 0 <= i + k < n and i + k in right for k in OFFSETS]
+        assert counts.queries[row] == queries
+        np.testing.assert_array_equal(counts.hits[row], hits)
+        np.testing.assert_array_equal(counts.by_offset[row], by_offset)
+
+
+def should(text: str, each: ParsedSentence, i: int) -> set[int] | None:
+    """Where a claim says that unit i looks; None where it is not about it."""
+    n = len(each.words)
+    if text == "special -> first":
+        return {0} if i == n else None
+    if i == n:
+        return None
+    word = each.words[i]
+    if text == "obj -> head":
+        return None if word.relation != "obj" else {word.head}
+    if text == "det | nsubj -> its obj":
+        mine = {j for j, other in enumerate(each.words) if other.head == i and other.relation == "obj"}
+        return mine if word.relation in ("det", "nsubj") else None
+    return {"any -> -2": {i - 2} if i >= 2 else set(), "any -> special": {n}, "any -> self": {i}}[text]
+
+
+def test_an_interval_and_a_test_are_those_of_drawing_sentences_again():
+    generator = np.random.default_rng(0)
+    queries = generator.integers(1, 6, 300).astype(float)
+    hits = generator.binomial(queries.astype(int), 0.6).astype(float)
+    low, high = bootstrap_interval(hits, queries)
+    assert low < hits.sum() / queries.sum() < high
+    assert 0.03 < high - low < 0.12
+    # A difference that is noise has a p of any size, a large one a small p.
+    assert one_sided_p(hits - 0.6 * queries, queries) > 0.01
+    assert one_sided_p(hits - 0.4 * queries, queries) < 1e-6
+    rates = [generator.choice(300, 300) for _ in range(2000)]
+    drawn = [hits[rows].sum() / queries[rows].sum() for rows in rates]
+    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.01)
+
+
+def test_holm_is_stricter_the_more_is_tested():
+    p_values = np.array([0.02, 0.5, 0.6])
+    assert holm(p_values[:1]).tolist() == [True]
+    assert not holm(p_values).any()
+
+
+def test_a_claim_that_cannot_be_tested_says_why():
+    sentences, looked = corpus(4, size=40)
+    for text, wrong in (
+        ("L7·H0: obj -> head", "no layer 7"),
+        ("L1·H9: obj -> head", "no head 9"),
+        ('"zebra" -> head', "No word"),
+    ):
+        claim = parse(text)
+        with pytest.raises(ClaimError, match=wrong):
+            judge([claim], [Evidence(count(claim, sentences, looked))])
+
+
+def test_too_few_words_are_no_verdict():
+    sentences, looked = corpus(4, size=6)
+    claim = parse("obj -> head")
+    (tested,) = judge([claim], [Evidence(count(claim, sentences, looked))])
+    assert tested.is_small
+    assert not tested.holds
+    assert "Nothing can be said" in describe_verdict(tested)
+
+
+def test_a_regular_expression_that_never_ends_is_stopped():
+    text = "a" * 40 + "!"
+    each = ParsedSentence(text, (ParsedWord(text, 0, len(text)), ParsedWord("b", 0, 1)))
+    looked = strongest(WordAttention(np.full((1, 1, 2, 2), 0.5, dtype=np.float32), 2))
+    with pytest.raises(ClaimError, match=f"longer than {REGEX_SECONDS:g} seconds"):
+        count(parse("/(a|aa)+$/ -> next"), [each], [looked])

@@ -1,0 +1,235 @@
+"""A survey is the same in one run, in shards, after a kill, and on Ray; and its numbers are the model's own."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from attnviz.analysis.heads.atlas import CLAIMS, from_json, to_json
+from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.statistics import FIELDS, NAMES, RESERVOIR
+from attnviz.analysis.heads.word_attention import word_attention
+from attnviz.cli import main
+from attnviz.core.errors import ClaimError, CorpusError, ModelError
+from attnviz.core.trace import Prompt
+from attnviz.models import catalog
+from attnviz.survey import run
+from attnviz.survey.atlas import make
+from attnviz.survey.batches import trace_all
+from attnviz.survey.corpora import corpus, plain, shipped
+from attnviz.survey.folder import load, merge_folders
+from attnviz.survey.looks import look, shuffled
+from attnviz.survey.shipped import available, shipped_atlas
+from attnviz.survey.untrained import untrained
+
+NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
+TEXTS = [f"The {name} saw the cat, and the cat saw the {name}{' again' * (n % 5)}." for n, name in enumerate(NAMES_SEEN)]
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return catalog.load("minilm")
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(run, "PART", 2)
+    path = tmp_path / "texts.txt"
+    path.write_text("\n\n".join(TEXTS), encoding="utf-8")
+    return path
+
+
+def test_a_batch_shows_what_each_text_shows_alone_and_what_the_model_itself_gives(minilm):
+    found = {each.index: each.trace for each in trace_all(minilm, TEXTS)}
+    assert sorted(found) == list(range(len(TEXTS)))
+    inner, tokenizer = minilm.model, minilm.tokenizer
+    for index, text in enumerate(TEXTS[:3]):
+        alone = minilm.trace(text).encoder
+        inner.set_attn_implementation("eager")
+        with torch.inference_mode():
+            eager = inner(**tokenizer(text, return_tensors="pt"), output_attentions=True).attentions
+        inner.set_attn_implementation("attnviz")
+        for layer in range(6):
+            np.testing.assert_allclose(found[index].encoder.layer_weights(layer), alone.layer_weights(layer), atol=1e-5)
+            np.testing.assert_allclose(found[index].encoder.layer_weights(layer), eager[layer][0].numpy(), atol=1e-5)
+        assert found[index].encoder.keys == alone.keys
+
+
+def test_words_get_what_their_tokens_get(minilm):
+    (sentence,) = plain(["The unbelievable antelope sleeps."])
+    attention = minilm.trace(sentence.text).encoder
+    found = word_attention(attention, sentence)
+    of = [[k for k, token in enumerate(attention.keys) if not token.special and word.start <= token.start < word.end]
+          for word in sentence.words] + [[k] for k, token in enumerate(attention.keys) if token.special]  # fmt: skip
+    assert max(map(len, of)) > 1
+    for layer in (0, 5):
+        weights = attention.layer_weights(layer)
+        for row, queries in enumerate(of):
+            for column, keys in enumerate(of):
+                want = np.mean([[weights[head, q, keys].sum() for q in queries] for head in range(12)], axis=1)
+                np.testing.assert_allclose(found.weights[layer, :-1, row, column], want, atol=1e-6)
+
+
+def test_shards_merged_equal_one_run_and_a_killed_run_goes_on(minilm, texts, tmp_path):
+    whole = run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "whole").statistics
+    for shard in range(1, 5):
+        run.survey(minilm, run.SurveyJob("minilm", (texts,), (shard, 4)), tmp_path / str(shard))
+    merged = merge_folders([tmp_path / str(shard) for shard in range(1, 5)], tmp_path / "merged").statistics
+    for field in FIELDS:
+        exactly = field in ("rows", "texts", "row_squares")
+        np.testing.assert_allclose(getattr(merged, field), getattr(whole, field), rtol=0, atol=0 if exactly else 1e-9)
+    assert (merged.read, merged.tokens, merged.examples) == (whole.read, whole.tokens, whole.examples)
+    assert len(whole.examples) == min(len(TEXTS), RESERVOIR)
+    stopped = _killed_after(3, minilm, texts, tmp_path / "killed")
+    assert stopped < len(TEXTS)
+    run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "killed")
+    for name in ("heads.parquet", "headvis/scatter_data.json"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def _killed_after(parts: int, model, texts: Path, folder: Path) -> int:
+    def stop(stage: str, fraction: float | None) -> None:
+        nonlocal parts
+        parts -= 1
+        if not parts:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.survey(model, run.SurveyJob("minilm", (texts,)), folder, stop)
+    state = load(folder)
+    assert state is not None
+    return state.statistics.read
+
+
+def test_the_table_has_one_row_a_head_and_measure_and_headvis_six_numbers(minilm, texts, tmp_path):
+    state = run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "heads.parquet").to_pylist()
+    # There is no second text, so nothing is measured between two.
+    assert len(table) == 72 * (len(NAMES) - 1)
+    row = next(row for row in table if (row["layer"], row["head"], row["measure"]) == (0, 2, "previous"))
+    assert row["mean"] > 0.9
+    assert row["low"] < row["mean"] < row["high"]
+    assert row["texts"] == state.statistics.read == len(TEXTS)
+    heads = json.loads((tmp_path / "out" / "headvis" / "scatter_data.json").read_text(encoding="utf-8"))
+    assert len(heads) == 72
+    assert len(heads[0]) == 8
+
+
+def test_a_folder_of_another_survey_is_not_touched(minilm, texts, tmp_path):
+    run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "out")
+    before = (tmp_path / "out" / "state.npz").read_bytes()
+    with pytest.raises(CorpusError, match="another model, corpus or shard"):
+        run.survey(minilm, run.SurveyJob("minilm", (texts,), (1, 2)), tmp_path / "out")
+    with pytest.raises(CorpusError, match="twice"):
+        merge_folders([tmp_path / "out", tmp_path / "out"], tmp_path / "merged")
+    with pytest.raises(CorpusError, match="no survey"):
+        merge_folders([tmp_path / "nowhere"], tmp_path / "merged")
+    assert (tmp_path / "out" / "state.npz").read_bytes() == before
+
+
+def test_bad_corpora_get_one_sentence(tmp_path):
+    (tmp_path / "empty.txt").write_text("\n\n")
+    (tmp_path / "bad.txt").write_bytes(b"fine\n\xff\xfe")
+    (tmp_path / "bad.txt.gz").write_bytes(b"no gzip")
+    (tmp_path / "bad.conllu").write_text("1\tone\n")
+    for name, wrong in (("empty.txt", "holds no sentence"), ("bad.txt", "no text in UTF-8"), ("bad.txt.gz", "cannot be read"),
+                        ("bad.conllu", "line 1"), ("none.txt", "There is no corpus")):  # fmt: skip
+        with pytest.raises(CorpusError, match=wrong):
+            corpus(str(tmp_path / name))
+
+
+def test_claims_of_the_treebank_come_out_as_published_here(minilm, unchecked):
+    looks = look(minilm, shipped("ewt")[:120], rivals=frozenset({"shuffled"}))
+    tested, wrong, small = looks.test_each([parse("L2·H0: obj -> head"), parse("L9·H0: obj -> head"), parse("orphan -> head")])
+    assert 0.6 < tested.overall < 0.8
+    assert tested.holds
+    assert tested.rival("shuffled") < 0.2
+    assert isinstance(wrong, ClaimError)
+    assert isinstance(small, ClaimError)
+    with pytest.raises(ClaimError, match="winogender"):
+        looks.test([parse("pronoun -> antecedent")])
+    own = look(minilm, plain(["The cat sat.", "It ran."]), rivals=frozenset())
+    with pytest.raises(ClaimError, match="syntax"):
+        own.test([parse("obj -> head")])
+
+
+def test_shuffled_words_keep_their_heads():
+    sentence = shipped("ewt")[1]
+    mixed = shuffled(sentence, 3)
+    assert [mixed.text[word.start : word.end] for word in mixed.words] == [word.text for word in mixed.words]
+
+    def links(each):
+        return sorted((word.text, "" if word.head is None else each.words[word.head].text) for word in each.words)
+
+    assert links(mixed) == links(sentence)
+    assert [word.text for word in mixed.words] != [word.text for word in sentence.words]
+
+
+def test_an_untrained_model_is_another_each_seed_and_the_same_for_one(minilm):
+    first, again, other = (untrained(minilm, seed).trace("The cat sat.").encoder.weights(1, 1) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-4
+
+
+def test_a_model_that_looks_at_a_text_only_while_it_writes_says_so():
+    with pytest.raises(ModelError, match="no attention of a text to itself"):
+        look(catalog.load("dot-lstm-en-fr"), plain(["I am tired."]))
+
+
+def test_an_atlas_is_read_as_it_was_written(minilm, unchecked):
+    atlas = make(minilm, most=8)
+    again = from_json(to_json(atlas))
+    assert len(again.claims) == len(CLAIMS) + 1
+    np.testing.assert_allclose(again.rates, atlas.rates, atol=5.1e-4)
+    np.testing.assert_array_equal(again.supported, atlas.supported)
+    assert again.examples == atlas.examples
+    with pytest.raises(CorpusError, match="no atlas"):
+        from_json("{}")
+
+
+@pytest.mark.parametrize("name", available())
+def test_a_shipped_atlas_is_of_its_model_and_says_how_it_was_made(name):
+    atlas = shipped_atlas(name)
+    assert atlas.model == name
+    assert atlas.sentences == 1500
+    assert atlas.command == f"attnviz atlas {name} -o {name}.json"
+    assert atlas.supported.any()
+    for head, examples in atlas.examples.items():
+        layer, number = map(int, head.split("."))
+        assert atlas.best(layer, number) is not None
+        assert {case.holds for case in examples} <= {True, False}
+
+
+def test_the_shell_tests_a_file_of_claims_into_one_table(tmp_path, capsys, unchecked):
+    (tmp_path / "claims.txt").write_text(
+        '# homework\nL0·H2: any -> previous\nobjj -> head\n\nany: "the" -> NOUN\n', encoding="utf-8"
+    )
+    assert (
+        main(["claim", "minilm", "--file", str(tmp_path / "claims.txt"), "--first", "60", "-o", str(tmp_path / "out.csv")]) == 0
+    )
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text(encoding="utf-8"))))
+    assert [row["verdict"] for row in rows] == ["holds", "cannot be tested", rows[2]["verdict"]]
+    assert float(rows[0]["rate"]) > 0.95
+    assert "write obj" in rows[1]["in words"]
+    assert main(["claim", "minilm", "objj -> head"]) == 1
+    assert "is no relation" in capsys.readouterr().err
+
+
+def test_on_ray_with_two_workers_the_numbers_are_the_same(minilm, texts, tmp_path):
+    ray = pytest.importorskip("ray", reason="Ray is an extra: attnviz[ray]")
+    from attnviz.survey.ray_data import survey_on_ray
+
+    job = run.SurveyJob("minilm", (texts,))
+    whole = run.survey(minilm, job, tmp_path / "whole").statistics
+    try:
+        found = survey_on_ray(job, tmp_path / "ray", "local", 2).statistics
+    finally:
+        ray.shutdown()
+    for field in FIELDS:
+        np.testing.assert_allclose(getattr(found, field), getattr(whole, field), rtol=0, atol=1e-9)
+    assert Prompt(TEXTS[0]).text in {text for _, text in found.examples}
