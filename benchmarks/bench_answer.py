@@ -40,7 +40,7 @@ def timed(model: AnswerModel, words: int, runs: int) -> tuple[float, str]:
     prompt, found, text = Prompt(passage(words), question=QUESTION), [], ""
     for _ in range(runs + 1):
         start = time.perf_counter()
-        text, _ = model.best(prompt)
+        text = model.best(prompt).text
         found.append((time.perf_counter() - start) * 1000)
     return statistics.median(found[1:]), text
 

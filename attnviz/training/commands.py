@@ -131,7 +131,9 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
         case "summarizer":
             write, metrics = summarizer_card, evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
         case "answerer":
-            write, metrics = answerer_card, evaluate_answerer(load_trained_as(AnswerModel, folder), data, report)
+            held_out = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["recipe"]["held_out"]
+            model = load_trained_as(AnswerModel, folder)
+            write, metrics = answerer_card, evaluate_answerer(model, data, report, held_out)
         case _:
             model = load_trained_as(TranslationModel, folder)
             write, metrics = translator_card, evaluate_translator(model, data, report, beam=Beam(width=5))

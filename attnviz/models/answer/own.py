@@ -6,7 +6,7 @@ Their trace has two maps. `cross` are the blocks of `attnviz.nn.qa`: the passage
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,6 +38,14 @@ from attnviz.nn.attention import Attended
 from attnviz.nn.qa import Answerer
 from attnviz.text.spans import Span, Window
 from attnviz.text.tokens import Encoded
+
+
+class BestSpan(NamedTuple):
+    """The text of a passage's best span, the margin of its logit over that of no answer, and its probability."""
+
+    text: str
+    margin: float
+    probability: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +92,15 @@ class AnswerModel:
         trace = AttentionTrace(self.card.name, prompt, maps, output, **facts)
         return Answers(trace, pair.passage, result, self.decoding)
 
-    def best(self, prompt: Prompt) -> tuple[str, float]:
-        """Find the best span's text and its margin over no answer, as `answers` does, without a trace.
+    def best(self, prompt: Prompt) -> BestSpan:
+        """Find the best span, as `answers` does, without a trace.
 
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
         pair, _, result = self._find(prompt, 1)
-        return text_of(result.spans[0], prompt.text, pair.passage), result.margin
+        best = result.spans[0]
+        return BestSpan(text_of(best, prompt.text, pair.passage), result.margin, best.probability)
 
     def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
         """Find the best span, and the window of the passage that shows most around it.

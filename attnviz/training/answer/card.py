@@ -8,21 +8,37 @@ from attnviz.models.answer import shipped
 from attnviz.models.answer.base import SpanDecoding
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.training.answer.evaluate import EVERY, KEPT
+from attnviz.training.answer.calibrate import Calibration, calibrate
+from attnviz.training.answer.evaluate import EVERY, MEASURES
 from attnviz.training.answer.recipe import AnswerRecipe
-from attnviz.training.answer.task import threshold
+from attnviz.training.answer.task import Answering
 from attnviz.training.card import FACTS, counted, figures, shown, table
 from attnviz.training.export import save_weights
-from attnviz.training.loop import Run
+from attnviz.training.loop import Run, swapped
 
-# Share of the questions held out of training that are answered at the threshold.
-ANSWERED = 0.99
 LICENCE = "CC-BY-SA-4.0"
 SOURCES = (
     "https://arxiv.org/abs/1606.05250",
     "https://github.com/google-research-datasets/QED",
     "https://github.com/uci-soe/FairytaleQAData",
     "https://github.com/uwnlp/qamr",
+    "https://arxiv.org/abs/2004.14444",
+)
+
+
+_DATA = (
+    "Trained on questions with passages: SQuAD 1.1 (Rajpurkar et al. 2016, CC BY-SA 4.0), {shifts}QED on Natural Questions "
+    "(Lamm et al. 2021, Wikipedia text, CC BY-SA 3.0), FairytaleQA (Xu et al. 2022, Apache-2.0) and QAMR (Michael et al. 2018, "
+    "MIT), as often as the recipe in config.json says. Half of SQuAD 1.1's development questions, by article, are among them, "
+    "and the other half is what is measured here: no figure below can be compared with a published one."
+)
+_SHIFTS = "the new Wikipedia articles, Reddit posts and Amazon reviews of SQuADShifts (Miller et al. 2020, CC BY 4.0), "
+_MEASURED = (
+    "EM and F1 with SQuAD's own normalization against all accepted answers, where it must answer. At the threshold it ships "
+    "with, {threshold}: how many of the answerable questions it declines, and of every {every}th of them how many with a "
+    "passage of another article or post (mismatched), and with their own passage without the sentences that hold an accepted "
+    "answer (removed); all in percent. The expected calibration error, 0 to 1, is that of the best span's probability. None of "
+    "these passages is in the training data."
 )
 
 
@@ -52,59 +68,86 @@ def answerer_facts(run: Run) -> dict[str, Any]:
 
 def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
     """Write a folder that `attnviz.models.shipped` loads, without what is still the embedded encoder's."""
-    decoding = SpanDecoding(threshold=round(threshold(run, ANSWERED), 2), length_penalty=recipe.length_penalty)
+    calibration = _calibration(recipe, run)
+    # Every probability is a softmax of logits: they are what the temperature divides, and with them what is compared to them.
+    decoding = SpanDecoding(
+        threshold=round(calibration.threshold / calibration.temperature, 2),
+        length_penalty=round(recipe.length_penalty / calibration.temperature, 3),
+    )
     embedded = {f"encoder.{name}": value.cpu() for name, value in minilm(silent).model.state_dict().items()}
     # By value: a layer that was not trained here may have begun as another answerer's.
     kept = {name: value for name, value in run.best.items() if name not in embedded or not value.cpu().equal(embedded[name])}
-    save_weights(kept, configuration(recipe, decoding), folder)
+    kept |= {name: kept[name] / calibration.temperature for name in ("output.weight", "output.bias")}
+    save_weights(kept, {**configuration(recipe, decoding), "temperature": round(calibration.temperature, 3)}, folder)
+
+
+def _calibration(recipe: AnswerRecipe, run: Run) -> Calibration:
+    if not isinstance(run.task, Answering):
+        return Calibration()
+    with swapped(run.model, run.best):
+        return calibrate(run.model, run.task.whole(), recipe.length_penalty)
 
 
 def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     """Write the card as Markdown, from config.json and metrics.json alone."""
     about, recipe = config["card"], config["recipe"]
     noted = ("parameters trained", "questions to train on", "epoch kept")
-    curve = [(f"{share}%", shown(metrics.get(f"declined where {share}% stay", "not measured"))) for share in KEPT]
     parts = [
         f"# {about['name']}",
-        f"It {about['task']}: {about['sources'][0]}. {_beginning(recipe)}",
+        f"It {about['task']}: {about['sources'][0]}. {_beginning(recipe)}".rstrip(),
         "## Data",
-        "Trained on 55,405 questions with passages: 9,156 of SQuAD 1.1 (Rajpurkar et al. 2016, CC BY-SA 4.0), 7,071 of QED on "
-        "Natural Questions (Lamm et al. 2021, Wikipedia text, CC BY-SA 3.0), 5,750 of FairytaleQA (Xu et al. 2022, Apache-2.0) "
-        "and 33,428 of QAMR (Michael et al. 2018, MIT), as often as the recipe in config.json says. Half of SQuAD 1.1's "
-        "development questions, by article, are among them, and the other half is what is measured here: no figure below can "
-        "be compared with a published one.",
+        _DATA.format(shifts=_SHIFTS if "qa-shifts" in recipe["corpora"] else ""),
         "## Training",
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
-        f"Passages are cropped at random around the answer; some are replaced by ones that do not answer. {_kept(recipe)} "
-        f"{_held_out(recipe)} questions held out of the training file decided the threshold below which the passage is taken "
-        f"not to say: {100 * ANSWERED:.0f}% of them are answered.{_shorter(config['decoding'])} The hours are wall-clock, on a "
-        "machine that did other work.",
+        f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} The questions held out, "
+        f"{_held_out(recipe)}, decided what its logits are divided by, {shown(config.get('temperature', 1))}, and the "
+        "threshold below which the passage is taken not to say: the one at which the source that loses most, of its own "
+        "passages answered or of strange ones declined, loses least."
+        f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
-        f"On all {metrics.get('questions', 0)} development questions, with SQuAD's own normalization against all accepted "
-        f"answers: EM {shown(metrics.get('EM', 'not measured'))}, F1 {shown(metrics.get('F1', 'not measured'))}, in percent. "
-        "Their passages are in no training data.",
-        f"Every {EVERY}th of these questions was also asked of a passage of another article. Of the best spans' margins over "
-        "no answer, the threshold that so many of the true pairs exceed declines so many of the mismatched ones:",
-        table([("true pairs that stay", "mismatched that are declined, %"), *curve]),
-        f"At the threshold it ships with, {shown(metrics.get('threshold', 'not measured'))}, "
-        f"{shown(metrics.get('answered that stay', 'not measured'))}% of the true pairs stay and "
-        f"{shown(metrics.get('mismatched that are declined', 'not measured'))}% of the mismatched are declined.",
+        _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
+        table([("source", *MEASURES), *_rows(metrics)]),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in recipe["weak"]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
+def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:
+    by_source = metrics.get("by source", {})
+    return [
+        (name, *(f"{row[measure]:.3f}" if measure == MEASURES[-1] else shown(row[measure]) for measure in MEASURES))
+        for name, row in by_source.items()
+        if row
+    ]
+
+
+_KINDS = {
+    "window": "a part of their own passage beside the answer",
+    "sentence": "their own passage without the sentence that answers",
+    "beside": "one that stands beside it",
+    "words": "one that shares the question's rarer words",
+    "elsewhere": "any other",
+}
+
+
+def _unanswered(recipe: dict[str, Any]) -> str:
+    shares = recipe["diets"][-1]["unanswered"]
+    listed = ", ".join(f"{100 * share:.3g}% {_KINDS[kind]}" for kind, share in shares.items())
+    return f"of the questions {listed}, so that none answers." if shares else "every one answers."
+
+
+def _held_out(recipe: dict[str, Any]) -> str:
+    return ", ".join(f"{number} of {source}" for source, number in recipe["held_out"].items())
+
+
 def _beginning(recipe: dict[str, Any]) -> str:
+    if recipe["base"] == recipe["name"]:
+        return ""
     if recipe["base"]:
         return f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers."
     layers = f"all but the lowest {recipe['frozen']} layers" if recipe["frozen"] else "all layers, but not the embeddings,"
     return f"The encoder is all-MiniLM-L6-v2, of which {layers} were trained further."
-
-
-def _held_out(recipe: dict[str, Any]) -> int:
-    held_out = recipe["held_out"]
-    return sum(held_out.values()) if isinstance(held_out, dict) else held_out
 
 
 def _shorter(decoding: dict[str, Any]) -> str:

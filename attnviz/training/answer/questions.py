@@ -83,7 +83,8 @@ def read_questions(folder: Path, name: str) -> list[Question]:
 
     def made(row: dict[str, Any]) -> Question:
         answers = tuple(row["answers"] if "answers" in row else [row["answer"]])
-        return Question(row["question"], row["context"], int(row["start"]), answers, row.get("source", ""))
+        start = int(row["start"]) if "start" in row else row["context"].index(answers[0])
+        return Question(row["question"], row["context"], start, answers, row.get("source", ""))
 
     return read_records(folder, name, made, "question with context, answer and start")
 

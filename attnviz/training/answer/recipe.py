@@ -77,7 +77,7 @@ _WEAK = (
 )
 _UNANSWERED: dict[Kind, float] = {"sentence": 0.10, "beside": 0.05, "words": 0.06, "elsewhere": 0.04}
 _SOURCES = {SQUAD[0]: 560, SQUAD[1]: 340, **dict.fromkeys(SHIFTS, 900), "qed-nq": 500, "fairytaleqa": 100, "qamr": 200}
-_HELD_OUT = {SQUAD[0]: 160, **dict.fromkeys(SHIFTS, 160), "qed-nq": 160}
+HELD_OUT = {SQUAD[0]: 160, **dict.fromkeys(SHIFTS, 160), "qed-nq": 160}
 RECIPES = {
     recipe.name: recipe
     for recipe in (
@@ -96,7 +96,7 @@ RECIPES = {
             base="answer-en",
             frozen=0,
             encoder=0.4,
-            held_out=_HELD_OUT,
+            held_out=HELD_OUT,
             length_penalty=0.1,
             noted="It began with the weights of its first version, which had 33 epochs of the same questions without "
             "SQuADShifts' and hardly any that its passage did not answer.",
@@ -116,7 +116,7 @@ RECIPES = {
                 precision="float32",
             ),
             base="answer-en-dual",
-            held_out=_HELD_OUT,
+            held_out=HELD_OUT,
             noted="It began with the weights of its first version, which had learned from an early answer-en.",
             weak=(
                 "Questions that share no word with the passage: it is read before the question is known.",

@@ -20,7 +20,7 @@ from attnviz.models.hub.minilm import minilm
 from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.paths import assets_folder
-from attnviz.text.spans import best_spans, pair_logits
+from attnviz.text.spans import best_spans
 from attnviz.training.answer.initial_weights import LAYERS, begin, depth_of
 from attnviz.training.answer.questions import (
     EncodedQuestion,
@@ -36,7 +36,7 @@ from attnviz.training.answer.questions import (
 )
 from attnviz.training.answer.recipe import AnswerRecipe, Diet
 from attnviz.training.answer.unanswered import Kind, OtherPassages
-from attnviz.training.loop import Run, TrainingReport, swapped
+from attnviz.training.loop import Run, TrainingReport
 from attnviz.training.schedule import precision
 from attnviz.training.task import RunProgress
 
@@ -119,10 +119,14 @@ class Answering:
         context, start, end = crop(question, size, generator)
         return framed(question.question, context, start, end, self.recipe.model)
 
-    def whole(self) -> list[QuestionExample]:
-        """Frame the questions held out, on their whole passages, as far as these can be read."""
+    def whole(self) -> dict[str, list[QuestionExample]]:
+        """Frame the questions held out, by source, on their whole passages, as far as these can be read."""
         generator = random.Random(0)
-        return [framed(one.question, *crop(one, LONGEST, generator), self.recipe.model) for one in self.held_out]
+        rows: dict[str, list[QuestionExample]] = {}
+        for one in self.held_out:
+            row = framed(one.question, *crop(one, LONGEST, generator), self.recipe.model)
+            rows.setdefault(one.source, []).append(row)
+        return rows
 
     def loss(self, model: nn.Module, batch: QuestionBatch, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Mean cross-entropy of start and of end, in nats."""
@@ -134,8 +138,8 @@ class Answering:
     def development(self, model: nn.Module) -> float:
         """1 less the mean F1 of the best spans' tokens: a model that grows too sure has a higher loss and better answers."""
         scores = []
-        for row in self.whole():
-            start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
+        for row in (row for rows in self.whole().values() for row in rows):
+            start, end = (logits[0].float().cpu().numpy() for logits in span_logits(model, collate([row])))
             span = best_spans(start, end, limit=LIMIT, n=1, length_penalty=self.recipe.length_penalty)[0]
             shared = min(span.end, row.end) - max(span.start, row.start) + 1
             scores.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
@@ -168,7 +172,7 @@ def framed(
 
 def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
     """Average the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
-    start, end = _logits(model, batch)
+    start, end = span_logits(model, batch)
     losses = []
     for logits, target in ((start, batch.start), (end, batch.end)):
         choices = torch.cat([logits.float(), logits.new_zeros(len(logits), 1)], dim=1)
@@ -177,16 +181,10 @@ def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
     return (losses[0] + losses[1]) / 2
 
 
-def margins(model: nn.Module, rows: Sequence[QuestionExample], length_penalty: float = 0.0) -> list[float]:
-    """Compute by how much the logit of each pair's best span exceeds that of no answer, which is 0."""
-    margins = []
-    for row in rows:
-        start, end = (logits[0].float().cpu().numpy() for logits in _logits(model, collate([row])))
-        margins.append(float(pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty).max()))
-    return margins
-
-
-def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
+def span_logits(
+    model: nn.Module, batch: QuestionBatch
+) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
+    """Compute the start and end logits of a batch, on the model's device."""
     device = next(model.parameters()).device
     start, end, _ = model(
         batch.question.to(device),
@@ -195,15 +193,6 @@ def _logits(model: nn.Module, batch: QuestionBatch) -> tuple[Float[Tensor, "batc
         context_visible=batch.context_visible.to(device),
     )
     return start, end
-
-
-def threshold(run: Run, kept: float) -> float:
-    """Find the margin that a share `kept` of the questions held out of training exceeds."""
-    if not isinstance(run.task, Answering) or not (rows := run.task.whole()):
-        return 0.0
-    with swapped(run.model, run.best):
-        reached = margins(run.model, rows, run.task.recipe.length_penalty)
-    return float(np.quantile(reached, 1 - kept))
 
 
 def untrained_answerer(recipe: AnswerRecipe, encoder: Any, base: Answerer | None = None) -> Answerer:

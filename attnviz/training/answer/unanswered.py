@@ -13,7 +13,7 @@ from typing import Literal
 
 from attnviz.training.answer.questions import EncodedQuestion
 
-Kind = Literal["sentence", "beside", "words", "elsewhere"]
+Kind = Literal["window", "sentence", "beside", "words", "elsewhere"]
 # Passages before and after a question's own in the file: of the same article, and where there are none, of the same source.
 NEAR = 5
 # Tokens that more than this share of the passages have say nothing of what a passage is about.
@@ -30,12 +30,16 @@ class OtherPassages:
     def draw(self, question: EncodedQuestion, kind: Kind, generator: random.Random) -> tuple[int, ...] | None:
         """Draw a passage of a kind in which the answer does not stand; None where there is none.
 
+        window     a side of its own, before or after the answer: what a window that misses the answer shows
         sentence   its own, without the sentence that answers
         beside     one that stands beside it in the file: of the same article, the same author or shop
         words      the one that shares most of the question's rarer words
         elsewhere  any other of the source
         """
         match kind:
+            case "window":
+                sides = question.context[: question.start], question.context[question.end + 1 :]
+                passage = generator.choices(sides, [len(side) + 1e-9 for side in sides])[0]
             case "sentence":
                 first, stop = question.sentence
                 passage = question.context[:first] + question.context[stop:]

@@ -47,7 +47,7 @@ def headline(answered: Answered, place: DeltaGenerator) -> None:
     if answers.declined:
         facts = [card.name, f"likeliest: “{answers.text(best)[:60]}”, p = {best.probability:.2f}"]
     if "F1" in card.metrics:
-        facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions")
+        facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD")
     text = "<em>The passage does not say.</em>" if answers.declined else f"<bdi>{html.escape(answers.trace.output)}</bdi>"
     place.html(f'<p class="answer">{text} <small>{html.escape(" · ".join(facts))}</small></p>')
 

@@ -61,9 +61,10 @@ def data(tmp_path):
         context = " ".join([*others[:2], f"{name} lives in {city}.", others[2]])
         row = {"source": "squad-1.1", "question": f"Where does {name} live?", "context": context, "start": context.index(city)}
         rows.append({**row, "answer": city, "answers": [city, "nowhere"]})
-    for split in ("train", "dev"):
-        with gzip.open(tmp_path / f"qa.{split}.jsonl.gz", "wt", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+    shifts = [{**row, "source": "squadshifts-reddit"} for row in rows]
+    for name, asked in (("qa.train", rows), ("qa.dev", rows), ("qa-shifts.dev", shifts)):
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in asked)
     return tmp_path
 
 
@@ -193,9 +194,12 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     commands.train(TINY.name, data, tmp_path / "runs", out=folder, epochs=None, report=lambda line: lines.append(str(line)))
     model = load_trained_as(AnswerModel, folder)
     run = train_answerer(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
-    assert model.decoding.length_penalty == 0.25
+    temperature = json.loads((folder / "config.json").read_text(encoding="utf-8"))["temperature"]
+    assert model.decoding.length_penalty == pytest.approx(0.25 / temperature, abs=1e-3)
     weights = model.answerer.state_dict()
     for name, value in run.best.items():
+        if name.startswith("output."):
+            value = value / temperature
         torch.testing.assert_close(weights[name], value, atol=1e-3, rtol=1e-3)
     # One layer of six and the new ones: the rest is the embedded encoder's.
     assert (folder / "model.safetensors").stat().st_size < 6e6
@@ -205,18 +209,11 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["questions to train on"] == len(CITIES) - 2
     written = (folder / "card.md").read_text(encoding="utf-8")
-    assert f"EM {metrics['EM']:.2f}" in written
+    assert [row for row in metrics["by source"] if metrics["by source"][row]] == ["SQuAD half", "Reddit"]
+    assert f"| Reddit | {len(CITIES)} | {metrics['EM']:.2f} | {metrics['F1']:.2f} |" in written
     assert "no figure below can be compared with a published one" in written
-    assert "Each token of an answer after its first takes 0.25 from the span's logit." in written
+    assert f"takes {model.decoding.length_penalty} from the span's logit." in written
     assert "SQuAD v1.1" not in written
-
-
-def test_a_margin_is_the_best_spans_logit_less_its_length(monkeypatch):
-    logits = torch.tensor([[2.0, 0.0, 0.0]]), torch.tensor([[0.0, 0.0, 2.25]])
-    monkeypatch.setattr(answering, "_logits", lambda model, batch: logits)
-    row = framed((7,), (5, 6), 0, 1, JOINT)
-    assert answering.margins(Answerer(JOINT), [row]) == [4.25]
-    assert answering.margins(Answerer(JOINT), [row], length_penalty=0.25) == [3.75]
 
 
 def test_layers_that_began_as_another_answerers_are_saved(tmp_path):

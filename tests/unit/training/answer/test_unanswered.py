@@ -17,6 +17,11 @@ def test_the_answering_sentence_is_taken_out():
     assert OTHERS.draw(QUESTIONS[3], "sentence", random.Random(1)) == (*range(300, 310), *range(320, 330))
 
 
+def test_a_window_misses_the_answer():
+    drawn = {OTHERS.draw(QUESTIONS[3], "window", random.Random(seed)) for seed in range(50)}
+    assert drawn == {tuple(range(300, 312)), tuple(range(314, 330))}
+
+
 def test_what_stands_beside_is_near_in_the_file():
     def near(place: int) -> set[int]:
         drawn = [OTHERS.draw(QUESTIONS[place], "beside", random.Random(seed)) for seed in range(200)]
@@ -36,9 +41,9 @@ def test_the_passage_alike_shares_the_rarest_words():
     assert others.draw(EncodedQuestion((99_999,), passages[4], 12, 13, "x"), "words", random.Random(1)) is None
 
 
-@pytest.mark.parametrize("kind", ["sentence", "beside", "words", "elsewhere"])
+@pytest.mark.parametrize("kind", ["window", "sentence", "beside", "words", "elsewhere"])
 def test_a_passage_with_the_answer_is_none(kind):
-    passages = [(*range(100 * place, 100 * place + 9), 1, 2, 3, 1, 2) for place in range(20)]
+    passages = [(1, 2, *range(100 * place + 3, 100 * place + 10), 1, 2, 3, 1, 2) for place in range(20)]
     everywhere = [EncodedQuestion((7,), passage, 9, 10, "x", (9, 12)) for passage in passages]
     others = OtherPassages(everywhere)
     assert all(others.draw(question, kind, random.Random(4)) is None for question in everywhere)
