@@ -76,7 +76,7 @@ _WEAK = (
     "Other languages than English.",
 )
 _UNANSWERED: dict[Kind, float] = {"sentence": 0.10, "beside": 0.05, "words": 0.06, "elsewhere": 0.04}
-_SOURCES = {SQUAD[0]: 560, SQUAD[1]: 340, **dict.fromkeys(SHIFTS, 900), "qed-nq": 500, "fairytaleqa": 100, "qamr": 200}
+_SOURCES = {SQUAD[0]: 560, SQUAD[1]: 340, **dict.fromkeys(SHIFTS, 1200), "qed-nq": 500, "fairytaleqa": 100, "qamr": 200}
 HELD_OUT = {SQUAD[0]: 160, **dict.fromkeys(SHIFTS, 160), "qed-nq": 160}
 RECIPES = {
     recipe.name: recipe
@@ -90,7 +90,7 @@ RECIPES = {
             ),
             (Diet(0, _SOURCES, (96, 288), _UNANSWERED, dropout=0.1),),
             Schedule(
-                epochs=12, batch=4608, learning_rate=2.5e-4, warmup=60, decay=0.6, average=0.995, patience=20,
+                epochs=14, batch=4608, learning_rate=2.5e-4, warmup=60, decay=0.6, average=0.995, patience=20,
                 precision="float32",
             ),
             base="answer-en",
