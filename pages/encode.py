@@ -8,7 +8,7 @@ from attnviz.analysis.wording import describe_head, describe_hidden, describe_li
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.background.results import trace
 from attnviz.ui.download import kept_head
 from attnviz.ui.encode.compare import show_compared
 from attnviz.ui.examples import Example, examples
@@ -18,14 +18,15 @@ from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.sidebar import HeadChoice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened
+from attnviz.ui.weighing import Weighed, in_python, tell_weighing, weigh
 
 
-def show(traced: Traced, attention: AttentionMap, choice: HeadChoice, example: Example | None) -> None:
+def show(traced: Weighed, attention: AttentionMap, choice: HeadChoice, example: Example | None) -> None:
     """The sentences that the numbers of the picture make, and below them the picture in its frame."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or focus_cell(matrix)
     name = head_name(choice.layer, choice.head)
-    link = describe_link(matrix, name, cell)
+    link = describe_link(matrix, name, cell, traced.number)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
     with hero() as told:
         story(link, describe_head(whole), place=told)
@@ -37,7 +38,8 @@ def show(traced: Traced, attention: AttentionMap, choice: HeadChoice, example: E
         st.caption(hidden)
     if example:
         st.caption(f":material/lightbulb: {example.notice}")
-    computation(attention, matrix, choice, cell)
+    if not tell_weighing(traced, attention, choice.layer):
+        computation(attention, matrix, choice, cell)
 
 
 header("Encode", "Type a sentence. See what every head of a transformer looks at.")
@@ -47,6 +49,7 @@ asked = forced_target(prompt) if prompt else None
 traced = opened(model, asked) or (trace(model, asked) if asked else None)
 if traced:
     notices(traced)
+    traced = weigh(model, traced)
     attention = map_picker(traced)
     first = example or examples("encode")[0]
     choice = head_controls(attention, layer=first.layer, head=first.head, paired=traced.trace.prompt.pair is not None)
@@ -57,5 +60,5 @@ if traced:
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()
-    keep([kept_head(model, traced, attention, choice)])
+    keep([in_python(kept_head(model, traced, attention, choice), traced)])
 finish()

@@ -10,10 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attnviz.attribution.bind import bind
-from attnviz.attribution.freezing import Frozen, curved
+from attnviz.attribution.bind import bind_pass
+from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.attribution.reading import Reading
-from attnviz.attribution.readings.texts import text
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt, Token
@@ -55,7 +54,7 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
         ModelError: the text is too long, or it is not known what this model's heads compare.
         PromptError: the model cannot read the prompt.
     """
-    reading = _reading(model, prompt)
+    reading = bind_pass(model, prompt)
     if len(reading.tokens) > MOST_TOKENS:
         raise ModelError(
             f"A score is taken apart for at most {MOST_TOKENS} tokens, and here are {len(reading.tokens)}: type less."
@@ -111,11 +110,6 @@ class _Inputs(TorchFunctionMode):
                 if args[1] is weight:
                     read.append(args[0])
         return func(*args, **(kwargs or {}))
-
-
-def _reading(model: AttentionModel, prompt: Prompt) -> Reading:
-    plain = model.card.architecture != "encoder-decoder" and not prompt.question and model.card.selects is None
-    return text(model, prompt) if plain else bind(model, prompt)
 
 
 def _attended(model: AttentionModel, prompt: Prompt, reading: Reading, cell: Cell) -> Attended:

@@ -12,6 +12,7 @@ from typing import Any
 
 from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
+from attnviz.analysis.weighing import WEIGHINGS
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
@@ -144,7 +145,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "home": {"text": _TEXT},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
-        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
+        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), "weighing": Choice(WEIGHINGS), **_SCALE, **_CELL, **_VIEW,
         "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(),
     },
     "translate": {

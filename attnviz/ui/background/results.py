@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.analysis.report import Report, Without
+from attnviz.analysis.weighing import WeighedTrace, Weighing
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -115,6 +116,11 @@ def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
 def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
     """What the model makes of the text without some words; None after the page has said why there is nothing."""
     return _result(name, _without, (prompt, taken))
+
+
+def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
+    """What every head, or layer, moves; None after the page has said why that is not known."""
+    return _result(name, _weigh, (prompt, by))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
@@ -251,3 +257,10 @@ def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: t
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
     return without(model, prompt, None, taken)
+
+
+def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighing) -> WeighedTrace:
+    from attnviz.attribution.weighing import weighed_trace
+
+    progress(f"Computing what the attention of {model.card.name} moves", None)
+    return weighed_trace(model, prompt, by)
