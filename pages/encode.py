@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
+from attnviz.analysis.wording import describe_head, describe_hidden, describe_link
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
@@ -25,7 +25,7 @@ def show(traced: Weighed, attention: AttentionMap, choice: HeadChoice, example: 
     """The sentences that the numbers of the picture make, and below them the picture in its frame."""
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or focus_cell(matrix)
-    name = head_name(choice.layer, choice.head)
+    name = traced.named(choice.layer, choice.head)
     link = describe_link(matrix, name, cell, traced.number)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
     with hero() as told:

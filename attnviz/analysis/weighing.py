@@ -20,7 +20,7 @@ Weighing = Literal["weights", "norms", "mixing"]
 WEIGHINGS: tuple[Weighing, ...] = get_args(Weighing)
 TITLES: dict[Weighing, str] = {"weights": "Weights", "norms": "Weights × value norms", "mixing": "Mixing with the residual"}
 # What a single number is, in a sentence.
-NUMBERS: dict[Weighing, str] = {"weights": "weight", "norms": "share of what it moves", "mixing": "share of what it is made of"}
+NUMBERS: dict[Weighing, str] = {"weights": "weight", "norms": "norm share", "mixing": "mixing share"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,12 +10,13 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.attribution.bind import bind_pass
 from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.attribution.reading import Reading
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
-from attnviz.core.trace import Prompt, Token
+from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.inspect import InspectableModel
 from attnviz.models.translate.own import TranslationModel
@@ -33,18 +34,6 @@ class Cell:
     head: int
     query: int
     key: int
-
-
-@dataclass(frozen=True, eq=False)
-class PairShares:
-    """A score q·k/√d as a sum: row a and column b have what token a gave the query times what token b gave the key.
-
-    The last row and the last column are what biases and positions give. All of `values` sums to `score`.
-    """
-
-    tokens: tuple[Token, ...]
-    values: Float[np.ndarray, "giver_of_query giver_of_key"]
-    score: float
 
 
 def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:

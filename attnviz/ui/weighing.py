@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from attnviz.analysis.weighing import NUMBERS, TITLES, WEIGHINGS, WeighedTrace, Weighing
+from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.export.python import prompt_expression
 from attnviz.ui.address.state import publish
@@ -34,6 +35,10 @@ class Weighed(Traced):
     def number(self) -> str:
         """What one of its numbers is, in a sentence."""
         return NUMBERS[self.by]
+
+    def named(self, layer: int, head: int | None) -> str:
+        """What a head of it is called; where heads are mixed, the layer."""
+        return f"Layer {layer}" if self.by == "mixing" else head_name(layer, head)
 
 
 def weigh(name: str, traced: Traced) -> Weighed:

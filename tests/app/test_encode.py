@@ -178,7 +178,7 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, by: str) -> None:
     app.run()
     assert not app.exception
     assert any("This layer changes a token by" in each.value for each in app.markdown)
-    assert any("share of what it" in each.proto.body for each in app.get("html"))
+    assert any("norm share" in each.proto.body or "mixing share" in each.proto.body for each in app.get("html"))
     app.selectbox(key="weighing").set_value("weights").run()
     assert "weighing" not in app.query_params
     assert not any("changes a token" in each.value for each in app.markdown)

@@ -6,10 +6,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.figures.theme import LIGHT, Theme, ink_on, rgb
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, ink_on, rgb
 
-# Okabe & Ito's vermilion and blue: told apart by people with any common colour blindness.
-FOR, AGAINST = "#D55E00", "#0072B2"
 STYLE = """
 .shaded { line-height: 2; font-size: 1rem; overflow-wrap: anywhere; }
 .shaded button, .shaded span.word { font: inherit; border: 0; border-radius: 4px; padding: 0.1rem 0.28rem; margin: 0 1px; }

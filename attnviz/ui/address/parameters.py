@@ -177,7 +177,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "source": Choice(("worked", "model")),
         **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
         "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
-        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME,
+        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME, "why": _OPEN,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
     "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},

@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
+from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.analysis.report import Report, Without
 from attnviz.analysis.weighing import WeighedTrace, Weighing
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
@@ -121,6 +122,11 @@ def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None
 def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
     """What every head, or layer, moves; None after the page has said why that is not known."""
     return _result(name, _weigh, (prompt, by))
+
+
+def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares | None:
+    """The score of a cell (kind, layer, head, query, key) taken apart; None after the page has said why that cannot be."""
+    return _result(name, _why, (prompt, cell))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
@@ -264,3 +270,10 @@ def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighi
 
     progress(f"Computing what the attention of {model.card.name} moves", None)
     return weighed_trace(model, prompt, by)
+
+
+def _why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
+    from attnviz.attribution import pairs
+
+    progress(f"Taking a score of {model.card.name} apart", None)
+    return pairs.why(model, prompt, pairs.Cell(*cell))
