@@ -49,6 +49,16 @@ class Kept:
     sheets: Mapping[str, Callable[[], Sheet]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class KeptFiles:
+    """What a page keeps that shows no single head: drawings by name, files by their ending, and the Python that makes them."""
+
+    name: str
+    sheets: Mapping[str, Callable[[], Sheet]]
+    files: Mapping[str, Callable[[], bytes]]
+    python: str
+
+
 def head_picture(
     trace: AttentionTrace, attention: AttentionMap, place: tuple[int, int | None], view: View
 ) -> Callable[[], Picture]:
@@ -100,15 +110,29 @@ def kept_draft(
     return Kept(name, picture, made, imports, "read_as(result.trace.cross, result.written, 'naive')")
 
 
-def take_along(shown: Sequence[Kept]) -> None:
+def take_along(shown: Sequence[Kept] | KeptFiles) -> None:
     """A button with all that can be taken along: nothing is computed before it is opened, no file before it is asked for."""
     box = st.popover("Download", icon=":material/download:", key="keep", on_change="rerun")
     if not box.open:
         return
     with box:
-        if shown:
+        if isinstance(shown, KeptFiles):
+            _files(shown)
+        elif shown:
             _downloads(shown)
         file_box()
+
+
+def _files(shown: KeptFiles) -> None:
+    for title, sheet in shown.sheets.items():
+        st.caption(title)
+        _vectors(shown.name, sheet)
+    st.caption("The numbers")
+    with st.container(horizontal=True):
+        for ending, data in shown.files.items():
+            _button(ending.upper(), f"{shown.name}.{ending}", FORMATS[ending].media_type, data)
+    with st.expander("The same in Python", icon=":material/code:"):
+        st.code(shown.python, language="python", wrap_lines=True)
 
 
 def _downloads(shown: Sequence[Kept]) -> None:

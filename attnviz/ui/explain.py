@@ -9,7 +9,7 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.address.state import visit
 from attnviz.ui.background.results import Answered, Drafted, Traced
-from attnviz.ui.download import Kept, take_along
+from attnviz.ui.download import Kept, KeptFiles, take_along
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import HeadChoice
@@ -34,7 +34,9 @@ _BELIEVE = """
 """
 
 # The pages that read a text.
-READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
+READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "matters": "balance",
+           "compute": "calculate"}  # fmt: skip
+_ASKED = {"matters": "Does this matter?"}
 SENTENCE_READERS = ("encode", "translate")
 
 
@@ -123,7 +125,7 @@ def _unknown(trace: AttentionTrace) -> str:
     return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
 
 
-def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
+def keep(shown: Sequence[Kept] | KeptFiles = (), opens: str = "Opens this very picture") -> None:
     """Fills the toolbar at the picture with what can be taken along and more, and draws here the ways to other pages.
 
     `opens` says what the link opens: exactly this picture again, unless the page says another thing.
@@ -151,10 +153,24 @@ def _elsewhere() -> None:
     for page, icon in READERS.items():
         if page != state.page:
             there = {name: value for name, value in state.visits.get(page, {}).items() if name in ("model", "models")}
-            given = (
-                {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
-            )
+            if page == "matters":
+                there, given = {}, _matters_here()
+            else:
+                given = {"passage" if page == "answer" else "text": text}
+                given |= {"source": "model"} if page == "compute" else {}
             st.button(
-                page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
+                _ASKED.get(page, page.title()), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
                 on_click=visit, args=(page,), kwargs=there | given,
             )  # fmt: skip
+
+
+def _matters_here() -> dict[str, object]:
+    """What Matters is to ask about: the model, the text and the output that stand here, and the head that is looked at."""
+    state = st.session_state
+    models = state.get("models") or [state.get("model", "")]
+    model = models[min(int(state.get("hero") or 1), len(models)) - 1] if models else ""
+    second = state.get("question") if state.page == "answer" else state.get("target") or state.get("pair")
+    seen = ""
+    if state.page == "encode" and state.get("head") is not None and not state.get("mean"):
+        seen = f"head:{state.get('attention') or 'encoder'}:{state.get('layer', 0)}:{state.get('head', 0)}"
+    return {"model": model, "text": state.get("passage") or state.get("text"), "pair": second, "seen": seen}

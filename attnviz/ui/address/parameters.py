@@ -171,7 +171,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **{"all": _OPEN}, **_CELL, **_VIEW,
     },
     "matters": {
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME},
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME, "about": NAME, "seen": NAME},
     },
     "compute": {
         "source": Choice(("worked", "model")),

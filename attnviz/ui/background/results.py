@@ -109,14 +109,14 @@ def answer(name: str, prompt: Prompt) -> Answered | None:
     return _result(name, _answer, (prompt,))
 
 
-def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
-    """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
-    return _result(name, _matters, (prompt, ways))
+def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report | None:
+    """What each word was worth to a target, by these ways; None after the page has said why there is nothing."""
+    return _result(name, _matters, (prompt, target, ways))
 
 
-def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
+def without(name: str, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without | None:
     """What the model makes of the text without some words; None after the page has said why there is nothing."""
-    return _result(name, _without, (prompt, taken))
+    return _result(name, _without, (prompt, target, taken))
 
 
 def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
@@ -251,18 +251,18 @@ def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tup
     return inspect_trace(model, prompt, begins)
 
 
-def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> Report:
+def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report:
     from attnviz.attribution.report import report
 
     progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
-    return report(model, prompt, None, ways)
+    return report(model, prompt, target, ways)
 
 
-def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> Without:
+def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without:
     from attnviz.attribution.report import without
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
-    return without(model, prompt, None, taken)
+    return without(model, prompt, target, taken)
 
 
 def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighing) -> WeighedTrace:
