@@ -16,7 +16,7 @@ from attnviz.ui.edits.state import editor
 from attnviz.ui.encode.compare import show_compared
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
-from attnviz.ui.explorer import explore, selected_cell, show_bertviz
+from attnviz.ui.explorer import explore, places_of, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.sidebar import HeadChoice, forced_target, head_controls, machine, map_picker, model_picker
@@ -40,7 +40,7 @@ def show(traced: Traced, shown: Shown, choice: HeadChoice, example: Example | No
         picture = head_matrix(shown.drawn, layer=choice.layer, head=choice.head, view=drawn.view)
         view = explore(shown.drawn, drawn, (picture, cell), extra=("BertViz",), editing=editing)
         if editing and editing.on:
-            show_buttons(editing, attention.kind, (choice.layer, choice.head), matrix, cell)
+            show_buttons(editing, places_of(attention, choice.view), (choice.layer, choice.head), (matrix, cell))
         if view == "BertViz":
             show_bertviz(attention, choice)
     show_compared(traced, attention, choice, (matrix, cell), view)
@@ -71,5 +71,5 @@ if before and asked:
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()
-    keep([kept_head(model, traced, attention, choice)])
+    keep([kept_head(model, before if shown.compared == "Before" else traced, shown.told, choice)])
 finish()

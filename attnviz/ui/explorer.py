@@ -9,7 +9,7 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.difference import is_difference
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
@@ -58,6 +58,7 @@ def all_heads(
     cell: tuple[int, int] | None = None,
     slot: str = "",
     label: str = "All heads, any of them at full size",
+    editing: Editor | None = None,
 ) -> None:
     """Every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
 
@@ -66,7 +67,8 @@ def all_heads(
     (`attnviz.ui.sidebar.head_controls`), else a function that puts both into the page's own. A cell that is clicked becomes
     `query` and `key` of the session, positions in the map, which `selected_cell` reads; `cell` is the one that the page's own
     picture has chosen, None: the head's most telling one. A page that shows several models side
-    by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address.
+    by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address. `editing` as of
+    `explore`.
 
     Raises:
         TraceError: the view leaves no token.
@@ -80,7 +82,7 @@ def all_heads(
         with folded:
             matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
             at = cell or selected_cell(matrix, slot) or focus_cell(matrix)
-            explore(attention, choice, (matrix, at), slot=slot, on_head=on_head)
+            explore(attention, choice, (matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
 def show_heads(attention: AttentionMap, choice: HeadChoice, on_head: OnHead, *, slot: str = "") -> None:
@@ -117,9 +119,7 @@ def explore(
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
     view = wanted if wanted in (*views, *extra) else VIEWS[0]
 
-    places = explorer.PicturePlaces.of(
-        attention.kind, attention.n_heads, _overview(attention, choice.view, message_bytes()).lens
-    )
+    places = places_of(attention, choice.view)
 
     def picked(change: dict[str, Any]) -> None:
         if change.get("view", view) != view:
@@ -137,6 +137,11 @@ def explore(
         settings["edits"] = {"on": editing.on} | (places.marks(editing.edits) if is_marked else {})
     _mount(attention, choice, matrix, settings, (slot, picked))
     return view
+
+
+def places_of(attention: AttentionMap, view: View) -> explorer.PicturePlaces:
+    """Where the rows and columns of a picture stand in the map: what its clicks, and the buttons beside it, edit."""
+    return explorer.PicturePlaces.of(attention, Lens(attention, view))
 
 
 def _edit(slot: str, places: explorer.PicturePlaces, change: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from attnviz.analysis.view import Lens
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import EditError
 from attnviz.core.kinds import Kind
+from attnviz.core.trace import AttentionMap
 
 Parts = tuple[tuple[int, ...], ...]
 
@@ -24,9 +25,17 @@ class PicturePlaces:
     columns: Parts
 
     @staticmethod
-    def of(kind: Kind, n_heads: int, lens: Lens) -> "PicturePlaces":
+    def of(attention: AttentionMap, lens: Lens) -> "PicturePlaces":
         """Makes the places of a map seen through a lens."""
-        return PicturePlaces(kind, n_heads, lens.row_parts, lens.column_parts)
+        return PicturePlaces(attention.kind, attention.n_heads, lens.row_parts, lens.column_parts)
+
+    def row_of(self, query: int) -> int:
+        """Find the row that stands for a query of the map."""
+        return next(row for row, part in enumerate(self.rows) if query in part)
+
+    def column_of(self, key: int) -> int:
+        """Find the column that stands for a key of the map."""
+        return next(column for column, part in enumerate(self.columns) if key in part)
 
     def heads(self, head: int | None) -> range:
         """List the heads that a head is, or, where it is the mean of a layer, all of that."""
