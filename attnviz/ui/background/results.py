@@ -13,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.analysis.report import Report, Without
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -87,9 +88,9 @@ class Answered:
         return strongest_heads(self.trace, *self.place)
 
 
-def trace(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a prompt; None after the page has said why there is none."""
-    return _result(name, _trace, (prompt,))
+def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a prompt, with the edits; None after the page has said why there is none."""
+    return _result(name, _trace, (prompt, edits))
 
 
 def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
@@ -97,14 +98,14 @@ def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | 
     return _result(name, _translate, (prompt, options))
 
 
-def summarize(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a text that is to be summarized; None after the page has said why there is none."""
-    return _result(name, _summarize, (prompt,))
+def summarize(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a text that is to be summarized, with the edits; None after the page has said why there is none."""
+    return _result(name, _summarize, (prompt, edits))
 
 
-def answer(name: str, prompt: Prompt) -> Answered | None:
-    """What a model makes of a question; None after the page has said why there is nothing."""
-    return _result(name, _answer, (prompt,))
+def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | None:
+    """What a model makes of a question, with the edits; None after the page has said why there is nothing."""
+    return _result(name, _answer, (prompt, edits))
 
 
 def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
@@ -212,16 +213,18 @@ def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable
     return made(found, model.card, time.perf_counter() - start)
 
 
-def _trace(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _trace(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     progress(f"Computing the attention of {model.card.n_layers} × {model.card.n_heads} heads", None)
-    return _timed(Traced, model, lambda: model.trace(prompt))
+    # No keyword where nothing is edited: a model of somebody's own need not know what edits are.
+    options = {"edits": edits} if edits else {}
+    return _timed(Traced, model, lambda: model.trace(prompt, **options))
 
 
-def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     from attnviz.models.summarize import run as summaries
 
     progress(f"Reading with {model.card.name}", None)
-    return _timed(Traced, model, lambda: summaries.summarize(model, prompt))
+    return _timed(Traced, model, lambda: summaries.summarize(model, prompt, edits))
 
 
 def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, options: DecodingOptions) -> Drafted:
@@ -229,9 +232,9 @@ def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, option
     return _timed(Drafted, model, lambda: draft(model, prompt, options))
 
 
-def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answered:
+def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Answered:
     progress(f"Looking for the answer with {model.card.name}", None)
-    return _timed(Answered, model, lambda: answers(model, prompt))
+    return _timed(Answered, model, lambda: answers(model, prompt, edits))
 
 
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
