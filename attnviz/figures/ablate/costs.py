@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from attnviz.analysis.head_costs import name_of, written_cost
-from attnviz.analysis.wording import head_name
 from attnviz.core.kinds import Kind
 from attnviz.core.shares import Head, HeadCosts
 from attnviz.figures.diverging import diverging
-from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
+from attnviz.figures.head_grid import STYLE as GRID
+from attnviz.figures.head_grid import HeadCell, head_button, head_grid, least_width
+from attnviz.figures.theme import LIGHT, Theme, css_variables
 
-STYLE = Path(__file__).with_name("ablate.css").read_text(encoding="utf-8")
+STYLE = GRID + Path(__file__).with_name("ablate.css").read_text(encoding="utf-8")
 
 
 def cost_grid(costs: HeadCosts, *, chosen: Head | None = None, ordered: bool = False, theme: Theme = LIGHT) -> str:
@@ -24,12 +25,11 @@ def cost_grid(costs: HeadCosts, *, chosen: Head | None = None, ordered: bool = F
     """
     largest = largest_of(costs)
     if ordered:
-        cells = "".join(_cell(head, costs, largest, chosen, theme) for head in reversed(costs.ranked))
+        cells = "".join(head_button(_cell(head, costs, largest, chosen, theme)) for head in reversed(costs.ranked))
         body = f'<div class="costs list">{cells}</div>'
     else:
         body = "".join(_of_kind(kind, costs, largest, chosen, theme) for kind in costs.costs)
-    # So that a cell has room for its figure.
-    least = 60 + 36 * max(each.shape[1] for each in costs.costs.values())
+    least = least_width(max(each.shape[1] for each in costs.costs.values()))
     return f'<div class="ablation" style="{css_variables(theme)};--least:{least}px">{body}{_scale(costs, largest, theme)}</div>'
 
 
@@ -39,26 +39,16 @@ def largest_of(costs: HeadCosts) -> float:
 
 
 def _of_kind(kind: Kind, costs: HeadCosts, largest: float, chosen: Head | None, theme: Theme) -> str:
-    mine = [head for head in costs.ranked if head[0] == kind]
-    n_layers, n_heads = costs.costs[kind].shape
     title = f'<p class="kind">{kind}</p>' if len(costs.costs) > 1 else ""
-    parts = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
-    for layer in range(n_layers):
-        parts.append(f'<span class="axis">L{layer}</span>')
-        parts += [_cell(head, costs, largest, chosen, theme) for head in sorted(mine) if head[1] == layer]
-    return f'<div>{title}<div class="costs" style="--heads:{n_heads}">{"".join(parts)}</div></div>'
+    grid = head_grid(costs.costs[kind].shape, lambda layer, head: _cell((kind, layer, head), costs, largest, chosen, theme))
+    return f"<div>{title}{grid}</div>"
 
 
-def _cell(head: Head, costs: HeadCosts, largest: float, chosen: Head | None, theme: Theme) -> str:
-    cost = costs.of(head)
-    colour, figure = diverging(cost / largest, theme), written_cost(cost, largest)
-    short = figure.replace("0.", ".", 1)
-    kind, layer, number = head
-    return (
-        f'<button class="head" data-pick="{kind}.{layer}.{number}" aria-pressed="{str(head == chosen).lower()}" '
-        f'title="{name_of(head, costs)}: {figure}" style="background:{colour};color:{ink_on(colour)}">'
-        f"<b>{name_of(head, costs) if len(costs.costs) > 1 else head_name(layer, number)}</b> <span>{short}</span></button>"
-    )
+def _cell(head: Head, costs: HeadCosts, largest: float, chosen: Head | None, theme: Theme) -> HeadCell:
+    cost, name = costs.of(head), name_of(head, costs)
+    figure = written_cost(cost, largest)
+    colour = diverging(cost / largest, theme)
+    return HeadCell(".".join(map(str, head)), figure.replace("0.", ".", 1), colour, f"{name}: {figure}", head == chosen, name)
 
 
 def _scale(costs: HeadCosts, largest: float, theme: Theme) -> str:

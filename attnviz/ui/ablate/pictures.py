@@ -121,7 +121,8 @@ def show_head(head: Head, costs: HeadCosts, seen: Ablated) -> None:
         there = {"passage": seen.prompt.text, "question": seen.prompt.question}
     else:
         there = {name: read[name] for name in ("text", "pair", "target")}
-    models = {"models": [seen.model]} if seen.task in ("translate", "answer") else {"model": seen.model}
+    several = seen.task in ("translate", "answer")
+    models = {"models": [seen.model], "edits1": edits} if several else {"model": seen.model, "edits": edits}
     with st.container(key="desk-head", horizontal=True, vertical_alignment="center"):
         story(describe_head(head, costs))
         st.button(
@@ -130,8 +131,14 @@ def show_head(head: Head, costs: HeadCosts, seen: Ablated) -> None:
         )  # fmt: skip
         st.button(
             "Switch it off", key="switch-off", icon=":material/toggle_off:", help=f"Opens {seen.task.title()} without it.",
-            on_click=visit, args=(seen.task,), kwargs={**models, **there, **place, "edits": edits},
+            on_click=visit, args=(seen.task,), kwargs={**models, **there, **place},
         )  # fmt: skip
+        if seen.task != "answer":
+            both = {"model": seen.model, "text": read["text"], "other": read["text"], "target": read["target"], "edits": edits}
+            st.button(
+                "Who looks elsewhere then?", key="compare-off", icon=":material/compare_arrows:",
+                help="Opens Compare, with this head on and off.", on_click=visit, args=("compare",), kwargs=both,
+            )  # fmt: skip
 
 
 def show_curve(curve: RemovalCurve, unit: str) -> None:

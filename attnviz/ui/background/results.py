@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.analysis.report import Report, Without
-from attnviz.core.edits import HeadValue
+from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.core.trace import AttentionTrace, Prompt
@@ -89,9 +89,9 @@ class Answered:
         return strongest_heads(self.trace, *self.place)
 
 
-def trace(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a prompt; None after the page has said why there is none."""
-    return _result(name, _trace, (prompt,))
+def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a prompt, with the edits; None after the page has said why there is none."""
+    return _result(name, _trace, (prompt, edits))
 
 
 def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
@@ -224,9 +224,11 @@ def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable
     return made(found, model.card, time.perf_counter() - start)
 
 
-def _trace(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _trace(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     progress(f"Computing the attention of {model.card.n_layers} × {model.card.n_heads} heads", None)
-    return _timed(Traced, model, lambda: model.trace(prompt))
+    # No keyword where nothing is edited: a model of somebody's own need not know what edits are.
+    options = {"edits": edits} if edits else {}
+    return _timed(Traced, model, lambda: model.trace(prompt, **options))
 
 
 def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
