@@ -12,6 +12,8 @@ from typing import Any
 
 from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
+from attnviz.core.edit import HEAD_VALUES
+from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
@@ -176,6 +178,13 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "matters": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME},
+    },
+    "ablate": {
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
+        "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve")),
+    },
+    "compare": {
+        **{"model": NAME, "text": _TEXT, "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST)}, **_MAP, **_HEAD,
     },
     "compute": {
         "source": Choice(("worked", "model")),

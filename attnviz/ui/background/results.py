@@ -13,8 +13,9 @@ from threadpoolctl import ThreadpoolController
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.analysis.report import Report, Without
-from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
+from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import Answers, answers
@@ -116,6 +117,16 @@ def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
 def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
     """What the model makes of the text without some words; None after the page has said why there is nothing."""
     return _result(name, _without, (prompt, taken))
+
+
+def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
+    """What each head costs the output; None after the page has said why there is nothing."""
+    return _result(name, _head_costs, (prompt, to))
+
+
+def removal_curve(name: str, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve | None:
+    """How the output holds when many heads are off; None after the page has said why there is nothing."""
+    return _result(name, _removal_curve, (prompt, to, costs))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
@@ -254,3 +265,15 @@ def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: t
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
     return without(model, prompt, None, taken)
+
+
+def _head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
+    from attnviz.models import ablation
+
+    return ablation.head_costs(model, prompt, to=to, progress=progress)
+
+
+def _removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
+    from attnviz.models import ablation
+
+    return ablation.removal_curve(model, prompt, costs, to=to, progress=progress)
