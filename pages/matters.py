@@ -8,7 +8,7 @@ from attnviz.ui.background.results import matters, without
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.asked import about, ask_again, seen_head, taken_words, target_picker, text_boxes
-from attnviz.ui.matters.kept import kept_report
+from attnviz.ui.matters.kept import offer_files
 from attnviz.ui.matters.pictures import (
     SLOW,
     asks_slow,
@@ -48,7 +48,8 @@ if prompt and report:
         show_curve(report, way)
     with right:
         explained()
-    keep(kept_report(model, prompt, target, report, way), opens="Opens these words, shaded as they are here")
+    opens = "Opens these words, shaded as they are here"
+    keep(opens=opens, own=lambda: offer_files(model, prompt, target, report, way))
     # The page is whole before the slow ways are asked: its address, its toolbar, and all that can be clicked.
     finish()
     if slow is None and (slow := matters(model, prompt, target, SLOW)):

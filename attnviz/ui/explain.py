@@ -1,15 +1,15 @@
 """Under the picture: how its number comes about, how much to trust this, and how to keep it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from attnviz.analysis.score import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
-from attnviz.ui.address.state import visit
+from attnviz.ui.address.state import value, visit
 from attnviz.ui.background.results import Answered, Drafted, Traced
-from attnviz.ui.download import Kept, KeptFiles, take_along
+from attnviz.ui.download import Kept, take_along
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
 from attnviz.ui.sidebar import HeadChoice
@@ -34,10 +34,10 @@ _BELIEVE = """
 """
 
 # The pages that read a text.
-READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "matters": "balance",
-           "compute": "calculate"}  # fmt: skip
-_ASKED = {"matters": "Does this matter?"}
+READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
 SENTENCE_READERS = ("encode", "translate")
+# Whose output has a number that heads can cost.
+MODEL_PAGES = ("encode", "translate", "answer", "summarize")
 
 
 def explain_button(
@@ -125,16 +125,49 @@ def _unknown(trace: AttentionTrace) -> str:
     return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
 
 
-def keep(shown: Sequence[Kept] | KeptFiles = (), opens: str = "Opens this very picture") -> None:
+def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture", own: Callable[[], None] = lambda: None) -> None:
     """Fills the toolbar at the picture with what can be taken along and more, and draws here the ways to other pages.
 
-    `opens` says what the link opens: exactly this picture again, unless the page says another thing.
+    `opens` says what the link opens: exactly this picture again, unless the page says another thing. `own` draws the download
+    buttons of a page whose picture is no head.
     """
     _bring_home()
     with fill_toolbar(opens):
-        take_along(shown)
+        take_along(shown, own)
     with st.container(horizontal=True, vertical_alignment="center"):
+        _which_heads()
+        _which_words()
         _elsewhere()
+
+
+def _which_heads() -> None:
+    """The way to what each head costs this output; from Translate, that of the model in the large picture."""
+    state = st.session_state
+    if state.page not in MODEL_PAGES:
+        return
+    models = state.get("models") or [state.get("model")]
+    number = min(value("hero", 1), len(models)) - 1
+    given = {name: value(name) for name in ("text", "pair", "question", "passage", "target")}
+    st.button(
+        "Which heads matter here?", key="to-ablate", icon=":material/tune:", help="Switches every head off in turn, on Ablate.",
+        on_click=visit, args=("ablate",), kwargs={"model": models[number], **given},
+    )  # fmt: skip
+
+
+def _which_words() -> None:
+    """The way to what each word is worth to the output that stands here; from Encode, with the head that is looked at."""
+    state = st.session_state
+    if state.page not in MODEL_PAGES:
+        return
+    models = state.get("models") or [state.get("model")]
+    given = {"text": value("passage") or value("text"), "pair": value("question") or value("target") or value("pair")}
+    if state.page == "encode" and not value("mean", False):
+        given["seen"] = f"head:{value('attention', 'encoder')}:{value('layer', 0)}:{value('head', 0)}"
+    st.button(
+        "Does this matter?", key="to-matters", icon=":material/balance:",
+        help="Which words the output depends on, asked in many ways.",
+        on_click=visit, args=("matters",), kwargs={"model": models[min(value("hero", 1), len(models)) - 1], **given},
+    )  # fmt: skip
 
 
 def _bring_home() -> None:
@@ -153,24 +186,10 @@ def _elsewhere() -> None:
     for page, icon in READERS.items():
         if page != state.page:
             there = {name: value for name, value in state.visits.get(page, {}).items() if name in ("model", "models")}
-            if page == "matters":
-                there, given = {}, _matters_here()
-            else:
-                given = {"passage" if page == "answer" else "text": text}
-                given |= {"source": "model"} if page == "compute" else {}
+            given = (
+                {"source": "model", "text": text} if page == "compute" else {"passage" if page == "answer" else "text": text}
+            )
             st.button(
-                _ASKED.get(page, page.title()), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
+                page.title(), key=f"to-{page}", type="tertiary", icon=f":material/{icon}:",
                 on_click=visit, args=(page,), kwargs=there | given,
             )  # fmt: skip
-
-
-def _matters_here() -> dict[str, object]:
-    """What Matters is to ask about: the model, the text and the output that stand here, and the head that is looked at."""
-    state = st.session_state
-    models = state.get("models") or [state.get("model", "")]
-    model = models[min(int(state.get("hero") or 1), len(models)) - 1] if models else ""
-    second = state.get("question") if state.page == "answer" else state.get("target") or state.get("pair")
-    seen = ""
-    if state.page == "encode" and state.get("head") is not None and not state.get("mean"):
-        seen = f"head:{state.get('attention') or 'encoder'}:{state.get('layer', 0)}:{state.get('head', 0)}"
-    return {"model": model, "text": state.get("passage") or state.get("text"), "pair": second, "seen": seen}

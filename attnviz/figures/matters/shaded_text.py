@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, ink_on, rgb
+from attnviz.figures.diverging import mixed
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, ink_on
 
 STYLE = """
 .shaded { line-height: 2; font-size: 1rem; overflow-wrap: anywhere; }
@@ -50,13 +51,3 @@ def shaded_text(
         )
     variables = f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint}"
     return f'<div class="shaded" dir="auto" style="{variables}">{" ".join(pieces)}</div>'
-
-
-def mixed(background: str, colour: str, amount: float) -> str:
-    """Blend a colour over a background, 0 the background alone, 1 the colour.
-
-    >>> mixed("#ffffff", "#000000", 0.5)
-    '#808080'
-    """
-    parts = (round(below + (above - below) * amount) for below, above in zip(rgb(background), rgb(colour), strict=True))
-    return "#" + "".join(f"{part:02x}" for part in parts)

@@ -15,7 +15,9 @@ from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
 from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.analysis.report import Report, Without
 from attnviz.analysis.weighing import WeighedTrace, Weighing
+from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
+from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import Answers, answers
@@ -89,9 +91,9 @@ class Answered:
         return strongest_heads(self.trace, *self.place)
 
 
-def trace(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a prompt; None after the page has said why there is none."""
-    return _result(name, _trace, (prompt,))
+def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a prompt, with the edits; None after the page has said why there is none."""
+    return _result(name, _trace, (prompt, edits))
 
 
 def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
@@ -99,14 +101,14 @@ def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | 
     return _result(name, _translate, (prompt, options))
 
 
-def summarize(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a text that is to be summarized; None after the page has said why there is none."""
-    return _result(name, _summarize, (prompt,))
+def summarize(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a text that is to be summarized, with the edits; None after the page has said why there is none."""
+    return _result(name, _summarize, (prompt, edits))
 
 
-def answer(name: str, prompt: Prompt) -> Answered | None:
-    """What a model makes of a question; None after the page has said why there is nothing."""
-    return _result(name, _answer, (prompt,))
+def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | None:
+    """What a model makes of a question, with the edits; None after the page has said why there is nothing."""
+    return _result(name, _answer, (prompt, edits))
 
 
 def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report | None:
@@ -117,6 +119,16 @@ def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Re
 def without(name: str, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without | None:
     """What the model makes of the text without some words; None after the page has said why there is nothing."""
     return _result(name, _without, (prompt, target, taken))
+
+
+def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
+    """What each head costs the output; None after the page has said why there is nothing."""
+    return _result(name, _head_costs, (prompt, to))
+
+
+def removal_curve(name: str, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve | None:
+    """How the output holds when many heads are off; None after the page has said why there is nothing."""
+    return _result(name, _removal_curve, (prompt, to, costs))
 
 
 def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
@@ -224,16 +236,18 @@ def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable
     return made(found, model.card, time.perf_counter() - start)
 
 
-def _trace(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _trace(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     progress(f"Computing the attention of {model.card.n_layers} × {model.card.n_heads} heads", None)
-    return _timed(Traced, model, lambda: model.trace(prompt))
+    # No keyword where nothing is edited: a model of somebody's own need not know what edits are.
+    options = {"edits": edits} if edits else {}
+    return _timed(Traced, model, lambda: model.trace(prompt, **options))
 
 
-def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     from attnviz.models.summarize import run as summaries
 
     progress(f"Reading with {model.card.name}", None)
-    return _timed(Traced, model, lambda: summaries.summarize(model, prompt))
+    return _timed(Traced, model, lambda: summaries.summarize(model, prompt, edits))
 
 
 def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, options: DecodingOptions) -> Drafted:
@@ -241,9 +255,9 @@ def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, option
     return _timed(Drafted, model, lambda: draft(model, prompt, options))
 
 
-def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answered:
+def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Answered:
     progress(f"Looking for the answer with {model.card.name}", None)
-    return _timed(Answered, model, lambda: answers(model, prompt))
+    return _timed(Answered, model, lambda: answers(model, prompt, edits))
 
 
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
@@ -263,6 +277,18 @@ def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: 
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
     return without(model, prompt, target, taken)
+
+
+def _head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
+    from attnviz.models import ablation
+
+    return ablation.head_costs(model, prompt, to=to, progress=progress)
+
+
+def _removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
+    from attnviz.models import ablation
+
+    return ablation.removal_curve(model, prompt, costs, to=to, progress=progress)
 
 
 def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighing) -> WeighedTrace:

@@ -9,6 +9,7 @@ from attnviz.analysis.view import HeadMatrix, head_matrix
 from attnviz.analysis.wording import describe_link, head_name
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap
+from attnviz.ui.address.state import visit
 from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.explorer import follow, selected_cell
 from attnviz.ui.layout import escaped, story
@@ -44,3 +45,9 @@ def show_compared(
     with st.container(border=True, key="compared"):
         story(describe_link(matrix, head_name(choice.layer, choice.head), cell))
         follow(other, choice, matrix, cell, view, SLOT)
+        place = {"layer": choice.layer, "head": choice.head, "attention": attention.kind}
+        st.button(
+            "Which heads look elsewhere?", key="to-compare", icon=":material/compare_arrows:", help="Opens both on Compare.",
+            on_click=visit, args=("compare",),
+            kwargs={"model": st.session_state.model, "text": traced.trace.prompt.text, "other": text, **place},
+        )  # fmt: skip
