@@ -18,7 +18,8 @@ from attnviz.ui.ablate.pictures import (
 )
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.jobs import stoppable
-from attnviz.ui.background.results import Traced, head_costs, removal_curve, trace
+from attnviz.ui.background.measures import head_costs, removal_curve
+from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.sidebar import machine, one_model

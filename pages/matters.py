@@ -1,10 +1,12 @@
 """Matters: which words an output depends on, asked in many ways, each of them tested by taking words away."""
 
+from functools import partial
+
 import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import matters, without
+from attnviz.ui.background.measures import matters, without
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.asked import about, ask_again, seen_head, taken_words, target_picker, text_boxes
@@ -48,8 +50,8 @@ if prompt and report:
         show_curve(report, way)
     with right:
         explained()
-    opens = "Opens these words, shaded as they are here"
-    keep(opens=opens, own=lambda: offer_files(model, prompt, target, report, way))
+    files = partial(offer_files, model, prompt, target, report, way)
+    keep(opens="Opens these words, shaded as they are here", own=files)
     # The page is whole before the slow ways are asked: its address, its toolbar, and all that can be clicked.
     finish()
     if slow is None and (slow := matters(model, prompt, target, SLOW)):

@@ -10,7 +10,8 @@ from attnviz.core.trace import AttentionMap
 from attnviz.export.python import prompt_expression
 from attnviz.ui.address.state import publish
 from attnviz.ui.address.widgets import dropdown
-from attnviz.ui.background.results import Traced, weighed
+from attnviz.ui.background.measures import weighed
+from attnviz.ui.background.results import Traced
 from attnviz.ui.download import Kept
 from attnviz.ui.layout import escaped
 

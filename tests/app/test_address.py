@@ -128,7 +128,7 @@ class Person:
     def click(self, visit: Visit) -> None:
         """Does to the session what a click in a picture of the page does."""
         draw, state = self.draw, visit.app.session_state
-        traces = [each.trace for each in visit.found if each]
+        traces = [each.trace for each in visit.found if hasattr(each, "trace")]
         clicks = {"encode": {"cell", "view", "pair"},
                   "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives"},
                   "answer": {"cell1", "all1", "asked1"}, "summarize": {"all"}, "compute": {"at", "numbers", "own"},

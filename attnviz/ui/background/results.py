@@ -12,12 +12,8 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
-from attnviz.analysis.compute.score_pairs import PairShares
-from attnviz.analysis.report import Report, Without
-from attnviz.analysis.weighing import WeighedTrace, Weighing
-from attnviz.core.edits import NO_EDITS, Edits, HeadValue
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
-from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import Answers, answers
@@ -93,60 +89,30 @@ class Answered:
 
 def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
     """The trace of a prompt, with the edits; None after the page has said why there is none."""
-    return _result(name, _trace, (prompt, edits))
+    return computed(name, _trace, (prompt, edits))
 
 
 def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
     """The translation of a prompt; None after the page has said why there is none."""
-    return _result(name, _translate, (prompt, options))
+    return computed(name, _translate, (prompt, options))
 
 
 def summarize(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
     """The trace of a text that is to be summarized, with the edits; None after the page has said why there is none."""
-    return _result(name, _summarize, (prompt, edits))
+    return computed(name, _summarize, (prompt, edits))
 
 
 def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | None:
     """What a model makes of a question, with the edits; None after the page has said why there is nothing."""
-    return _result(name, _answer, (prompt, edits))
-
-
-def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report | None:
-    """What each word was worth to a target, by these ways; None after the page has said why there is nothing."""
-    return _result(name, _matters, (prompt, target, ways))
-
-
-def without(name: str, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without | None:
-    """What the model makes of the text without some words; None after the page has said why there is nothing."""
-    return _result(name, _without, (prompt, target, taken))
-
-
-def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
-    """What each head costs the output; None after the page has said why there is nothing."""
-    return _result(name, _head_costs, (prompt, to))
-
-
-def removal_curve(name: str, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve | None:
-    """How the output holds when many heads are off; None after the page has said why there is nothing."""
-    return _result(name, _removal_curve, (prompt, to, costs))
-
-
-def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
-    """What every head, or layer, moves; None after the page has said why that is not known."""
-    return _result(name, _weigh, (prompt, by))
-
-
-def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares | None:
-    """The score of a cell (kind, layer, head, query, key) taken apart; None after the page has said why that cannot be."""
-    return _result(name, _why, (prompt, cell))
+    return computed(name, _answer, (prompt, edits))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
-    return _result(name, _open, (prompt, begins))
+    return computed(name, _open, (prompt, begins))
 
 
-def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
+def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
     """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
     place = st.empty()
     kept, key = traces_kept(), (compute, name, *asked)
@@ -263,43 +229,3 @@ def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Ed
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
     progress(f"Computing the attention of {model.card.name}", None)
     return inspect_trace(model, prompt, begins)
-
-
-def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report:
-    from attnviz.attribution.report import report
-
-    progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
-    return report(model, prompt, target, ways)
-
-
-def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without:
-    from attnviz.attribution.report import without
-
-    progress(f"Asking {model.card.name} again without {len(taken)} words", None)
-    return without(model, prompt, target, taken)
-
-
-def _head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
-    from attnviz.models import ablation
-
-    return ablation.head_costs(model, prompt, to=to, progress=progress)
-
-
-def _removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
-    from attnviz.models import ablation
-
-    return ablation.removal_curve(model, prompt, costs, to=to, progress=progress)
-
-
-def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighing) -> WeighedTrace:
-    from attnviz.attribution.weighing import weighed_trace
-
-    progress(f"Computing what the attention of {model.card.name} moves", None)
-    return weighed_trace(model, prompt, by)
-
-
-def _why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
-    from attnviz.attribution import pairs
-
-    progress(f"Taking a score of {model.card.name} apart", None)
-    return pairs.why(model, prompt, pairs.Cell(*cell))

@@ -8,7 +8,7 @@ from attnviz.core.head_inputs import DotProduct
 from attnviz.figures.compute.pairs import STYLE, pairs_table
 from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.address.state import asked, publish
-from attnviz.ui.background.results import why
+from attnviz.ui.background.measures import why
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
 
