@@ -1,9 +1,8 @@
 """Colours for numbers on both sides of 0: from the background to vermilion above it, to blue below it."""
 
-from attnviz.figures.theme import LIGHT, Theme, rgb
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, rgb
 
-# Okabe & Ito's vermilion and blue: told apart by people with any common colour blindness.
-ABOVE, BELOW = "#D55E00", "#0072B2"
+ABOVE, BELOW = FOR, AGAINST
 
 
 def diverging(share: float, theme: Theme = LIGHT) -> str:

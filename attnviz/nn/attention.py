@@ -18,6 +18,7 @@ What holds for every one:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -235,12 +236,14 @@ class MultiHeadAttention(nn.Module):
         self, context: Tensor, weights: Tensor, query: Tensor, known: KeyValues, mask: Tensor | None
     ) -> tuple[Any, Any]:
         """What edits make of the heads' contexts and weights, where this attention is edited."""
-
-        def scores(heads: Sequence[int]) -> Float[Tensor, "batch some query key"]:
-            some = query[:, heads] * self.scaling
-            return masked_scores(some @ known.key[:, heads].transpose(-2, -1), None if mask is None else mask[:, None])
-
+        scores = partial(self._scores, query, known.key, mask)
         return editing.changed(self, editing.AttentionCall(context, scores, lambda heads: known.value[:, heads], weights))
+
+    def _scores(
+        self, query: Tensor, key: Tensor, mask: Tensor | None, heads: Sequence[int]
+    ) -> Float[Tensor, "batch some query key"]:
+        some = query[:, heads] * self.scaling
+        return masked_scores(some @ key[:, heads].transpose(-2, -1), None if mask is None else mask[:, None])
 
 
 @dataclass(frozen=True, eq=False)

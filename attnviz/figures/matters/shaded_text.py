@@ -6,10 +6,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.figures.diverging import ABOVE as FOR
-from attnviz.figures.diverging import BELOW as AGAINST
 from attnviz.figures.diverging import mixed
-from attnviz.figures.theme import LIGHT, Theme, ink_on
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, ink_on
 
 STYLE = """
 .shaded { line-height: 2; font-size: 1rem; overflow-wrap: anywhere; }

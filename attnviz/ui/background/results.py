@@ -12,7 +12,9 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
+from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.analysis.report import Report, Without
+from attnviz.analysis.weighing import WeighedTrace, Weighing
 from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.shares import HeadCosts, RemovalCurve
@@ -99,14 +101,14 @@ def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | 
     return _result(name, _translate, (prompt, options))
 
 
-def summarize(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a text that is to be summarized; None after the page has said why there is none."""
-    return _result(name, _summarize, (prompt,))
+def summarize(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a text that is to be summarized, with the edits; None after the page has said why there is none."""
+    return _result(name, _summarize, (prompt, edits))
 
 
-def answer(name: str, prompt: Prompt) -> Answered | None:
-    """What a model makes of a question; None after the page has said why there is nothing."""
-    return _result(name, _answer, (prompt,))
+def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | None:
+    """What a model makes of a question, with the edits; None after the page has said why there is nothing."""
+    return _result(name, _answer, (prompt, edits))
 
 
 def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
@@ -127,6 +129,16 @@ def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
 def removal_curve(name: str, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve | None:
     """How the output holds when many heads are off; None after the page has said why there is nothing."""
     return _result(name, _removal_curve, (prompt, to, costs))
+
+
+def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
+    """What every head, or layer, moves; None after the page has said why that is not known."""
+    return _result(name, _weigh, (prompt, by))
+
+
+def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares | None:
+    """The score of a cell (kind, layer, head, query, key) taken apart; None after the page has said why that cannot be."""
+    return _result(name, _why, (prompt, cell))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
@@ -231,11 +243,11 @@ def _trace(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edi
     return _timed(Traced, model, lambda: model.trace(prompt, **options))
 
 
-def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     from attnviz.models.summarize import run as summaries
 
     progress(f"Reading with {model.card.name}", None)
-    return _timed(Traced, model, lambda: summaries.summarize(model, prompt))
+    return _timed(Traced, model, lambda: summaries.summarize(model, prompt, edits))
 
 
 def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, options: DecodingOptions) -> Drafted:
@@ -243,9 +255,9 @@ def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, option
     return _timed(Drafted, model, lambda: draft(model, prompt, options))
 
 
-def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answered:
+def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Answered:
     progress(f"Looking for the answer with {model.card.name}", None)
-    return _timed(Answered, model, lambda: answers(model, prompt))
+    return _timed(Answered, model, lambda: answers(model, prompt, edits))
 
 
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
@@ -277,3 +289,17 @@ def _removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to
     from attnviz.models import ablation
 
     return ablation.removal_curve(model, prompt, costs, to=to, progress=progress)
+
+
+def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighing) -> WeighedTrace:
+    from attnviz.attribution.weighing import weighed_trace
+
+    progress(f"Computing what the attention of {model.card.name} moves", None)
+    return weighed_trace(model, prompt, by)
+
+
+def _why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
+    from attnviz.attribution import pairs
+
+    progress(f"Taking a score of {model.card.name} apart", None)
+    return pairs.why(model, prompt, pairs.Cell(*cell))

@@ -15,6 +15,7 @@ from attnviz.ui.explorer import follow, selected_cell
 from attnviz.ui.layout import escaped, story
 from attnviz.ui.permissions import check_length
 from attnviz.ui.sidebar import HeadChoice
+from attnviz.ui.weighing import as_in
 
 SLOT = "2"
 
@@ -38,7 +39,7 @@ def show_compared(
         return
     if found is None:
         return
-    other = found.trace.map(attention.kind)
+    other = as_in(traced, found).trace.map(attention.kind)
     matrix = head_matrix(other, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix, SLOT) or same_cell(first[0], matrix, first[1][0])
     with st.container(border=True, key="compared"):
