@@ -56,7 +56,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     if model.config.is_encoder_decoder and model.generation_config.decoder_start_token_id is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
     body = body_of(model)
-    accepts = frozenset.intersection(*(frozenset(inspect.signature(each.forward).parameters) for each in (model, body)))
+    accepts = _accepts(model) & _accepts(body)
     probe = _probe(model, tokenizer, accepts)
     reader = reader_for(body, probe)
     _, stacks = reader.read(probe)
@@ -69,8 +69,6 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     sizes: dict[Kind, tuple[int, int]] = {
         own if kind == "encoder" else kind: (each.store.n_layers, each.store.n_heads) for kind, each in stacks.items()
     }
-    if architecture != "encoder-decoder":
-        widening.prepare(body, store.n_layers)
     card = ModelCard(
         name=facts.name,
         task=facts.task or TASKS[architecture],
@@ -89,9 +87,15 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     )
     if architecture == "encoder-decoder":
         return WritingModel(card, model, tokenizer, reader, accepts, sizes, writing=_writing(model, tokenizer))
+    widening.prepare(body, store.n_layers)
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts, sizes)
     return TracedModel(card, model, tokenizer, reader, accepts, sizes)
+
+
+def _accepts(model: Any) -> frozenset[str]:
+    """The inputs that a forward pass takes."""
+    return frozenset(inspect.signature(model.forward).parameters)
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:

@@ -9,7 +9,6 @@ from contextlib import suppress
 import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.testing.v1 import AppTest
 
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import CancelledError, ModelError
@@ -249,25 +248,3 @@ def _visit(job: Job) -> tuple[threading.Thread, Browser]:
     thread.start()
     assert browser.shown.wait(30)
     return thread, browser
-
-
-def test_only_what_can_be_stopped_has_a_button_that_stops_it():
-    def page() -> None:
-        import streamlit as st
-
-        from attnviz.ui.background import jobs
-
-        def stop() -> None:
-            st.session_state.stopped = True
-
-        if "stopped" not in st.session_state:
-            with jobs.stoppable(stop):
-                jobs._waiting(st.empty(), 10)
-        jobs._waiting(st.empty(), 10)
-
-    app = AppTest.from_function(page).run()
-    (button,) = app.button
-    button.click().run()
-    assert not app.exception
-    assert app.session_state.stopped
-    assert not app.button
