@@ -72,9 +72,6 @@ def removal_curve(
 
 
 def _scored(scorer: Scorer, rows: Sequence[Edits], progress: Progress) -> Float[np.ndarray, " row"]:
-    found = []
-    for start in range(0, len(rows), scorer.batch):
-        progress("Switching heads off", start / len(rows))
-        found.append(scorer.scores(rows[start : start + scorer.batch]))
+    found = scorer.scores(rows, lambda done: progress("Switching heads off", done))
     progress("Switching heads off", 1.0)
-    return np.concatenate(found)
+    return found

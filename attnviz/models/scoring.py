@@ -5,7 +5,7 @@ the summarizer that attnviz trained  minus how far the attention that its words 
 all others                           minus how far their last states have turned, the mean over tokens of 1 - cosine
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from attnviz.models.editing import intervention, points_of
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.seq2seq import WritingModel
+from attnviz.models.hub.widening import is_ready, widening
 from attnviz.models.summarize.own import SummaryModel, sentence_numbers
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import START
@@ -48,6 +49,7 @@ class Scorer:
     n_pieces  of the output, over which ln p is the sum
     forward   the score of each of so many rows of one batch
     n_tokens  that one row takes
+    shares    whether rows share the layers below the first that is edited: `forward` is called where one row becomes many
     """
 
     model: AttentionModel
@@ -55,27 +57,38 @@ class Scorer:
     n_pieces: int
     forward: Forward
     n_tokens: int
+    shares: bool = False
 
-    @property
-    def batch(self) -> int:
-        """How many edits are computed at once."""
-        return max(1, TOKENS // self.n_tokens)
-
-    def scores(self, several: Sequence[Edits]) -> Float[np.ndarray, " edits"]:
+    def scores(self, several: Sequence[Edits], told: Callable[[float], None] = lambda _: None) -> Float[np.ndarray, " edits"]:
         """Compute the score under each of several edits; a cancellation point stands between batches.
+
+        `told` hears how much is done, 0 to 1.
 
         Raises:
             EditError: the model does not have what is edited, or an edit patches from another text.
         """
         if any(edits.texts for edits in several):
             raise EditError("Heads that are patched from another text are not scored together: trace them one by one.")
-        points, found = points_of(self.model), []
-        for start in range(0, len(several), self.batch):
+        points, found, done = points_of(self.model), np.zeros(len(several)), 0
+        for layer, places in self._batches(several):
             cancellation_point()
-            rows = several[start : start + self.batch]
-            with intervening(intervention(self.model, points, rows)), torch.inference_mode():
-                found.append(self.forward(len(rows)).double().cpu().numpy())
-        return np.concatenate(found) if found else np.zeros(0)
+            told(done / len(several))
+            rows = [several[place] for place in places]
+            with intervening(intervention(self.model, points, rows)), widening(layer, len(rows)), torch.inference_mode():
+                found[places] = self.forward(len(rows)).double().cpu().numpy()
+            done += len(rows)
+        return found
+
+    def _batches(self, several: Sequence[Edits]) -> Iterator[tuple[int, list[int]]]:
+        """Lay together what is computed at once, and the layer up to which it is alike."""
+        groups: dict[int, list[int]] = {}
+        for place, edits in enumerate(several):
+            first = min((edit.layer or 0 for edit in edits.each), default=self.model.card.n_layers)
+            groups.setdefault(first if self.shares else 0, []).append(place)
+        size = max(1, TOKENS // self.n_tokens)
+        for layer, places in groups.items():
+            for start in range(0, len(places), size):
+                yield layer, places[start : start + size]
 
 
 def scorer_for(model: AttentionModel, prompt: Prompt) -> Scorer:
@@ -134,15 +147,17 @@ def _log_probability(scores: Tensor, labels: Tensor) -> Tensor:
 
 def _states(model: AttentionModel, encoder: TracedModel, prompt: Prompt) -> Scorer:
     source = encoder.tensors(encoder._source(prompt))
+    shares = is_ready(encoder.body)
     with encoder.computing(), torch.inference_mode():
         before = _last_states(encoder, source)
 
     def forward(n_rows: int) -> Tensor:
+        inputs = source if shares else {name: ids.expand(n_rows, -1) for name, ids in source.items()}
         with encoder.computing():
-            after = _last_states(encoder, {name: ids.expand(n_rows, -1) for name, ids in source.items()})
+            after = _last_states(encoder, inputs)
         return -(1 - F.cosine_similarity(before, after, dim=-1)).mean(dim=1)
 
-    return Scorer(model, "cosine", 1, forward, source["input_ids"].shape[1])
+    return Scorer(model, "cosine", 1, forward, source["input_ids"].shape[1], shares)
 
 
 def _choosing(model: SummaryModel, prompt: Prompt) -> Scorer:
@@ -165,7 +180,8 @@ def _choosing(model: SummaryModel, prompt: Prompt) -> Scorer:
 
 
 def _last_states(encoder: TracedModel, inputs: dict[str, Tensor]) -> Tensor:
-    outputs: Any = encoder.model(**inputs, output_hidden_states=True)
+    options = {"use_cache": False} if "use_cache" in encoder.accepts else {}
+    outputs: Any = encoder.body(**inputs, **options, output_hidden_states=True)
     return outputs.hidden_states[-1].float()
 
 

@@ -98,7 +98,7 @@ def _batches(encoded: dict[int, Encoded], n_heads: int) -> Iterator[list[int]]:
 
 def _traced(stack: TracedModel, texts: Sequence[str], batch: list[int], encoded: list[Encoded]) -> Iterator[Surveyed]:
     with stack.computing(), torch.inference_mode(), seam.recording() as recorded:
-        stack.model(**_padded(stack, encoded))
+        stack.body(**_padded(stack, encoded))
         layers = [weights_of(call).cpu().numpy() for call in recorded.calls]
     kind = "decoder" if stack.card.architecture == "decoder" else "encoder"
     for row, (index, read) in enumerate(zip(batch, encoded, strict=True)):

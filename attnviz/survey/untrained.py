@@ -10,7 +10,7 @@ from torch import nn
 from attnviz.models.base import AttentionModel
 from attnviz.models.hub import seam
 from attnviz.models.hub.capture import SeamReader
-from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.hub.encoder import TracedModel, body_of
 
 
 def untrained(model: AttentionModel, seed: int) -> AttentionModel | None:
@@ -30,7 +30,7 @@ def _fresh_traced(model: TracedModel, seed: int) -> TracedModel:
         torch.manual_seed(seed)
         fresh = type(model.model)._from_config(copy.deepcopy(model.model.config)).to(model.model.device).eval()
     fresh.set_attn_implementation(seam.NAME)
-    return replace(model, model=fresh, reader=SeamReader(fresh))
+    return replace(model, model=fresh, reader=SeamReader(body_of(fresh)))
 
 
 def _reset(network: nn.Module, seed: int) -> nn.Module:

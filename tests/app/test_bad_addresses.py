@@ -11,7 +11,7 @@ SURROGATE = "~z~c1RITixReLugQaE4sUQPAA"
 TEXTS = ("\0", SURROGATE, "~x", "x" * 256)
 BAD = (*TEXTS, "", "inf", "-inf", "nan", "-1", "1e999", "9" * 4301, "٧", "None", "~z~", "[]", "1,2")
 # What is computed follows from these: they have tests of their own.
-MODELS = {"model", "models"}
+MODELS = {"model", "models", "second"}
 SAID = {
     "text",
     "pair",
@@ -25,6 +25,9 @@ SAID = {
     "toy_input_reverse",
     "claim",
     "sentences",
+    "other",
+    "edits",
+    *(f"edits{slot}" for slot in range(1, 5)),
 }
 BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute": {"source": "model"}, "encode": {"model": "transformer-en-fr"}}
 each_page = pytest.mark.parametrize("page", [page for page, found in PARAMETERS.items() if found])

@@ -179,13 +179,17 @@ def _one_stack(model: AttentionModel, what: str) -> TracedModel:
 
 
 def _outputs(inner: TracedModel, encoded: Encoded, ids: Int[Tensor, "batch token"]) -> Any:
-    others = {name: value.expand(len(ids), -1) for name, value in inner.tensors(encoded).items() if name != "input_ids"}
-    with inner.computing():
-        return inner.model(input_ids=ids, **others)
+    return _run(inner, inner.model, encoded, ids)
 
 
 def _states(inner: TracedModel, encoded: Encoded, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token state"]:
-    return _outputs(inner, encoded, ids)[0]
+    return _run(inner, inner.body, encoded, ids)[0]
+
+
+def _run(inner: TracedModel, part: Any, encoded: Encoded, ids: Int[Tensor, "batch token"]) -> Any:
+    others = {name: value.expand(len(ids), -1) for name, value in inner.tensors(encoded).items() if name != "input_ids"}
+    with inner.computing():
+        return part(input_ids=ids, **others)
 
 
 def _ids(inner: TracedModel, encoded: Encoded) -> Int[Tensor, " token"]:

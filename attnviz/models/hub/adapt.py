@@ -12,8 +12,9 @@ from attnviz.core.errors import ModelError, UnsupportedModelError
 from attnviz.core.kinds import Kind
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.failures import failing_as
+from attnviz.models.hub import widening
 from attnviz.models.hub.capture import reader_for
-from attnviz.models.hub.encoder import TracedModel, check_pieces
+from attnviz.models.hub.encoder import TracedModel, body_of, check_pieces
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.text.tokens import encode
@@ -54,9 +55,10 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     model.eval()
     if model.config.is_encoder_decoder and model.generation_config.decoder_start_token_id is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
-    accepts = frozenset(inspect.signature(model.forward).parameters)
+    body = body_of(model)
+    accepts = _accepts(model) & _accepts(body)
     probe = _probe(model, tokenizer, accepts)
-    reader = reader_for(model, probe)
+    reader = reader_for(body, probe)
     _, stacks = reader.read(probe)
     architecture = (
         "encoder-decoder" if model.config.is_encoder_decoder else "decoder" if stacks["encoder"].causal else "encoder"
@@ -85,9 +87,15 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     )
     if architecture == "encoder-decoder":
         return WritingModel(card, model, tokenizer, reader, accepts, sizes, writing=_writing(model, tokenizer))
+    widening.prepare(body, store.n_layers)
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts, sizes)
     return TracedModel(card, model, tokenizer, reader, accepts, sizes)
+
+
+def _accepts(model: Any) -> frozenset[str]:
+    """The inputs that a forward pass takes."""
+    return frozenset(inspect.signature(model.forward).parameters)
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:

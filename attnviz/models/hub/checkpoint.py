@@ -7,11 +7,17 @@ from typing import Any
 import torch
 import transformers
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_MASKED_LM_MAPPING,
     MODEL_FOR_QUESTION_ANSWERING_MAPPING,
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
     AutoConfig,
     AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
     AutoTokenizer,
 )
 
@@ -27,6 +33,12 @@ NUMBERS = "pytorch_model.bin, of which only the numbers were read"
 OTHER_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 # Parts that come after the last attention: without them the attention is still that of the trained model.
 UNSEEN = ("pooler", "lm_head", "classifier", "score", "qa_outputs", "final_logits_bias")
+# What names the next piece, a masked one, or the label of a text: how its class is called, and of which models there is one.
+TOPS = (
+    (("ForCausalLM", "LMHeadModel"), AutoModelForCausalLM, MODEL_FOR_CAUSAL_LM_MAPPING),
+    (("ForMaskedLM",), AutoModelForMaskedLM, MODEL_FOR_MASKED_LM_MAPPING),
+    (("ForSequenceClassification",), AutoModelForSequenceClassification, MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING),
+)
 # Of a model that answers questions, this last layer is what finds the answer.
 SPANS = "qa_outputs"
 _ELSE = "choose a transformer, such as bert-base-uncased"
@@ -108,8 +120,13 @@ class Checkpoint:
                 output_loading_info=True,
                 **options,
             )
+        missing = list(report["missing_keys"])
+        if _kind(config) in {kind for _, kind, _ in TOPS}:
+            inside = [name for name in missing if name.startswith(f"{model.base_model_prefix}.")]
+            # A top that was not saved would name pieces by chance: the rest is shown without it.
+            model, missing = (model, inside) if missing == inside else (model.base_model, inside)
         kept = {SPANS} if answers(config) else set()
-        missing = [name for name in report["missing_keys"] if not any(part in name for part in set(UNSEEN) - kept)]
+        missing = [name for name in missing if not any(part in name for part in set(UNSEEN) - kept)]
         if missing:
             raise ModelError(
                 f"The weights of {self.name} lack {len(missing)} of the model's tensors ({missing[0]}, …), "
@@ -180,4 +197,11 @@ def answers(config: Any) -> bool:
 def _kind(config: Any) -> Any:
     if config.is_encoder_decoder:
         return AutoModelForSeq2SeqLM
-    return AutoModelForQuestionAnswering if answers(config) else AutoModel
+    if answers(config):
+        return AutoModelForQuestionAnswering
+    return next((kind for names, kind, known in TOPS if _names(config, names) and type(config) in known), AutoModel)
+
+
+def _names(config: Any, endings: tuple[str, ...]) -> bool:
+    """Whether a configuration says that its weights come with such a layer on top."""
+    return any(str(name).endswith(endings) for name in config.architectures or ())

@@ -90,7 +90,7 @@ class TracedModel:
         if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
             return ()
         with self.computing(), torch.inference_mode():
-            states = self.model(**self.tensors(encoded), output_hidden_states=True).hidden_states
+            states = self.body(**self.tensors(encoded), output_hidden_states=True).hidden_states
             entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
         return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
 
@@ -134,6 +134,11 @@ class TracedModel:
         return states, store.layers
 
     @property
+    def body(self) -> Any:
+        """The model without the layer on its top that names pieces or labels."""
+        return body_of(self.model)
+
+    @property
     def _kind(self) -> Kind:
         # A model of one stack has its attention under "encoder", whether it looks ahead or not.
         return "decoder" if self.card.architecture == "decoder" else "encoder"
@@ -156,6 +161,11 @@ class TracedModel:
         cut, cut_pair = (*source.cuts, None)[:2]
         facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
         return AttentionTrace(self.card.name, prompt, tuple(maps), output, cut, cut_pair, **facts)
+
+
+def body_of(model: Any) -> Any:
+    """Find the layers that attend: all of a model that writes, which needs its top to go on."""
+    return model if model.config.is_encoder_decoder else model.base_model
 
 
 def check_pieces(model: Any, ids: Sequence[int]) -> None:

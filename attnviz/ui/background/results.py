@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import streamlit as st
@@ -30,12 +31,10 @@ from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pi
 # threads wait for each other. PyTorch keeps its own threads.
 ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 
-# Four stand side by side on Translate.
-MODELS_KEPT = 5
+MODELS_KEPT = 5  # four stand side by side on Translate
 # Each is a function: names that nobody has heard of must not take the place of a model that is used.
 FETCHES_KEPT = 64
-# What a small model reads on a small server.
-CHARACTERS_A_SECOND = 7_500
+CHARACTERS_A_SECOND = 7_500  # what a small model reads on a small server
 # A class has one or a few each, which are small: half a megabyte for a sentence. Pictures of long texts weigh as much again.
 TRACES_KEPT, TRACES_BYTES = 192, 128 * 2**20
 

@@ -1,0 +1,166 @@
+"""`attnviz ablate`: its table and its CSV against the model itself, runs that were killed, and files that are none."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnviz import Edits, Prompt, cli
+from attnviz.cli import ablate
+from attnviz.core.errors import AttnvizError
+from attnviz.models import catalog, scoring
+from attnviz.models.ablation import every_head, without
+from attnviz.models.scoring import scorer_for
+from tests.translators import tiny_translator
+
+PAIRS = ["The dog sat.\tLe chien", "The dog isn't Tom's.\tLe chien n'a pas mangé !", "A dog ate.\tLe chien a mangé ."]
+pytestmark = pytest.mark.usefixtures("unchecked")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_translator(tmp_path_factory.mktemp("transformer"), "transformer"))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join([*PAIRS, ""]), encoding="utf-8")
+    return path
+
+
+def rows(path: Path) -> dict[str, dict[str, str]]:
+    with path.open(encoding="utf-8") as file:
+        return {row["condition"]: row for row in csv.DictReader(file)}
+
+
+def test_every_cost_is_the_mean_over_the_pieces_of_the_file(folder, data, tmp_path, capsys):
+    assert cli.main(["ablate", folder, "--data", str(data), "--out", str(tmp_path / "heads.csv")]) == 0
+    table, model = rows(tmp_path / "heads.csv"), catalog.load(folder)
+    heads = every_head(model)
+    cross = [head for head in heads if head[0] == "cross"]
+    asked = {
+        f"cross L{cross[0][1]}·H{cross[0][2]}": without(cross[:1]),
+        "cross, all heads": without(cross),
+        "cross, all heads but L0·H0": without([head for head in cross if head[1:] != (0, 0)]),
+        "decoder L0, all heads": without([head for head in heads if head[:2] == ("decoder", 0)]),
+    }
+    scorers = [scorer_for(model, Prompt(text, target=target)) for text, target in (pair.split("\t") for pair in PAIRS)]
+    pieces = sum(scorer.n_pieces for scorer in scorers)
+    for name, edits in asked.items():
+        scores = np.array([scorer.scores([Edits(), edits]) for scorer in scorers])
+        cost = float((scores[:, 0] - scores[:, 1]).sum()) / pieces
+        assert float(table[name]["cost"]) == pytest.approx(cost, abs=6e-5)
+        assert Edits.parse(table[name]["edits"]) == edits
+        assert float(table[name]["low"]) - 1e-4 <= cost <= float(table[name]["high"]) + 1e-4
+    plain = -sum(float(scorer.scores([Edits()])[0]) for scorer in scorers) / pieces
+    assert float(table["as it is"]["cost"]) == pytest.approx(plain, abs=6e-5)
+    costs = [float(row["cost"]) for name, row in table.items() if name != "as it is"]
+    assert costs == sorted(costs, reverse=True)
+    singles = [name for name in table if "·H" in name and "but" not in name]
+    assert len(singles) == len(heads)
+    assert f"{table['cross, all heads']['low']} to {table['cross, all heads']['high']}" in capsys.readouterr().out
+
+
+def test_an_interval_is_wide_where_texts_differ_and_has_no_width_where_they_are_one(folder, tmp_path):
+    (tmp_path / "same.tsv").write_text("\n".join(PAIRS[:1] * 4), encoding="utf-8")
+    (tmp_path / "other.tsv").write_text("\n".join(PAIRS), encoding="utf-8")
+    widths = []
+    for name in ("same", "other"):
+        out = tmp_path / f"{name}.csv"
+        cli.main(["ablate", folder, "--data", str(tmp_path / f"{name}.tsv"), "--edits", "c0.0z", "--out", str(out)])
+        row = rows(out)["c0.0z"]
+        widths.append(float(row["high"]) - float(row["low"]))
+    assert widths[0] == 0
+    assert widths[1] > 0
+
+
+def test_a_killed_run_goes_on_where_it_stopped_and_ends_alike(folder, data, tmp_path, monkeypatch):
+    whole, again = tmp_path / "whole.csv", tmp_path / "again.csv"
+    command = ["ablate", folder, "--data", str(data), "--edits", "c0.0z", "d0.0m", "--out"]
+    cli.main([*command, str(whole)])
+    journal = (tmp_path / "whole.csv.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(journal) == 1 + len(PAIRS)
+    # Killed in the middle of its third line.
+    (tmp_path / "again.csv.jsonl").write_text("\n".join([*journal[:2], journal[2][: len(journal[2]) // 2]]), encoding="utf-8")
+    read: list[str] = []
+    real = scoring.scorer_for
+
+    def counted(model, prompt):
+        read.append(prompt.text)
+        return real(model, prompt)
+
+    monkeypatch.setattr(scoring, "scorer_for", counted)
+    cli.main([*command, str(again)])
+    assert read == [pair.split("\t")[0] for pair in PAIRS[1:]]
+    assert again.read_text(encoding="utf-8") == whole.read_text(encoding="utf-8")
+    assert (tmp_path / "again.csv.jsonl").read_text(encoding="utf-8").splitlines() == journal
+
+
+def test_what_was_measured_under_other_conditions_is_not_taken_over(folder, data, tmp_path):
+    out = tmp_path / "heads.csv"
+    for edits in ("c0.0z", "c0.1z"):
+        cli.main(["ablate", folder, "--data", str(data), "--edits", edits, "--out", str(out)])
+    lines = [json.loads(line) for line in (tmp_path / "heads.csv.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[0]["edits"] == ["", "c0.1z"]
+    assert len(lines) == 1 + len(PAIRS)
+    assert list(rows(out)) == ["as it is", "c0.1z"]
+
+
+def test_a_limit_reads_the_first_texts_and_a_head_may_be_set_to_its_mean(folder, data, tmp_path):
+    cli.main(["ablate", folder, "--data", str(data), "--limit", "2", "--to", "mean", "--out", str(tmp_path / "mean.csv")])
+    assert len((tmp_path / "mean.csv.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    table = rows(tmp_path / "mean.csv")
+    assert table["cross L0·H0"]["edits"] == "c0.0m"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "prompt"),
+    [
+        ("a.tsv", "A dog.\tUn chien.\tmore", Prompt("A dog.", target="Un chien.")),
+        ("a.txt", "A dog.", Prompt("A dog.")),
+        ("a.jsonl", '{"text": "A dog.", "target": "Un chien."}', Prompt("A dog.", target="Un chien.")),
+        ("a.jsonl", '{"context": "A dog sat.", "question": "Who?"}', Prompt("A dog sat.", question="Who?")),
+    ],
+)
+def test_files_of_every_kind_are_read_packed_or_not(name, content, prompt, tmp_path):
+    (tmp_path / name).write_text(f"\n{content}\n\n", encoding="utf-8")
+    with gzip.open(tmp_path / f"{name}.gz", "wt", encoding="utf-8") as file:
+        file.write(f"{content}\n")
+    assert list(ablate.read_prompts(tmp_path / name)) == list(ablate.read_prompts(tmp_path / f"{name}.gz")) == [prompt]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.tsv", b"A dog.\tUn chien.\nno tab here\n", "Line 2 of a.tsv"),
+        ("a.jsonl", b"{broken", "Line 1 of a.jsonl"),
+        ("a.jsonl", b'{"question": "Who?"}', "Line 1 of a.jsonl"),
+        ("a.jsonl", b"[1, 2]", "Line 1 of a.jsonl"),
+        ("a.txt", b"\xff\xfe\x00", "no text in UTF-8"),
+        ("a.txt", b"", "no text in"),
+        ("a.txt.gz", b"this is not packed", "cannot be read"),
+    ],
+)
+def test_a_bad_file_is_one_sentence(folder, name, content, words, tmp_path, capsys):
+    (tmp_path / name).write_bytes(content)
+    assert cli.main(["ablate", folder, "--data", str(tmp_path / name)]) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("more", "words"), [(["--edits", "c77.0z"], "there is no L77"), (["--edits", "nonsense"], "is no edit")]
+)
+def test_bad_edits_are_one_sentence(folder, data, more, words, capsys):
+    assert cli.main(["ablate", folder, "--data", str(data), *more]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(AttnvizError, match="cannot be read"):
+        list(ablate.read_prompts(tmp_path / "nowhere.txt"))
