@@ -9,6 +9,7 @@ from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.pictures import (
     FAST,
+    IN_HERO,
     SLOW,
     headline,
     publish_taken,
@@ -36,7 +37,8 @@ if prompt and fast:
         st.caption("Red speaks for the output, blue against it. Click a word to take it away; another click gives it back.")
         if taken and (then := without(model, prompt, taken)):
             show_taken(fast, taken, then)
-        show_rows(fast, FAST, taken)
+        show_rows(fast, FAST[:IN_HERO], taken)
+    show_rows(fast, FAST[IN_HERO:], taken)
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("How well did each way do here?", anchor=False)

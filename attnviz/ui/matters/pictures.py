@@ -24,6 +24,8 @@ from attnviz.ui.permissions import check_length
 
 FAST = tuple(way.name for way in WAYS.values() if not way.slow)
 SLOW = tuple(way.name for way in WAYS.values() if way.slow)
+# A window has room for so many; the others stand below the fold.
+IN_HERO = 3
 _SHADED = Markup("shaded", STYLE)
 # What the second box is for, by what the model does.
 _SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translation, if not the model's own"}
