@@ -11,6 +11,7 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.download import kept_head
 from attnviz.ui.encode.compare import show_compared
+from attnviz.ui.encode.head_label import tell_head_label
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.explorer import explore, selected_cell, show_bertviz
@@ -33,6 +34,7 @@ def show(traced: Traced, attention: AttentionMap, choice: HeadChoice, example: E
         if view == "BertViz":
             show_bertviz(attention, choice)
     show_compared(traced, attention, choice, (matrix, cell), view)
+    tell_head_label(traced, attention, choice)
     if hidden := describe_hidden(matrix, choice.view.renormalize):
         st.caption(hidden)
     if example:
