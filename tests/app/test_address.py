@@ -19,6 +19,7 @@ from attnviz.ui.background import results as models
 from attnviz.ui.compute.lessons import random_numbers, written_mask
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.heads import atlas
+from attnviz.ui.matters.pictures import FAST
 from attnviz.ui.summarize.pictures import WAYS
 from tests.visits import Visit, differences
 
@@ -129,6 +130,8 @@ class Person:
             return not widget.value
         if key == "typed_claim":
             return CLAIMS[self.used[key] % len(CLAIMS)]
+        if key == "way" and self.page == "matters":
+            return draw.choice([each for each in FAST[:5] if each != widget.value])
         if widget.type == "multiselect":
             return draw.sample(MODELS[self.page], draw.randint(1, 2))
         if widget.type in ("number_input", "slider"):

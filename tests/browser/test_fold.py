@@ -19,6 +19,8 @@ PARTS = {
     "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
     "train": ('[data-testid="stButtonGroup"]', "", ".story p"),
 }
+# The slow ways of Matters take a pass of the model for every word.
+ASKED = {"matters": "text=Ada+Lovelace+wrote+the+first+program+in+1843.&pair=Who+wrote+the+first+program%3F"}
 TYPED = "[class*=st-key-prompt] textarea"
 LEAST_OF_HERO = 0.7
 MOST_SHIFT = 0.1
@@ -37,12 +39,10 @@ each_page = pytest.mark.parametrize("path", PARTS, ids=[path or "home" for path 
 
 
 def open_page(page: Page, app_url: str, path: str, query: str = "") -> None:
-    page.goto(f"{app_url}/{path}{query}")
+    page.goto(f"{app_url}/{path}?{'&'.join(filter(None, (ASKED.get(path), query)))}")
     expect(page.locator(".st-key-hero")).to_be_visible(timeout=PICTURE)
     page.locator(PARTS[path][2]).first.wait_for(timeout=PICTURE)
-    # Slow ways on Matters go on below the fold, after the page is whole.
-    if path != "matters":
-        page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
     page.get_by_role("button", name="Copy link").wait_for(timeout=PICTURE)
     page.wait_for_timeout(1000)
 
