@@ -1,11 +1,14 @@
 """Answer: type a question about a passage, see the words that answer it and where question and passage meet."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
+from attnviz.ui.answer.edited import EditedAnswer, edited_answer
 from attnviz.ui.answer.notices import explained, headline, tell_answer, windows_notice
 from attnviz.ui.answer.pictures import (
     Looking,
@@ -20,8 +23,10 @@ from attnviz.ui.answer.pictures import (
     show_meeting,
     show_passage,
 )
-from attnviz.ui.background.results import Answered, answer
+from attnviz.ui.background.results import Answered
+from attnviz.ui.edits.panel import compares_at, show_buttons, show_panel
 from attnviz.ui.explain import keep, notices
+from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import question_box
 from attnviz.ui.translate.sidebar import machines
@@ -40,8 +45,19 @@ def tell(slot: int, answered: Answered, look: Looking, place: DeltaGenerator) ->
     tell_answer(answered, shown, chosen_word(shown, slot), look.name(answered.trace), place)
 
 
-def show(slot: int, name: str, answered: Answered, look: Looking, picture: str) -> None:
+def show_edits(found: Mapping[int, EditedAnswer], look: Looking) -> None:
+    """What is edited in each model, with the way back, and what it says before and after."""
+    first = compares_at([each.editing for each in found.values()])
+    for place, answered in zip(st.columns(len(found), gap="large"), found.values(), strict=True):
+        with place:
+            alike = answered.maps(look.attention(answered.shown.trace).kind).alike
+            show_panel(answered.editing, answered.before.trace, alike=alike, compares=answered.editing is first)
+            answered.tell()
+
+
+def show(slot: int, name: str, found: EditedAnswer, look: Looking, picture: str) -> None:
     """One model's picture: question and passage, where they meet as a matrix, or start × end."""
+    answered = found.shown
     if picture == "spans":
         st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
         show_joint(answered, slot)
@@ -51,19 +67,25 @@ def show(slot: int, name: str, answered: Answered, look: Looking, picture: str) 
         show_passage(answered, shown, chosen_word(shown, slot), slot, look)
         return
     st.caption(f"{look.name(answered.trace)}. Rows look at columns; of a long passage the part around the answer.")
-    explain_cell(name, answered, look, slot, show_meeting(shown, answered.place, slot, look))
+    chosen = show_meeting(shown, answered.place, slot, look)
+    if found.editing.on:
+        attention = look.attention(answered.trace)
+        show_buttons(found.editing, places_of(attention, look.block(answered.trace)), look.head_of(answered.trace), chosen)
+    explain_cell(name, answered, look, slot, chosen)
 
 
 header("Answer", "Ask about a passage. See the words that answer, and where question and passage meet.")
 names = answerers_picker()
 prompt, example = question_box(forget=forget_question)
 options = st.sidebar.container()
+found: dict[int, EditedAnswer] = {}
 shown: dict[int, Answered] = {}
 if not names:
     st.info(CHOOSE if catalog.available_for("answer") else NO_MODEL, icon=":material/school:")
 elif prompt:
-    answers = {slot: answer(name, prompt) for slot, name in enumerate(names, start=1)}
-    shown = {slot: answered for slot, answered in answers.items() if answered}
+    answers = {slot: edited_answer(slot, name, prompt) for slot, name in enumerate(names, start=1)}
+    found = {slot: answered for slot, answered in answers.items() if answered}
+    shown = {slot: answered.shown for slot, answered in found.items()}
 if shown:
     look = looking(list(shown.values()), options)
     try:
@@ -74,13 +96,14 @@ if shown:
             places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
             for place, (slot, answered) in zip(places, shown.items(), strict=True):
                 tell(slot, answered, look, place)
-            picture = picture_picker()
-            for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
+            picture = picture_picker(list(shown))
+            show_edits(found, look)
+            for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), found.items(), strict=True):
                 with place:
                     show(slot, names[slot - 1], answered, look, picture)
         if example:
             st.caption(f":material/lightbulb: {example.notice}")
-        for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
+        for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), found.items(), strict=True):
             with place:
                 show_every_head(answered, look, slot)
     except TraceError as error:

@@ -4,33 +4,45 @@ import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
+from attnviz.analysis.wording import describe_head, describe_hidden, describe_link
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.background.results import trace
 from attnviz.ui.download import kept_head
+from attnviz.ui.edits.panel import show_buttons, show_panel
+from attnviz.ui.edits.said import show_reading
+from attnviz.ui.edits.shown import Shown
+from attnviz.ui.edits.state import editor
 from attnviz.ui.encode.compare import show_compared
 from attnviz.ui.encode.head_label import tell_head_label
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
-from attnviz.ui.explorer import explore, selected_cell, show_bertviz
+from attnviz.ui.explorer import explore, places_of, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.sidebar import HeadChoice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened
+from attnviz.ui.weighing import Weighed, in_python, tell_weighing, weigh
 
 
-def show(traced: Traced, attention: AttentionMap, choice: HeadChoice, example: Example | None) -> None:
+def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | None) -> None:
     """The sentences that the numbers of the picture make, and below them the picture in its frame."""
+    attention, editing = shown.told, shown.editing
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
-    cell = selected_cell(matrix) or focus_cell(matrix)
-    name = head_name(choice.layer, choice.head)
-    link = describe_link(matrix, name, cell)
+    cell = selected_cell(matrix) or focus_cell(head_matrix(shown.first, layer=choice.layer, head=choice.head, view=choice.view))
+    name = traced.named(choice.layer, choice.head)
+    link = describe_link(matrix, name, cell, traced.number)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
     with hero() as told:
-        story(link, describe_head(whole), place=told)
-        view = explore(attention, choice, matrix, cell, extra=("BertViz",))
+        story(*(shown.sentences(choice) or (link, describe_head(whole))), place=told)
+        if editing:
+            show_panel(editing, shown.before, alike=shown.alike)
+        show_reading(model, shown)
+        drawn = shown.choice(choice)
+        picture = head_matrix(shown.drawn, layer=choice.layer, head=choice.head, view=drawn.view)
+        view = explore(shown.drawn, drawn, (picture, cell), extra=("BertViz",), editing=editing)
+        if editing and editing.on:
+            show_buttons(editing, places_of(attention, choice.view), (choice.layer, choice.head), (matrix, cell))
         if view == "BertViz":
             show_bertviz(attention, choice)
     show_compared(traced, attention, choice, (matrix, cell), view)
@@ -39,25 +51,31 @@ def show(traced: Traced, attention: AttentionMap, choice: HeadChoice, example: E
         st.caption(hidden)
     if example:
         st.caption(f":material/lightbulb: {example.notice}")
-    computation(attention, matrix, choice, cell)
+    if not tell_weighing(traced, attention, choice.layer):
+        computation(attention, matrix, choice, cell)
 
 
 header("Encode", "Type a sentence. See what every head of a transformer looks at.")
 model = model_picker()
 prompt, example = prompt_box("encode", further=(PAIR, OTHER))
 asked = forced_target(prompt) if prompt else None
-traced = opened(model, asked) or (trace(model, asked) if asked else None)
-if traced:
+before = opened(model, asked) or (trace(model, asked) if asked else None)
+if before and asked:
+    editing = None if before.file else editor("", model, asked)
+    traced = (trace(model, asked, editing.edits) if editing and editing.edits else None) or before
     notices(traced)
+    traced = weigh(model, traced)
     attention = map_picker(traced)
+    shown = Shown.of(before.trace if traced.trace.edits else traced.trace, traced.trace, attention.kind, editing)
     first = example or examples("encode")[0]
     choice = head_controls(attention, layer=first.layer, head=first.head, paired=traced.trace.prompt.pair is not None)
     machine(traced)
     answer(traced.trace.output)
     try:
-        show(traced, attention, choice, example)
+        show(traced, shown, choice, example)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()
-    keep([kept_head(model, traced, attention, choice)])
+    kept = before if shown.compared == "Before" else traced
+    keep([in_python(kept_head(model, kept, shown.told, choice), traced)])
 finish()

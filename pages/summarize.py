@@ -16,10 +16,14 @@ from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, summarize
+from attnviz.ui.edits.panel import edit_toggle, show_panel
+from attnviz.ui.edits.shown import Shown
+from attnviz.ui.edits.state import editor
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
+from attnviz.ui.summarize.edited import tell_kept
 from attnviz.ui.summarize.kept import kept_summary
 from attnviz.ui.summarize.notices import explained, headline, honest_line
 from attnviz.ui.summarize.pictures import (
@@ -69,10 +73,14 @@ header("Summarize", "Type a text. See which words and sentences attention keeps.
 model = summarizer_picker()
 prompt, example = prompt_box("summarize", further=(), forget=forget_word)
 place = st.sidebar.container()
-traced = summarize(model, prompt) if prompt else None
-if prompt and traced:
+before = summarize(model, prompt) if prompt else None
+if prompt and before:
+    editing = editor("", model, prompt)
+    after = (summarize(model, prompt, editing.edits) if editing.edits else None) or before
+    traced = before if editing.compared == "Before" else after
     notices(traced)
-    attention = traced.trace.cross if "cross" in traced.trace.kinds else traced.trace.maps[0]
+    maps = Shown.of(before.trace, after.trace, "cross" if "cross" in traced.trace.kinds else traced.trace.kinds[0], editing)
+    attention = maps.told
     chosen = options(attention, traced.card.selects, place)
     shown = []
     machine(traced)
@@ -85,6 +93,11 @@ if prompt and traced:
             reference = reference_box()
             honest_line()
         with picture, hero() as beside:
+            edit_toggle(st.container(), ("",))
+            show_panel(editing, before.trace, alike=maps.alike)
+            if maps.is_edited:
+                both = [summary_of(each, each.trace.map(maps.kind), chosen) for each in (before, after)]
+                tell_kept(both[0], both[1], (before.trace, after.trace))
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
                 show_ways(summary, model, reference)
@@ -98,7 +111,7 @@ if prompt and traced:
         st.caption(f"**The kept words as text:** {escaped(summary.passage.words(summary.selection.units))}")
         st.subheader("Which heads look at what was kept?", anchor=False)
         st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
-        show_heads(attention, summary, chosen)
+        show_heads(maps, summary, chosen)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     explained()

@@ -7,13 +7,14 @@ from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Drafted, translate
+from attnviz.ui.background.results import Drafted
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target
 from attnviz.ui.translate.advanced import advanced, explain_alignment, is_wanted, likelihood, steered
 from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
+from attnviz.ui.translate.edited import edited_draft
 from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
 from attnviz.ui.translate.pictures import large_slot, show_alignments
 from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
@@ -42,8 +43,9 @@ if not names:
 elif typed:
     prompt = forced_target(typed)
     wanted = {slot: options_of(slot, how) for slot, _ in enumerate(names, start=1)}
-    found = {slot: translate(names[slot - 1], prompt, each) for slot, each in wanted.items()}
-    shown = {slot: drafted for slot, drafted in found.items() if drafted}
+    tried = {slot: edited_draft(slot, names[slot - 1], prompt, each) for slot, each in wanted.items()}
+    found = {slot: drafted for slot, drafted in tried.items() if drafted}
+    shown = {slot: drafted.shown for slot, drafted in found.items()}
     kept = []
     if shown:
         large = large_slot(list(shown))
@@ -59,14 +61,17 @@ elif typed:
         try:
             with picture, hero() as told:
                 story(*sentences(large, shown[large], drawn), place=told)
+                found[large].panel()
                 fixed = {slot: 0 if prompt.target else len(wanted[slot].begins) for slot in shown}
                 show_alignments(shown, drawn, large, fixed)
+                matrix = drawn.matrix(shown[large])
+                found[large].buttons(drawn, (matrix, chosen_cell(matrix, large, drawn.word)))
             with below:
                 explain_alignment(shown[large], drawn, large)
                 if example:
                     st.caption(f":material/lightbulb: {example.notice}")
             with folded:
-                advanced(large, shown[large], drawn, wanted[large].begins)
+                advanced(large, found[large], drawn, wanted[large].begins)
         except TraceError as error:
             st.info(escaped(error), icon=":material/visibility_off:")
         machines(list(shown.values()))

@@ -31,14 +31,14 @@ class Visit:
     def run(self) -> None:
         """Runs the page with what was done on it, and its address as a browser would have it by then."""
         self.found.clear()
-        compute = models._result
+        compute = models.computed
 
         def kept(*arguments: Any) -> Any:
             self.found.append(compute(*arguments))
             return self.found[-1]
 
         with self._patched.context() as patched:
-            patched.setattr(models, "_result", kept)
+            patched.setattr(models, "computed", kept)
             self.app.query_params = self.address
             self.app.run()
         assert not self.app.exception, self.app.exception

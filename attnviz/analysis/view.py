@@ -119,6 +119,16 @@ class Lens:
     def keys(self) -> tuple[Token, ...]:
         return self._columns.tokens
 
+    @property
+    def row_parts(self) -> tuple[tuple[int, ...], ...]:
+        """For each row the queries of the map that it stands for."""
+        return tuple(tuple(part.tolist()) for part in self._rows.parts)
+
+    @property
+    def column_parts(self) -> tuple[tuple[int, ...], ...]:
+        """For each column the keys of the map that it stands for."""
+        return tuple(tuple(part.tolist()) for part in self._columns.parts)
+
     def matrix(self, weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"]) -> HeadMatrix:
         """Make the matrix of one head: its weights, and what its layer may look at, both as the map gives them."""
         by_query = self._rows.mean(weights)

@@ -67,6 +67,10 @@ class ReadingEffect(Effect[EncoderReading]):
     """What a model of one stack makes of a text."""
 
     @property
+    def nbytes(self) -> int:
+        return self.before.states.nbytes + self.after.states.nbytes
+
+    @property
     def shifts(self) -> Float[np.ndarray, " token"]:
         """Compute how far each token's last state has turned: 1 - cosine, 0 to 2."""
         one, other = self.before.states, self.after.states
@@ -85,12 +89,16 @@ def written(model: AttentionModel, prompt: Prompt, edits: Edits, options: Decodi
     before, after = (draft(model, prompt, options, each) for each in (NO_EDITS, edits))
     if prompt.target:
         return WrittenEffect(before, after, (before.log_probability, after.log_probability))
-    likely = tuple(_log_probability(model, prompt, before, each) for each in (NO_EDITS, edits))
+    likely = tuple(log_probability(model, prompt, before, each) for each in (NO_EDITS, edits))
     return WrittenEffect(before, after, (likely[0], likely[1]))
 
 
-def _log_probability(model: AttentionModel, prompt: Prompt, draft: Draft, edits: Edits) -> float:
-    """Compute ln p of the pieces of a draft."""
+def log_probability(model: AttentionModel, prompt: Prompt, draft: Draft, edits: Edits) -> float:
+    """Compute ln p of the pieces of a draft, written with the edits.
+
+    Raises:
+        EditError: the model cannot be edited in this way.
+    """
     assert isinstance(model, TranslatingModel)
     whole = replace(prompt, text=draft.task_prefix + prompt.text)
     with edited(model, whole, edits.after(draft.task_prefix)):
@@ -118,11 +126,25 @@ def read(model: AttentionModel, prompt: Prompt, edits: Edits) -> ReadingEffect:
     encoder = model.encoder if isinstance(model, AnswerModel) else model
     if not isinstance(encoder, TracedModel) or encoder.card.architecture == "encoder-decoder":
         raise ModelError(f"{model.card.name} is no encoder and no decoder by itself: choose one, such as minilm.")
-    before = _reading(encoder, prompt)
-    with edited(model, prompt, edits):
-        after = _reading(encoder, prompt)
+    before = after = _reading(encoder, prompt)
+    if edits:
+        with edited(model, prompt, edits):
+            after = _reading(encoder, prompt)
     edits.check_tokens(dict.fromkeys(("encoder", "decoder"), (len(before.tokens), len(before.tokens))))
     return ReadingEffect(before, after)
+
+
+def say(model: AttentionModel, prompt: Prompt, edits: Edits) -> ReadingEffect:
+    """Read as `read` does, but without a pass where there is nothing to say: nothing edited, no pair, no layer on top.
+
+    Raises:
+        ModelError, PromptError, EditError: as of `read`.
+    """
+    has_head = isinstance(model, TracedModel) and model.model.base_model is not model.model
+    if edits or prompt.pair or has_head:
+        return read(model, prompt, edits)
+    nothing = EncoderReading((), np.zeros((0, 0), np.float32), (), None)
+    return ReadingEffect(nothing, nothing)
 
 
 def _reading(encoder: TracedModel, prompt: Prompt) -> EncoderReading:

@@ -291,12 +291,10 @@ class AdditiveAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch query memory_dim"], Float[Tensor, "batch query key"]]:
         """Align every state with every annotation; `start` is the place of the first state."""
         known = memory if isinstance(memory, KeyValues) else self.project(memory)
-        # Every pair gets a small network of its own, so this tensor is batch × query × key × dim. A decoder asks with one
-        # query at a time; the dot product that replaced this mechanism never builds such a tensor.
-        pairs = self.query(states)[:, :, None, :] + known.key[:, None, :, :]
-        energy = self.energy(pairs.tanh()).squeeze(-1)
-        # Without the mask, padding would take its share of the softmax, and more of it the longer its neighbours are.
+        # Every pair gets a small network of its own: this tensor is batch × query × key × dim.
+        energy = self.energy((self.query(states)[:, :, None, :] + known.key[:, None, :, :]).tanh()).squeeze(-1)
+        # Without the mask, padding would take its share of the softmax.
         mask = None if visible is None else visible[:, None, :]
         alignment = masked_softmax(energy, mask)
-        computed = alignment @ known.value, alignment
+        computed = (alignment @ known.value, alignment)
         return editing.changed_one(self, computed, lambda: masked_scores(energy, mask), known.value, start)

@@ -9,6 +9,7 @@ import streamlit as st
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import head_name
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.export import FORMATS, Picture, arcs, export, grid, matrix, passage, png, svg
@@ -61,9 +62,9 @@ def head_picture(
     return picture
 
 
-def traced_in_python(name: str, prompt: Prompt) -> str:
-    """The expression that makes the trace of a prompt."""
-    return f"av.load({name!r}).trace({prompt_expression(prompt)})"
+def traced_in_python(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> str:
+    """The expression that makes the trace of a prompt, with the edits."""
+    return f"av.load({name!r}).trace({prompt_expression(prompt)}{f', edits={edits.text!r}' if edits else ''})"
 
 
 def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: HeadChoice) -> Kept:
@@ -73,26 +74,35 @@ def kept_head(name: str, traced: Traced, attention: AttentionMap, choice: HeadCh
         shown = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
         return Picture(traced.trace, attention.kind, choice.layer, choice.head, shown, choice.view, choice.full_scale)
 
-    made = f"av.open({traced.file!r})" if traced.file else traced_in_python(name, traced.trace.prompt)
+    made = f"av.open({traced.file!r})" if traced.file else traced_in_python(name, traced.trace.prompt, traced.trace.edits)
     return Kept(name, picture, made)
 
 
-def kept_answer(name: str, picture: Callable[[], Picture], prompt: Prompt, sheets: Mapping[str, Callable[[], Sheet]]) -> Kept:
+def kept_answer(
+    name: str, picture: Callable[[], Picture], trace: AttentionTrace, sheets: Mapping[str, Callable[[], Sheet]]
+) -> Kept:
     """A head that Answer shows, and what it marks in the passage."""
-    return Kept(name, picture, traced_in_python(name, prompt), sheets=sheets)
+    return Kept(name, picture, traced_in_python(name, trace.prompt, trace.edits), sheets=sheets)
 
 
 def kept_draft(
-    name: str, picture: Callable[[], Picture], prompt: Prompt, options: DecodingOptions | None, *, naive: bool = False
+    name: str,
+    picture: Callable[[], Picture],
+    prompt: Prompt,
+    options: DecodingOptions | None,
+    *,
+    naive: bool = False,
+    edits: Edits = NO_EDITS,
 ) -> Kept:
     """A translation that Translate shows; `options` None: the one that the model gives when it is only asked for its trace.
 
     `naive` rows are named after the token that is written there (`attnviz.analysis.translate.alignment.read_as`).
     """
     if options is None and not naive:
-        return Kept(name, picture, traced_in_python(name, prompt))
+        return Kept(name, picture, traced_in_python(name, prompt, edits))
+    edited = f", av.Edits.parse({edits.text!r})" if edits else ""
     target = f", target={prompt.target!r}" if prompt.target else ""
-    made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {options or DecodingOptions()!r})"
+    made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {options or DecodingOptions()!r}{edited})"
     imports = ("from attnviz.models.translate.decode import DecodingOptions, draft",)
     if not naive:
         return Kept(name, picture, f"{made}.trace", imports)
@@ -100,12 +110,16 @@ def kept_draft(
     return Kept(name, picture, made, imports, "read_as(result.trace.cross, result.written, 'naive')")
 
 
-def take_along(shown: Sequence[Kept]) -> None:
-    """A button with all that can be taken along: nothing is computed before it is opened, no file before it is asked for."""
+def take_along(shown: Sequence[Kept], own: Callable[[], None] = lambda: None) -> None:
+    """A button with all that can be taken along: nothing is computed before it is opened, no file before it is asked for.
+
+    `own` draws the buttons of a page whose picture is no head.
+    """
     box = st.popover("Download", icon=":material/download:", key="keep", on_change="rerun")
     if not box.open:
         return
     with box:
+        own()
         if shown:
             _downloads(shown)
         file_box()

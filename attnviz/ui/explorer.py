@@ -7,8 +7,10 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 from streamlit.components.v2 import component
 
+from attnviz.analysis.difference import is_difference
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
+from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
@@ -16,6 +18,7 @@ from attnviz.figures.tokens import token_strip
 from attnviz.ui.address.state import asked, forget_cell, publish, value
 from attnviz.ui.address.widgets import segments
 from attnviz.ui.background.jobs import at_a_place
+from attnviz.ui.edits.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.permissions import message_bytes
 from attnviz.ui.sidebar import HeadChoice
@@ -55,6 +58,7 @@ def all_heads(
     cell: tuple[int, int] | None = None,
     slot: str = "",
     label: str = "All heads, any of them at full size",
+    editing: Editor | None = None,
 ) -> None:
     """Every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
 
@@ -63,7 +67,8 @@ def all_heads(
     (`attnviz.ui.sidebar.head_controls`), else a function that puts both into the page's own. A cell that is clicked becomes
     `query` and `key` of the session, positions in the map, which `selected_cell` reads; `cell` is the one that the page's own
     picture has chosen, None: the head's most telling one. A page that shows several models side
-    by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address.
+    by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address. `editing` as of
+    `explore`.
 
     Raises:
         TraceError: the view leaves no token.
@@ -77,7 +82,7 @@ def all_heads(
         with folded:
             matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
             at = cell or selected_cell(matrix, slot) or focus_cell(matrix)
-            explore(attention, choice, matrix, at, slot=slot, on_head=on_head)
+            explore(attention, choice, (matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
 def show_heads(attention: AttentionMap, choice: HeadChoice, on_head: OnHead, *, slot: str = "") -> None:
@@ -93,40 +98,61 @@ def show_heads(attention: AttentionMap, choice: HeadChoice, on_head: OnHead, *, 
 def explore(
     attention: AttentionMap,
     choice: HeadChoice,
-    matrix: HeadMatrix,
-    cell: tuple[int, int],
+    chosen: tuple[HeadMatrix, tuple[int, int]],
     *,
     extra: tuple[str, ...] = (),
     slot: str = "",
     on_head: OnHead = open_head,
+    editing: Editor | None = None,
 ) -> str:
-    """The explorer: all heads, and `matrix` with its chosen cell. What a person chooses in it becomes the page's.
+    """The explorer: all heads, and the matrix of one with its chosen cell. What a person chooses in it becomes the page's.
+
+    `editing`: whose edits are marked in it, and made by clicks; None: of a model that cannot be edited here.
 
     `slot` tells several explorers of a page apart. Returns the view that is shown: one of `VIEWS`, or of `extra`, which are
     tabs whose picture the page draws below.
     """
-    name = f"view{slot}"
-    view = value(name, VIEWS[0])
-    view = view if view in (*VIEWS, *extra) else VIEWS[0]
-    publish(name, view, VIEWS[0])
+    name, (matrix, cell) = f"view{slot}", chosen
+    wanted = value(name, VIEWS[0])
+    publish(name, wanted if wanted in (*VIEWS, *extra) else VIEWS[0], VIEWS[0])
+    # Of a difference there are no arcs and no shaded text.
+    views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
+    view = wanted if wanted in (*views, *extra) else VIEWS[0]
+
+    places = places_of(attention, choice.view)
 
     def picked(change: dict[str, Any]) -> None:
-        st.session_state[name] = change.get("view", view)
+        if change.get("view", view) != view:
+            st.session_state[name] = change["view"]
         if "layer" in change:
             on_head(change["layer"], change["head"])
         if "query" in change:
             select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
+        if editing is not None:
+            _edit(editing.slot, places, change)
 
-    settings = {
-        "shownViews": VIEWS,
-        "view": view,
-        "query": cell[0],
-        "key": cell[1],
-        "extra": extra,
-        "fact": size(attention),
-    }
+    settings = {"shownViews": views, "view": view, "query": cell[0], "key": cell[1], "extra": extra, "fact": size(attention)}
+    if editing is not None:
+        is_marked = editing.applied and editing.compared != "Before"
+        settings["edits"] = {"on": editing.on} | (places.marks(editing.edits) if is_marked else {})
     _mount(attention, choice, matrix, settings, (slot, picked))
     return view
+
+
+def places_of(attention: AttentionMap, view: View) -> explorer.PicturePlaces:
+    """Where the rows and columns of a picture stand in the map: what its clicks, and the buttons beside it, edit."""
+    return explorer.PicturePlaces.of(attention, Lens(attention, view))
+
+
+def _edit(slot: str, places: explorer.PicturePlaces, change: dict[str, Any]) -> None:
+    """What a click did to the Edit mode, or with it to the model's attention; for a callback."""
+    if "editing" in change:
+        st.session_state.editing = bool(change["editing"])
+    try:
+        if isinstance(click := change.get("edit"), dict):
+            flip(*places.edits_of(click), slot=slot)
+    except EditError as error:
+        st.session_state[f"refused_edit{slot}"] = str(error)
 
 
 def follow(

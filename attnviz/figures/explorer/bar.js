@@ -19,7 +19,9 @@ export class Bar {
     this.kind.append(...Object.entries(KINDS).map(([value, text]) => make("option", { value }, text)));
     this.kinds = make("span", { class: "order" }, this.kind);
     this.fact = make("span", { class: "fact" });
-    this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.kinds, this.fact);
+    const title = "Switch heads off, cut links, hide words, and see what the model says then";
+    this.edit = make("button", { type: "button", class: "edit", title, onclick: () => explorer.editing.turn() }, "Edit");
+    this.element = make("div", { class: "bar" }, this.tabs, this.ordered, this.kinds, this.fact, this.edit);
   }
 
   arrange() {
@@ -58,12 +60,14 @@ export class Bar {
         stage.setAttribute("aria-labelledby", tab.id);
       }
     }
-    this.ordered.hidden = state.view !== "grid" || overview.heads === 1 || follows;
+    this.ordered.hidden = state.view !== "grid" || overview.heads === 1 || follows || this.explorer.orders.length < 2;
     this.orders();
-    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden;
+    this.kinds.hidden = state.view !== "grid" || this.tabs.hidden || Boolean(overview.signed);
+    this.edit.hidden = !this.explorer.editing.isOffered;
+    this.edit.setAttribute("aria-pressed", this.explorer.editing.on);
     this.kind.value = state.kind;
     this.fact.textContent = this.explorer.fact ?? "";
-    this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent;
+    this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent && this.edit.hidden;
   }
 
   tab(view, text) {
@@ -101,7 +105,7 @@ export class LinksTable {
     if (!head || this.head === head) return;
     this.head = head;
     const { queries, keys } = this.explorer.overview;
-    const title = `Strongest links of ${headTitle(head.layer, head.head)}`;
+    const title = `${head.signed ? "Largest changes in" : "Strongest links of"} ${headTitle(head.layer, head.head)}`;
     this.summary.textContent = `${title}, as a table`;
     this.caption.textContent = title;
     const rows = head.strongest(STRONGEST).map(([query, key, weight]) =>
@@ -110,7 +114,7 @@ export class LinksTable {
         {},
         make("td", {}, word(queries[query][0])),
         make("td", {}, word(keys[key][0])),
-        make("td", { class: "number" }, weight.toFixed(head.decimals)),
+        make("td", { class: "number" }, head.write(weight)),
       ),
     );
     this.body.replaceChildren(...rows);

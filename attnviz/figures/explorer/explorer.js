@@ -4,6 +4,7 @@
 
 import { ArcsView } from "./arcs.js";
 import { Bar, LinksTable, TABS } from "./bar.js";
+import { Editing } from "./editing.js";
 import { GridView } from "./grid.js";
 import { roomHeight } from "./heights.js";
 import { chipsName, FIRST_LOOK, readLook, writeLook } from "./look.js";
@@ -27,9 +28,9 @@ export class Explorer {
   constructor(root, host) {
     Object.assign(this, { root, host, seq: 0, views: Object.keys(TABS), extra: [], fact: "", package: null });
     this.state = { view: "grid", layer: 0, head: 0, query: null, key: null, fullScale: true, theme: "light", ...FIRST_LOOK };
+    this.editing = new Editing(this);
     this.id = `explorer-${Math.random().toString(36).slice(2)}`;
-    this.note = new Note(root);
-    this.motion = new Motion();
+    Object.assign(this, { note: new Note(root), motion: new Motion() });
     this.bar = new Bar(this);
     this.live = new LiveRegion();
     this.problem = make("p", { class: "problem", role: "alert", hidden: true }, PROBLEM);
@@ -110,6 +111,7 @@ export class Explorer {
 
   // A map between two texts has no diagonal and no distances.
   get orders() {
+    if (this.overview.signed) return ["model"];
     return this.overview.notes[0].distance === null ? ["model", "entropy"] : Object.keys(ORDERS);
   }
 
@@ -125,7 +127,7 @@ export class Explorer {
   }
 
   // What the host says is to be looked at. What a person has chosen meanwhile is newer than what the host knows.
-  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false }) {
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false, edits = null }) {
     if (seq >= this.seq) {
       Object.assign(this.state, { layer, head, query, key, view: view ?? this.state.view });
       if (look !== undefined) Object.assign(this.state, readLook(look));
@@ -133,6 +135,7 @@ export class Explorer {
     }
     Object.assign(this.state, { fullScale, theme });
     Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact, follows });
+    this.editing.update(edits);
     this.applyTheme();
     if (!this.package) return;
     this.settle();

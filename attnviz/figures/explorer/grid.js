@@ -12,6 +12,8 @@ const GRID_LEAST = 22;
 const GRID_MOST = 120;
 // Beside a matrix that is higher, small pictures may be so much higher than wide.
 const GRID_STRETCH = 1.5;
+// The keys that edit what is pointed at; with Shift a whole layer.
+const EDITS = ["Delete", "Backspace"];
 export const KINDS = { cells: "as matrices", arcs: "as arcs" };
 
 export class GridView {
@@ -25,12 +27,12 @@ export class GridView {
     this.canvas.addEventListener("blur", () => this.point(null));
     this.canvas.addEventListener("click", (event) => {
       const place = this.cellAt(event);
-      if (place) explorer.openHead(place.layer, place.head);
+      if (explorer.editing.on) this.edit(event, place);
+      else if (place) explorer.openHead(place.layer, place.head);
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     const { layers, heads } = explorer.overview;
-    this.caption.textContent = layers * heads === 1 ? "The one head of this model" : "Rows: layers, columns: heads. Click one.";
-    const label = `${layers} layers by ${heads} heads. Arrow keys move between heads, Enter opens one.`;
+    const label = `${layers} layers by ${heads} heads. Arrow keys move between heads, Enter opens one, Delete edits one in Edit mode.`;
     this.canvas.setAttribute("aria-label", label);
     explorer.when(explorer.store.thumbs, (thumbs) => {
       this.thumbs = thumbs;
@@ -47,7 +49,8 @@ export class GridView {
     const pictures = overview.notes.map(({ highest }, index) => {
       const picture = new OffscreenCanvas(overview.columns, overview.rows);
       const end = state.fullScale ? highest : 1;
-      const table = [...palette.pixels(THUMB_MASKED - 1, end), palette.maskedPixel];
+      const shades = overview.signed ? palette.signedPixels(THUMB_MASKED - 1, end) : palette.pixels(THUMB_MASKED - 1, end);
+      const table = [...shades, palette.maskedPixel];
       const image = new ImageData(overview.columns, overview.rows);
       const pixels = new Uint32Array(image.data.buffer);
       for (let pixel = 0; pixel < size; pixel++) pixels[pixel] = table[this.thumbs[index * size + pixel]];
@@ -76,7 +79,23 @@ export class GridView {
 
   // The small pictures as they were chosen to be drawn, of a size.
   chosen(size) {
-    return this.explorer.state.kind === "arcs" ? this.sketches(size) : this.pictures();
+    return this.explorer.state.kind === "arcs" && !this.explorer.overview.signed ? this.sketches(size) : this.pictures();
+  }
+
+  // A head is switched off or on, and by the number of a layer all of it.
+  edit(event, place) {
+    const { editing, overview } = this.explorer;
+    const { height } = this.measure();
+    const layer = Math.floor((event.offsetY - GRID_TOP) / (height + GRID_GAP));
+    if (place) editing.editHead(place.layer, place.head);
+    else if (event.offsetX < GRID_LEFT && layer >= 0 && layer < overview.layers) editing.editHead(layer, null);
+  }
+
+  tellCaption() {
+    const { overview, editing } = this.explorer;
+    const isOne = overview.layers * overview.heads === 1;
+    const act = editing.on ? "Click one to switch it off or on" : "Click one";
+    this.caption.textContent = isOne ? "The one head of this model" : `Rows: layers, columns: heads. ${act}.`;
   }
 
   picture(layer, head) {
@@ -97,7 +116,8 @@ export class GridView {
 
   draw() {
     if (!this.thumbs || !this.element.clientWidth) return;
-    const { overview, palette, state } = this.explorer;
+    const { overview, palette, state, editing } = this.explorer;
+    this.tellCaption();
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
     const pictures = this.chosen({ cell, height });
@@ -114,11 +134,12 @@ export class GridView {
         context.fillStyle = state.layer === layer ? palette.accent : palette.faint;
         context.fillText(layer, GRID_LEFT / 2, y(layer) + height / 2);
       }
-      if (state.kind === "arcs") {
+      if (state.kind === "arcs" && !overview.signed) {
         context.fillStyle = palette.panel;
         context.fillRect(x(head), y(layer), cell, height);
       }
       context.drawImage(picture, x(head), y(layer), cell, height);
+      if (editing.isSet(layer, head)) editing.strike(context, x(head), y(layer), cell, height);
       const chosen = layer === state.layer && (state.head === null || head === state.head);
       const pointed = this.pointed?.layer === layer && this.pointed.head === head;
       if (!pointed && !chosen) return;
@@ -158,7 +179,9 @@ export class GridView {
   tell(layer, head) {
     const { overview } = this.explorer;
     const { entropy, link, diagonal, distance } = overview.notes[layer * overview.heads + head];
-    const lines = [`${headTitle(layer, head)}   entropy ${entropy.toFixed(2)} bits`];
+    const off = this.explorer.editing.isSet(layer, head) ? ", switched off" : "";
+    const fact = overview.signed ? "after less before" : `entropy ${entropy.toFixed(2)} bits`;
+    const lines = [`${headTitle(layer, head)}${off}   ${fact}`];
     if (link) {
       const [query, key, weight] = link;
       lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${weight.toFixed(3)}`]);
@@ -172,6 +195,7 @@ export class GridView {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     const at = this.pointed ?? { layer: state.layer, head: state.head ?? 0 };
     if (event.key === "Enter") this.explorer.openHead(at.layer, at.head, { keyboard: true });
+    else if (this.explorer.editing.on && EDITS.includes(event.key)) this.explorer.editing.editHead(at.layer, event.shiftKey ? null : at.head);
     else if (event.key === "Escape") this.point(null);
     else if (step) {
       const layer = clamp(at.layer + step[0], 0, overview.layers - 1);

@@ -18,7 +18,7 @@ export class MatrixView extends MatrixPicture {
     }
     this.listen();
     const { queries, keys } = explorer.overview;
-    const label = `${queries.length} queries down by ${keys.length} keys across. Arrow keys move, Enter selects, plus and minus zoom.`;
+    const label = `${queries.length} queries down by ${keys.length} keys across. Arrow keys move, Enter selects, plus and minus zoom; in Edit mode Delete cuts, H hides.`;
     this.canvas.setAttribute("aria-label", label);
   }
 
@@ -80,7 +80,23 @@ export class MatrixView extends MatrixPicture {
     const moved = this.drag?.moved;
     this.drag = null;
     const place = this.cellAt(event);
-    if (place && !(moved && this.window.zoom > 1)) this.explorer.selectCell(place.query, place.key);
+    if (moved && this.window.zoom > 1) return;
+    if (this.explorer.editing.on) this.edit(place, this.wordAt(event));
+    else if (place) this.explorer.selectCell(place.query, place.key);
+  }
+
+  // A link is cut, or a word above the matrix is hidden; a second time it is as it was.
+  edit(place, word) {
+    if (place) this.explorer.editing.editLink(place.query, place.key);
+    else if (word !== null) this.explorer.editing.editWord(word);
+  }
+
+  // The column whose leaning label is there.
+  wordAt(event) {
+    if (!this.size || event.offsetY >= this.size.top) return null;
+    const { left, top, cell } = this.size;
+    const key = Math.floor(this.window.x + (event.offsetX - (top - event.offsetY) - left) / cell);
+    return key >= 0 && key < this.explorer.overview.keys.length ? key : null;
   }
 
   wheel(event) {
@@ -129,6 +145,8 @@ export class MatrixView extends MatrixPicture {
     const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
     const at = this.pointed ?? this.explorer.selected();
     if (event.key === "Enter") this.explorer.selectCell(at.query, at.key);
+    else if (this.explorer.editing.on && ["Delete", "Backspace"].includes(event.key)) this.edit(at, null);
+    else if (this.explorer.editing.on && event.key.toLowerCase() === "h") this.edit(null, at.key);
     else if (event.key === "Escape") this.window.zoom > 1 ? this.zoomBy(0) : this.explorer.back();
     else if (event.key === "+" || event.key === "=") this.zoomBy(2);
     else if (event.key === "-") this.zoomBy(0.5);

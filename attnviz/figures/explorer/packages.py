@@ -4,11 +4,11 @@ A package is the header's length (uint32, little-endian), the header (JSON, UTF-
 header's `chunks` has for each its name, where it starts behind the header, and its length. Chunks are zlib streams:
 
     thumbs  one byte a pixel, ordered layer, head, row, column: the weight as a share of the head's largest, 0 to 254; 255 is
-            masked
+            masked. Where the header says `signed`, the map is a difference: -1 to 1 times its largest, 127 is 0
     3:1     L3·H1, and 3:mean the mean over the heads of layer 3: first one byte that is not compressed, the number of decimals;
             then a code of two bytes a cell, ordered query, key: the low bytes of all cells, then the high bytes, which are
             nearly all 0 and take nearly no room. A code is the weight in units of 10^-decimals, so that hovering tells the
-            weight's own digits; 65535 is masked.
+            weight's own digits; 65535 is masked. Of a difference, 0 stands for -1
 """
 
 import functools
@@ -64,30 +64,31 @@ def squeeze(data: bytes) -> bytes:
     return stream.compress(data) + stream.flush()
 
 
-def decimals_of(matrix: HeadMatrix) -> int:
+def decimals_of(matrix: HeadMatrix, *, signed: bool = False) -> int:
     """Choose how many digits after the point the weights of a head are written with."""
-    highest = float(matrix.weights.max())
+    highest = 1.0 if signed else float(matrix.weights.max())
     return min(LEAST_DECIMALS + max(0, math.floor(-math.log10(highest))), MOST_DECIMALS) if highest > 0 else LEAST_DECIMALS
 
 
-def codes_of(matrix: HeadMatrix, decimals: int) -> UInt16[np.ndarray, "query key"]:
-    """Round the weights of a head to whole numbers of 10^-decimals; masked cells are `MASKED`."""
+def codes_of(matrix: HeadMatrix, decimals: int, *, signed: bool = False) -> UInt16[np.ndarray, "query key"]:
+    """Round the weights of a head to whole numbers of 10^-decimals, from -1 on where `signed`; masked cells are `MASKED`."""
     # Adding a half and cutting is rounding, without an array in between.
-    codes = (matrix.weights * np.float32(10**decimals) + np.float32(0.5)).astype(np.uint16)
+    one = np.float32(10**decimals)
+    codes = (matrix.weights * one + np.float32(0.5 + (one if signed else 0))).astype(np.uint16)
     codes[~matrix.visible] = MASKED
     return codes
 
 
-def head_chunk(matrix: HeadMatrix) -> bytes:
+def head_chunk(matrix: HeadMatrix, *, signed: bool = False) -> bytes:
     """Write the chunk of a head: the number of decimals in its first byte, then its compressed codes."""
-    decimals = decimals_of(matrix)
-    codes = codes_of(matrix, decimals)
+    decimals = decimals_of(matrix, signed=signed)
+    codes = codes_of(matrix, decimals, signed=signed)
     low, high = codes.astype(np.uint8), (codes >> 8).astype(np.uint8)
     return bytes([decimals]) + squeeze(low.tobytes() + high.tobytes())
 
 
 def thumb_of(
-    matrix: HeadMatrix, visible: Bool[np.ndarray, "row column"] | None = None
+    matrix: HeadMatrix, visible: Bool[np.ndarray, "row column"] | None = None, *, signed: bool = False
 ) -> tuple[UInt8[np.ndarray, "row column"], float]:
     """Shrink a head to its small picture; also its largest weight, which the levels are shares of.
 
@@ -95,8 +96,12 @@ def thumb_of(
     of its cells are: `visible` says where, if it has been made already with `pooled_mask`.
     """
     pooled = _pool(matrix.weights, np.maximum)
-    highest = float(pooled.max())
-    levels = np.rint(pooled / max(highest, 1e-12) * (THUMB_MASKED - 1))
+    if signed:
+        lowest = _pool(matrix.weights, np.minimum)
+        pooled = np.where(-lowest > pooled, lowest, pooled)
+    highest = float(np.abs(pooled).max())
+    shares = pooled / max(highest, 1e-12)
+    levels = np.rint((shares + 1) / 2 * (THUMB_MASKED - 1) if signed else shares * (THUMB_MASKED - 1))
     return np.where(pooled_mask(matrix) if visible is None else visible, levels, THUMB_MASKED).astype(np.uint8), highest
 
 

@@ -50,6 +50,18 @@ export class Palette {
     return pixels;
   }
 
+  // The same from -1 to 1 times a share of the scale: from blue over the panel to vermilion, Okabe and Ito's.
+  signedPixels(steps, share = 1) {
+    const middle = parseColour(this.panel);
+    const ends = [parseColour(this.below), parseColour(this.above)];
+    return Uint32Array.from({ length: steps + 1 }, (_, step) => {
+      const at = share * ((2 * step) / Math.max(steps, 1) - 1);
+      const end = ends[Number(at > 0)];
+      const part = Math.min(Math.abs(at), 1);
+      return pixelOf(...middle.map((channel, place) => Math.round(channel + (end[place] - channel) * part)));
+    });
+  }
+
   // Black or white, whichever is better read on a colour (WCAG 2.2, relative luminance).
   ink(colour) {
     const linear = parseColour(colour).map((channel) => {
@@ -62,6 +74,7 @@ export class Palette {
 
   // The pixel of every code of a head; the scale ends at a weight of 1, or at the head's largest.
   table(head, fullScale) {
+    if (head.signed) return this.signedPixels(2 * head.one, fullScale ? 1 : head.one / Math.max(head.highest, 1));
     return this.pixels(head.highest, fullScale ? head.highest / head.one : 1);
   }
 }

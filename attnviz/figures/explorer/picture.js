@@ -64,7 +64,7 @@ export class MatrixPicture {
   }
 
   draw() {
-    const { overview, palette, state } = this.explorer;
+    const { overview, palette, state, editing } = this.explorer;
     if (!this.element.clientWidth) return;
     const head = this.explorer.current();
     const size = this.measure();
@@ -73,12 +73,15 @@ export class MatrixPicture {
     const high = size.top + size.height + 1;
     this.context = fit(this.canvas, wide, high);
     this.over = fit(this.overlay, wide, high);
-    this.caption.textContent = `${headTitle(state.layer, state.head)}: who looks (rows) at whom (columns)`;
+    const off = editing.isSet(state.layer, state.head) ? ", switched off" : "";
+    const what = overview.signed ? "after less before, who looks (rows) at whom (columns)" : "who looks (rows) at whom (columns)";
+    this.caption.textContent = `${headTitle(state.layer, state.head)}${off}: ${what}`;
     this.buttons.hidden = size.cell >= 14 && this.window.zoom === 1;
     this.place.classList.toggle("waiting", !head);
     if (head) this.drawCells(head, palette, state.fullScale);
     else this.drawThumb();
     if (head) this.legend.draw(head, palette, state.fullScale);
+    editing.drawMarks(this);
     this.labels(this.context, overview.queries, overview.keys, null);
     if (state.query !== null) this.mark(this.context, state.query, state.key, palette.accent, 2);
     this.drawPointed();
@@ -183,6 +186,7 @@ export class MatrixPicture {
     }
     context.fillStyle = colour;
     context.fillText(text, 0, 0);
+    if (this.explorer.editing.isHidden(key)) context.fillRect(0, -0.5, context.measureText(text).width, 1.5);
     context.restore();
   }
 
@@ -232,14 +236,17 @@ class Legend {
     this.ramp = make("canvas", { width: "256", height: "1", "aria-hidden": "true" });
     this.end = make("span");
     this.masked = make("span", { class: "masked-key" }, make("i"), "masked");
-    this.element = make("p", { class: "legend" }, "0", this.ramp, this.end, this.masked);
+    this.start = make("span");
+    this.element = make("p", { class: "legend" }, this.start, this.ramp, this.end, this.masked);
   }
 
   draw(head, palette, fullScale) {
     const image = new ImageData(256, 1);
-    new Uint32Array(image.data.buffer).set(palette.pixels(255));
+    new Uint32Array(image.data.buffer).set(head.signed ? palette.signedPixels(255) : palette.pixels(255));
     this.ramp.getContext("2d").putImageData(image, 0, 0);
-    this.end.textContent = fullScale ? "1" : (head.highest / head.one).toPrecision(2);
+    const end = fullScale ? "1" : (head.highest / head.one).toPrecision(2);
+    this.start.textContent = head.signed ? `−${end}` : "0";
+    this.end.textContent = head.signed ? `+${end}` : end;
     this.masked.hidden = !head.anyMasked;
   }
 }

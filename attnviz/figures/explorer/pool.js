@@ -35,13 +35,16 @@ function spans(from, step, pixels, count) {
   return { starts, ends };
 }
 
-function largestCode({ codes, nKeys }, top, bottom, left, right) {
+function largestCode({ codes, nKeys, zero }, top, bottom, left, right) {
   if (bottom - top === 1 && right - left === 1) return codes[top * nKeys + left];
   let largest = -1;
+  let found = MASKED;
   for (let query = top; query < bottom; query++) {
     for (let cell = query * nKeys + left; cell < query * nKeys + right; cell++) {
-      if (codes[cell] > largest && codes[cell] !== MASKED) largest = codes[cell];
+      if (codes[cell] === MASKED || Math.abs(codes[cell] - zero) <= largest) continue;
+      largest = Math.abs(codes[cell] - zero);
+      found = codes[cell];
     }
   }
-  return largest < 0 ? MASKED : largest;
+  return found;
 }

@@ -8,7 +8,7 @@ const SAY_AFTER = 150;
 export function describeCell({ queries, keys }, head, query, key) {
   const name = ([text, , piece]) => (piece ? [make("strong", {}, word(text)), " (", word(piece), ")"] : [make("strong", {}, word(text))]);
   const masked = head.masked(query, key);
-  const value = masked ? "masked: it cannot look there" : ["weight ", make("strong", {}, head.tell(query, key))];
+  const value = masked ? "masked: it cannot look there" : [head.signed ? "change " : "weight ", make("strong", {}, head.tell(query, key))];
   return [[...name(queries[query]), " → ", ...name(keys[key])], value];
 }
 

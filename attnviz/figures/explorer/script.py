@@ -27,4 +27,7 @@ def _theme(theme: Theme) -> dict[str, object]:
     names = ("name", "background", "panel", "text", "faint", "border", "accent", "masked")
     # Okabe and Ito's eighth colour is black, which is the colour of text where that is dark.
     heads = [*HEAD_COLOURS[:-1], theme.text]
-    return {name: getattr(theme, name) for name in names} | {"scale": theme.lookup.tobytes().hex(), "heads": heads}
+    # Vermilion and blue, for numbers above and below 0: told apart by people with any common colour blindness.
+    above_and_below = {"above": HEAD_COLOURS[5].lower(), "below": HEAD_COLOURS[0].lower()}
+    shown = {name: getattr(theme, name) for name in names} | above_and_below
+    return shown | {"scale": theme.lookup.tobytes().hex(), "heads": heads}

@@ -81,16 +81,19 @@ export class HeadStore {
     const bytes = await inflate(chunk.subarray(1));
     const cells = bytes.length / 2;
     const codes = new Uint16Array(cells);
+    const { queries, keys, signed = false } = this.overview;
+    // Of a difference the codes begin at -1.
+    const zero = signed ? 10 ** chunk[0] : 0;
     let highest = 0;
     let anyMasked = false;
     for (let cell = 0; cell < cells; cell++) {
       const code = bytes[cell] | (bytes[cells + cell] << 8);
       codes[cell] = code;
       if (code === MASKED) anyMasked = true;
-      else if (code > highest) highest = code;
+      else if (Math.abs(code - zero) > highest) highest = Math.abs(code - zero);
     }
-    const { queries, keys } = this.overview;
-    return new Head({ layer, head, codes, decimals: chunk[0], highest, anyMasked, nQueries: queries.length, nKeys: keys.length });
+    const sizes = { nQueries: queries.length, nKeys: keys.length };
+    return new Head({ layer, head, codes, decimals: chunk[0], highest, anyMasked, signed, zero, ...sizes });
   }
 
   forgetOldest() {
@@ -117,27 +120,32 @@ class Head {
   // A masked cell has a weight of exactly 0.
   weight(query, key) {
     const code = this.codes[query * this.nKeys + key];
-    return code === MASKED ? 0 : code / this.one;
+    return code === MASKED ? 0 : (code - this.zero) / this.one;
   }
 
   tell(query, key) {
-    return this.masked(query, key) ? "masked" : this.weight(query, key).toFixed(this.decimals);
+    return this.masked(query, key) ? "masked" : this.write(this.weight(query, key));
   }
 
-  // The largest weights as [query, key, weight], the largest first.
+  // A weight with its digits, a difference with its sign.
+  write(weight) {
+    return `${this.signed && weight > 0 ? "+" : ""}${weight.toFixed(this.decimals)}`;
+  }
+
+  // The largest weights, of a difference the furthest from 0, as [query, key, weight], the largest first.
   strongest(count) {
     const found = [];
     let least = 0;
     for (let cell = 0; cell < this.codes.length; cell++) {
-      const code = this.codes[cell];
-      if (code <= least || code === MASKED) continue;
-      found.push([cell, code]);
+      const size = Math.abs(this.codes[cell] - this.zero);
+      if (size <= least || this.codes[cell] === MASKED) continue;
+      found.push([cell, size]);
       if (found.length < 8 * count) continue;
       found.sort((one, other) => other[1] - one[1]).length = count;
       least = found.at(-1)[1];
     }
     found.sort((one, other) => other[1] - one[1]);
-    const link = ([cell, code]) => [Math.floor(cell / this.nKeys), cell % this.nKeys, code / this.one];
+    const link = ([cell]) => [Math.floor(cell / this.nKeys), cell % this.nKeys, (this.codes[cell] - this.zero) / this.one];
     return found.slice(0, count).map(link);
   }
 
@@ -147,8 +155,9 @@ class Head {
     const count = axis === "queries" ? this.nKeys : this.nQueries;
     for (let other = 0; other < count; other++) {
       const [query, key] = axis === "queries" ? [index, other] : [other, index];
-      if (this.masked(query, key) || this.weight(query, key) <= largest) continue;
-      largest = this.weight(query, key);
+      const size = Math.abs(this.weight(query, key));
+      if (this.masked(query, key) || size <= largest) continue;
+      largest = size;
       found = [query, key];
     }
     return found;

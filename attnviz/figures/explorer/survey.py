@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from attnviz.analysis.difference import is_difference
 from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
 from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights
 from attnviz.core.trace import AttentionMap, Token
@@ -44,6 +45,8 @@ class Overview:
 def overview(attention: AttentionMap, *, view: View | None = None, limit: int = MESSAGE_BYTES) -> Overview:
     """Make a small picture and the numbers of every head; and the heads themselves where they take no more than `limit` bytes.
 
+    Of the difference of two maps (`attnviz.analysis.difference`) the same, on a scale with two sides.
+
     Raises:
         TraceError: the view leaves no token.
     """
@@ -73,8 +76,11 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
         "direction": [direction(lens.queries), direction(lens.keys)],
         "notes": [note for each in layers for note in each.notes],
     }
-    name = hashlib.blake2b(pack_chunks(header, chunks), digest_size=12).hexdigest()
-    return Overview(lens, pack_chunks(header | {"name": name}, chunks), name, whole)
+    signed = is_difference(attention)
+    # The name of what is no difference is in addresses: it stays.
+    content = pack_chunks(header | ({"signed": True} if signed else {}), chunks)
+    name = hashlib.blake2b(content, digest_size=12).hexdigest()
+    return Overview(lens, pack_chunks(header | {"name": name, "signed": signed}, chunks), name, whole)
 
 
 @functools.cache
@@ -91,7 +97,7 @@ def heads_package(
     A head that has been made under the view already comes with its matrix, else with None.
     """
     chunks = {
-        chunk_name(layer, head): head_chunk(matrix or shown.matrix(attention, layer, head))
+        chunk_name(layer, head): head_chunk(matrix or shown.matrix(attention, layer, head), signed=is_difference(attention))
         for (layer, head), matrix in heads.items()
         if not shown.complete
     }
@@ -115,20 +121,21 @@ class _Layer:
 
 
 def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _Layer:
-    visible = attention.visible(layer)
+    visible, signed = attention.visible(layer), is_difference(attention)
     thumbs, notes, chunks, pooled = [], [], {}, None
     for head in range(attention.n_heads):
         weights, entropy = attention.weights_and_entropy(layer, head)
         matrix = lens.matrix(weights, visible)
         pooled = pooled_mask(matrix) if pooled is None else pooled
-        thumb, highest = thumb_of(matrix, pooled)
+        thumb, highest = thumb_of(matrix, pooled, signed=signed)
         thumbs.append(thumb)
-        notes.append(_note(matrix, entropy if lens.whole else None) | {"highest": highest})
+        note = _note_of_change(matrix) if signed else _note(matrix, entropy if lens.whole else None)
+        notes.append(note | {"highest": highest})
         if keep:
-            chunks[chunk_name(layer, head)] = head_chunk(matrix)
+            chunks[chunk_name(layer, head)] = head_chunk(matrix, signed=signed)
     if keep:
         mean = attention.layer_weights(layer).mean(axis=0)
-        chunks[chunk_name(layer, None)] = head_chunk(lens.matrix(mean, visible))
+        chunks[chunk_name(layer, None)] = head_chunk(lens.matrix(mean, visible), signed=signed)
     return _Layer(np.stack(thumbs), notes, chunks)
 
 
@@ -145,6 +152,13 @@ def _note(matrix: HeadMatrix, entropy: np.ndarray | None) -> dict[str, object]:
         "diagonal": None if distance is None else round(near_diagonal(matrix), 4),
         "distance": None if distance is None else round(distance, 3),
     }
+
+
+def _note_of_change(matrix: HeadMatrix) -> dict[str, object]:
+    """Note the link of a difference that changed most; what is measured of attention is not of changes."""
+    query, key = np.unravel_index(int(np.abs(matrix.weights).argmax()), matrix.weights.shape)
+    weight = round(float(matrix.weights[query, key]), 4)
+    return {"entropy": 0, "link": [int(query), int(key), weight] if weight else None, "diagonal": None, "distance": None}
 
 
 def _tokens(tokens: tuple[Token, ...]) -> list[list[object]]:

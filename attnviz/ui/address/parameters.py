@@ -12,6 +12,9 @@ from typing import Any
 
 from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
+from attnviz.analysis.weighing import WEIGHINGS
+from attnviz.core.edit import HEAD_VALUES
+from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
@@ -132,6 +135,11 @@ _MEAN: dict[str, Type] = {"all_heads": Flag(default=True)}
 _VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "BertViz")), "look": Text(most=600)}
 
 
+# What is changed in a model's attention (`attnviz.core.edits`), whether clicks change it, and which of both is shown.
+_EDITING: dict[str, Type] = {"editing": Flag(), "compared": Choice(("After", "Before", "Difference"))}
+_EDITED: dict[str, Type] = {"edits": _TEXT, **_EDITING}
+
+
 def _each(slots: int, **types: Type) -> dict[str, Type]:
     """The parameters that each of the models side by side has of its own."""
     return {f"{name}{slot}": each for slot in range(1, slots + 1) for name, each in types.items()}
@@ -144,8 +152,8 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "home": {"text": _TEXT},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
-        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
-        "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(),
+        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), "weighing": Choice(WEIGHINGS), **_SCALE, **_CELL, **_VIEW,
+        "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(), **_EDITED,
     },
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
@@ -156,27 +164,34 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "decoding": Choice(("Greedy", "Beam")),
         "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
         "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
-        **_each(SLOTS, begins=_TEXT, candidate=Number(), **_SIDE_BY_SIDE),
+        **_each(SLOTS, begins=_TEXT, candidate=Number(), edits=_TEXT, **_SIDE_BY_SIDE), **_EDITING,
     },
     "answer": {
         **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},
         "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
-        **_HIDDEN, **_SCALE, **_each(2, asked=Number(), **_SIDE_BY_SIDE),
+        **_HIDDEN, **_SCALE, **_each(2, asked=Number(), edits=_TEXT, **_SIDE_BY_SIDE), **_EDITING,
     },
     "summarize": {
         **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED,
         "unit": Choice(("Count", "Share")), "words_kept": Number(1, 100, default=15), "share_kept": Number(1, 100, default=20),
         "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
-        **{"all": _OPEN}, **_CELL, **_VIEW,
+        **{"all": _OPEN}, **_CELL, **_VIEW, **_EDITED,
     },
     "matters": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME},
+    },
+    "ablate": {
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
+        "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve")),
+    },
+    "compare": {
+        **{"model": NAME, "text": _TEXT, "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST)}, **_MAP, **_HEAD,
     },
     "compute": {
         "source": Choice(("worked", "model")),
         **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
         "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
-        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME,
+        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME, "why": _OPEN,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
     "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},

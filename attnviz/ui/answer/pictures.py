@@ -24,9 +24,11 @@ from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models import catalog
 from attnviz.ui.address.state import forget, forget_cell, publish, value
 from attnviz.ui.address.widgets import dropdown, segments, toggle
+from attnviz.ui.answer.edited import EditedAnswer
 from attnviz.ui.answer.kept import marked_answer as marked_answer_sheet
 from attnviz.ui.background.results import Answered
 from attnviz.ui.download import Kept, kept_answer
+from attnviz.ui.edits.panel import edit_toggle
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, head_picker
@@ -105,7 +107,7 @@ class Looking:
             shown, (layer, head) = self.meeting(trace), self.head_of(trace)
             return Picture(trace, self.attention(trace).kind, layer, head, shown.matrix, self.block(trace), self.full_scale)
 
-        return kept_answer(name, picture, trace.prompt, {"Passage": lambda: marked_answer_sheet(answered)})
+        return kept_answer(name, picture, trace, {"Passage": lambda: marked_answer_sheet(answered)})
 
 
 def answerers_picker() -> tuple[str, ...]:
@@ -148,9 +150,12 @@ def _firmness(shown: Sequence[Answered], side: Side) -> float:
     return min(each.share if each else 0.0 for each in strongest)
 
 
-def picture_picker() -> str:
-    """Which picture of the answer is shown: one of `ANSWER_PICTURES`."""
-    return segments(st.container(), "Picture", "picture", format_func=_PICTURES.__getitem__, label_visibility="collapsed")
+def picture_picker(slots: Sequence[int]) -> str:
+    """Which picture of the answer is shown: one of `ANSWER_PICTURES`; and the switch of the Edit mode of the models there."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        place, beside = st.container(), st.container(width="content")
+    edit_toggle(beside, slots)
+    return segments(place, "Picture", "picture", format_func=_PICTURES.__getitem__, label_visibility="collapsed")
 
 
 def chosen_word(shown: Meeting, slot: int) -> int | None:
@@ -224,10 +229,11 @@ def show_meeting(shown: Meeting, answer: tuple[int, int], slot: int, look: Looki
     return matrix, cell
 
 
-def show_every_head(answered: Answered, look: Looking, slot: int) -> None:
-    """Folded: all heads of the side that is drawn. A click opens one."""
-    trace = answered.trace
-    all_heads(look.attention(trace), look.choice(trace), choose_head, slot=str(slot))
+def show_every_head(answered: EditedAnswer, look: Looking, slot: int) -> None:
+    """Folded: all heads of the side that is drawn. A click opens one, or edits it."""
+    trace = answered.shown.trace
+    shown = answered.maps(look.attention(trace).kind)
+    all_heads(shown.drawn, shown.choice(look.choice(trace)), choose_head, slot=str(slot), editing=shown.editing)
 
 
 def explain_cell(name: str, answered: Answered, look: Looking, slot: int, chosen: tuple[HeadMatrix, tuple[int, int]]) -> None:

@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
-from attnviz.analysis.report import Report, Without
+from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
@@ -87,42 +87,32 @@ class Answered:
         return strongest_heads(self.trace, *self.place)
 
 
-def trace(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a prompt; None after the page has said why there is none."""
-    return _result(name, _trace, (prompt,))
+def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a prompt, with the edits; None after the page has said why there is none."""
+    return computed(name, _trace, (prompt, edits))
 
 
 def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
     """The translation of a prompt; None after the page has said why there is none."""
-    return _result(name, _translate, (prompt, options))
+    return computed(name, _translate, (prompt, options))
 
 
-def summarize(name: str, prompt: Prompt) -> Traced | None:
-    """The trace of a text that is to be summarized; None after the page has said why there is none."""
-    return _result(name, _summarize, (prompt,))
+def summarize(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
+    """The trace of a text that is to be summarized, with the edits; None after the page has said why there is none."""
+    return computed(name, _summarize, (prompt, edits))
 
 
-def answer(name: str, prompt: Prompt) -> Answered | None:
-    """What a model makes of a question; None after the page has said why there is nothing."""
-    return _result(name, _answer, (prompt,))
-
-
-def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
-    """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
-    return _result(name, _matters, (prompt, ways))
-
-
-def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
-    """What the model makes of the text without some words; None after the page has said why there is nothing."""
-    return _result(name, _without, (prompt, taken))
+def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | None:
+    """What a model makes of a question, with the edits; None after the page has said why there is nothing."""
+    return computed(name, _answer, (prompt, edits))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
-    return _result(name, _open, (prompt, begins))
+    return computed(name, _open, (prompt, begins))
 
 
-def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
+def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
     """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
     place = st.empty()
     kept, key = traces_kept(), (compute, name, *asked)
@@ -212,16 +202,18 @@ def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable
     return made(found, model.card, time.perf_counter() - start)
 
 
-def _trace(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _trace(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     progress(f"Computing the attention of {model.card.n_layers} × {model.card.n_heads} heads", None)
-    return _timed(Traced, model, lambda: model.trace(prompt))
+    # No keyword where nothing is edited: a model of somebody's own need not know what edits are.
+    options = {"edits": edits} if edits else {}
+    return _timed(Traced, model, lambda: model.trace(prompt, **options))
 
 
-def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt) -> Traced:
+def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
     from attnviz.models.summarize import run as summaries
 
     progress(f"Reading with {model.card.name}", None)
-    return _timed(Traced, model, lambda: summaries.summarize(model, prompt))
+    return _timed(Traced, model, lambda: summaries.summarize(model, prompt, edits))
 
 
 def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, options: DecodingOptions) -> Drafted:
@@ -229,25 +221,11 @@ def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, option
     return _timed(Drafted, model, lambda: draft(model, prompt, options))
 
 
-def _answer(model: AttentionModel, progress: Progress, prompt: Prompt) -> Answered:
+def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Answered:
     progress(f"Looking for the answer with {model.card.name}", None)
-    return _timed(Answered, model, lambda: answers(model, prompt))
+    return _timed(Answered, model, lambda: answers(model, prompt, edits))
 
 
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
     progress(f"Computing the attention of {model.card.name}", None)
     return inspect_trace(model, prompt, begins)
-
-
-def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> Report:
-    from attnviz.attribution.report import report
-
-    progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
-    return report(model, prompt, None, ways)
-
-
-def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> Without:
-    from attnviz.attribution.report import without
-
-    progress(f"Asking {model.card.name} again without {len(taken)} words", None)
-    return without(model, prompt, None, taken)

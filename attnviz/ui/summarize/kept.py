@@ -25,4 +25,4 @@ def kept_summary(
         return passage.draw_marked(found.units, scores, kept.units, f"What is kept, framed; shaded by: {way.name}")
 
     picture = head_picture(traced.trace, attention, place, View())
-    return Kept(name, picture, traced_in_python(name, traced.trace.prompt), sheets={"Passage": sheet})
+    return Kept(name, picture, traced_in_python(name, traced.trace.prompt, traced.trace.edits), sheets={"Passage": sheet})

@@ -20,6 +20,7 @@ from attnviz.ui.address.state import LINK_CHARACTERS, forget, publish, restore, 
 from attnviz.ui.address.widgets import bounded, dropdown, segments, toggle
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
+from attnviz.ui.edits.shown import Shown
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, open_head
 from attnviz.ui.layout import escaped, theme
@@ -166,8 +167,9 @@ def choose_head(layer: int, head: int | None) -> None:
     st.session_state.update(way="head", all_heads=head is None)
 
 
-def show_heads(attention: AttentionMap, shown: Summary, chosen: Options) -> None:
+def show_heads(maps: Shown, shown: Summary, chosen: Options) -> None:
     """How much of every head's attention goes to the kept words, and folded all heads over the text. A click chooses a head."""
+    attention = maps.told
     shares = shares_of_heads(attention, shown.passage, shown.selection.units)
 
     def select() -> None:
@@ -178,7 +180,8 @@ def show_heads(attention: AttentionMap, shown: Summary, chosen: Options) -> None
     figure = heads_agreement(shares, selected=(chosen.layer, chosen.head), theme=theme())
     alt = "For every head the share of its attention to words that goes to the kept ones"
     st.plotly_chart(figure, theme=None, key="heads", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
-    all_heads(attention, HeadChoice(chosen.layer, chosen.head, View(words=chosen.words), False), choose_head)
+    choice = HeadChoice(chosen.layer, chosen.head, View(words=chosen.words), False)
+    all_heads(maps.drawn, maps.choice(choice), choose_head, editing=maps.editing)
     # A model that writes has searched for its summary; Compute reads a text, and would look at another.
     if chosen.head is not None and attention.kind == "encoder":
         _explain(attention, chosen.layer, chosen.head)

@@ -16,17 +16,19 @@ from attnviz.ui.head_picker import choose_head
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.translate.drawing import Drawing, chosen_cell
+from attnviz.ui.translate.edited import EditedDraft
 from attnviz.ui.translate.notices import rows_notice
 
 _markup = Markup("markup", STYLE)
 
 
-def advanced(slot: int, drafted: Drafted, drawn: Drawing, begins: tuple[str, ...]) -> None:
-    """The search, the rows and the heads of the model that is drawn large.
+def advanced(slot: int, found: EditedDraft, drawn: Drawing, begins: tuple[str, ...]) -> None:
+    """The search, the rows and the heads of the model that is drawn large; the heads as its edits are compared.
 
     Raises:
         TraceError: the view leaves no token.
     """
+    drafted = found.shown
     _show_candidates(drafted.draft, slot)
     _show_tree(drafted.draft, slot, begins)
     rows_notice(drafted, drawn)
@@ -34,7 +36,11 @@ def advanced(slot: int, drafted: Drafted, drawn: Drawing, begins: tuple[str, ...
     if attention.n_layers * attention.n_heads > 1:
         cell = chosen_cell(drawn.matrix(drafted), slot, drawn.word)
         label = f"All heads of {escaped(drafted.card.name)}"
-        all_heads(attention, drawn.choice(drafted), choose_head, cell=cell, slot=str(slot), label=label)
+        shown = found.maps
+        # The rows of a difference are named after what is read.
+        attention = attention if shown.drawn is shown.told else shown.drawn
+        choice = shown.choice(drawn.choice(drafted))
+        all_heads(attention, choice, choose_head, cell=cell, slot=str(slot), label=label, editing=shown.editing)
 
 
 def is_wanted(slot: int, drafted: Drafted) -> bool:

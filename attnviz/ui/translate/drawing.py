@@ -78,7 +78,7 @@ class Drawing:
 
         naive = drafted.draft.reads_its_rows and self.reading == "naive"
         usual = not drafted.draft.task_prefix and (trace.prompt.target or options == DecodingOptions())
-        kept = kept_draft(name, picture, trace.prompt, None if usual else options, naive=naive)
+        kept = kept_draft(name, picture, trace.prompt, None if usual else options, naive=naive, edits=trace.edits)
         return replace(kept, sheets={"Word links": lambda: links.draw(picture(), self.links(self.matrix(drafted)))})
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
