@@ -14,7 +14,7 @@ PARTS = {
     "translate": ("textarea", ".answer", ".story p"),
     "answer": ("textarea", ".answer", ".story p"),
     "summarize": ("textarea", ".answer", ".story p"),
-    "heads": ("textarea", "", ".story p"),
+    "heads": ("[class*=st-key-prompt] textarea", "", ".story p"),
     "matters": ("textarea", ".answer", ".st-key-told p"),
     "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
     "train": ('[data-testid="stButtonGroup"]', "", ".story p"),

@@ -65,7 +65,7 @@ def test_a_verdict_has_its_room_before_it_is_known(page: Page, app_url: str) -> 
     page.set_viewport_size(DESK)
     page.add_init_script(SHIFTS)
     open_heads(page, app_url, sentences=OWN)
-    page.locator("textarea").first.fill("L0·H1: any -> previous")
+    page.locator("[class*=st-key-prompt] textarea").fill("L0·H1: any -> previous")
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator(".st-key-verdict").wait_for(timeout=PICTURE)
     page.wait_for_timeout(100)
