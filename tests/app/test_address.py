@@ -68,7 +68,6 @@ HELD = {
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
     "reference all",
     "heads": "model layer head claim find sentences",
-    "matters": "model text pair taken way",
     "compute": "lesson tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",
     "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
