@@ -14,6 +14,7 @@ from attnviz.ui.edits.said import show_reading
 from attnviz.ui.edits.shown import Shown
 from attnviz.ui.edits.state import editor
 from attnviz.ui.encode.compare import show_compared
+from attnviz.ui.encode.head_label import tell_head_label
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.explorer import explore, places_of, selected_cell, show_bertviz
@@ -45,6 +46,7 @@ def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | N
         if view == "BertViz":
             show_bertviz(attention, choice)
     show_compared(traced, attention, choice, (matrix, cell), view)
+    tell_head_label(traced, attention, choice)
     if hidden := describe_hidden(matrix, choice.view.renormalize):
         st.caption(hidden)
     if example:

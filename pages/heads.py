@@ -22,7 +22,7 @@ from attnviz.ui.layout import header, hero, story
 header("Heads", "Say what a head does. See whether it does so in 1,500 sentences, and what all the others do.")
 model = heads_model()
 claim = claim_box()
-verdict = st.container()
+verdict = st.container(key="verdict" if claim else None)
 if atlas := atlas_of(model):
     chosen = head_choice(atlas)
     find = find_box(atlas)

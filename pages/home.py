@@ -23,6 +23,8 @@ WAYS = (
     ("translate", "Translate it", "translate", "text", "Which English words each French word came from."),
     ("answer", "Ask about it", "quiz", "passage", "The words that answer a question, marked in the text."),
     ("summarize", "Summarize it", "short_text", "text", "The words and sentences that attention keeps."),
+    ("heads", "Name each head", "manage_search", "", "What each head does in 1,500 sentences. Claim something, and test it."),
+    ("matters", "Find what matters", "balance", "text", "Which words an output depends on, asked in many ways."),
     ("compute", "Compute it", "calculate", "text", "Every number of attention, step by step."),
     ("train", "Watch one learn", "model_training", "", "An alignment emerges while a small model learns."),
 )

@@ -50,7 +50,8 @@ PARAMETERS = (
     "penalty", "reading", "hard", "threshold", "whole_words", "side", "way", "unit", "words_kept", "share_kept",
     "sentences_kept", "punctuation", "source", "lesson", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at",
     "numbers", "predict", "task", "kind", "layers", "n_heads", "divided", "forcing", "padding", "steps", "first", "pace",
-    "toy_head", "toy_input_reverse", "toy_input_dates", "bertviz", "decoding", "kept", "embed", "",
+    "toy_head", "toy_input_reverse", "toy_input_dates", "bertviz", "decoding", "kept", "embed",
+    "claim", "find", "sentences", "taken", "",
 )  # fmt: skip
 _TEXTS = ("text", "pair", "question", "passage", "target", "reference", "tokens")
 _ODD = (
@@ -59,7 +60,8 @@ _ODD = (
     "~z~c1RITixReLugQaE4sUQPAA", "a" * 256, "😀" * 99, "e\u0301" * 300, "../../etc/passwd", "/", ".", "minilm",
     "answer-en", "answer-en-dual", "transformer-en-fr", "bahdanau-en-fr", "summarize-en", "encoder", "decoder", "cross",
     "head", "grid", "matrix", "BertViz", "open", "model", "worked", "1,1,1", "0:1", "![x](http://evil.example/p.png)",
-    "<script>", "$x$", ":red[x]", "%s%n", "{0.__class__}", "1;2|3", "L0·H0", "▁le ▁chat", "The cat sat. " * 40,
+    "<script>", "$x$", ":red[x]", "%s%n", "{0.__class__}", "1;2|3", "L0·H0",
+    "L0·H0: any -> previous", "any: /(a+)+$/ -> head", "0.1.2", "▁le ▁chat", "The cat sat. " * 40,
     "hi" + "s" * 60, "a b " * 300, "\u200b\u200d\ufeff", "\r\n\t", "'\"`\\", "中文测试", "مرحبا بالعالم",
 )  # fmt: skip
 _WEIRD: tuple[Any, ...] = (
@@ -108,13 +110,16 @@ def value(draw: random.Random) -> str:
 def address(case: Case) -> tuple[str, dict[str, str | list[str]]]:
     """A page and its query parameters."""
     draw = case.draw
-    page = draw.choice(("encode", "translate", "answer", "summarize", "compute", "train"))
+    page = draw.choice(("encode", "translate", "answer", "summarize", "heads", "matters", "compute", "train"))
     names = draw.sample(PARAMETERS, draw.randint(1, 9)) + draw.sample(_TEXTS, 1)
     found: dict[str, str | list[str]] = {name: value(draw) for name in names}
     if "models" in found and draw.random() < 0.5:
         found["models"] = [value(draw) for _ in range(draw.randint(1, 6))]
     if page == "compute":
         found.setdefault("source", "model")
+    if page == "heads" and not str(found.get("sentences", "")).strip():
+        # A claim over the treebank takes longer than anybody's patience, and says so.
+        found["sentences"] = "The cat sat on the mat.\nIt ran."
     return page, found
 
 

@@ -62,7 +62,7 @@ class Visit:
     @property
     def hashes(self) -> list[str]:
         """The content of every trace, and of a model that can be trained, exactly."""
-        files = [to_bytes(each.trace, exact=True) for each in self.found if each]
+        files = [to_bytes(each.trace, exact=True) for each in self.found if hasattr(each, "trace")]
         if "run" in self.app.session_state:
             run = self.app.session_state.run
             files.append(to_file(run.recipe, run.frames[0]))

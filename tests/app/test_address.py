@@ -12,11 +12,14 @@ from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
 from attnviz.core.head_inputs import MASKS
 from attnviz.figures.compute.steps import PREDICTS
+from attnviz.survey.corpora import shipped
 from attnviz.text.toys import TOYS
 from attnviz.ui.address.state import LINK_CHARACTERS
 from attnviz.ui.background import results as models
 from attnviz.ui.compute.lessons import random_numbers, written_mask
 from attnviz.ui.explorer import VIEWS
+from attnviz.ui.heads import atlas
+from attnviz.ui.matters.pictures import FAST
 from attnviz.ui.summarize.pictures import WAYS
 from tests.visits import Visit, differences
 
@@ -42,11 +45,16 @@ MODELS = {
     "translate": ("bahdanau-en-fr", "transformer-en-fr"),
     "answer": ("answer-en", "answer-en-dual"),
     "summarize": ("summarize-en", "minilm"),
+    "heads": ("minilm", "transformer-en-fr"),
+    "matters": ("answer-en", "transformer-en-fr"),
 }
+# Claims are tested on so many sentences here; how many there are is nothing to an address.
+SENTENCES = 24
+CLAIMS = ("L0·H2: any -> previous", 'any: "the" -> next', "obj -> head", "objj -> head", "L9·H9: any -> self")
 # What a person uses, by the parameter that holds it or comes with it, where that is called something else.
 PARAMETERS = {
     "typed": "text", "typed_pair": "pair", "typed_other": "other", "with_other": "other", "typed_question": "question",
-    "typed_passage": "passage", "example": "layer",
+    "typed_passage": "passage", "example": "layer", "typed_claim": "claim", "example_claim": "claim",
     "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
@@ -59,18 +67,27 @@ HELD = {
     "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
     "reference all",
+    "heads": "model layer head claim find sentences",
     "compute": "lesson tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",
     "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
 }
 # Where a person begins.
-BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute a head": {"source": "model"}}
+BEGUN = {
+    "matters": {"text": "Ada wrote it.", "pair": "Who wrote it?"},
+    "translate": {"models": "transformer-en-fr"},
+    "compute a head": {"source": "model"},
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _fresh() -> Iterator[None]:
     st.cache_resource.clear()
-    yield
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(atlas, "shipped", lambda name: shipped(name)[:SENTENCES])
+        # Ways that take a pass for every word are drawn as the others are.
+        patched.setattr("attnviz.ui.matters.pictures.SLOW", ("leave-one-out",))
+        yield
     st.cache_resource.clear()
 
 
@@ -110,6 +127,10 @@ class Person:
         draw, key = self.draw, str(widget.key)
         if widget.type == "toggle":
             return not widget.value
+        if key == "typed_claim":
+            return CLAIMS[self.used[key] % len(CLAIMS)]
+        if key == "way" and self.page == "matters":
+            return draw.choice([each for each in FAST[:5] if each != widget.value])
         if widget.type == "multiselect":
             return draw.sample(MODELS[self.page], draw.randint(1, 2))
         if widget.type in ("number_input", "slider"):
@@ -131,6 +152,7 @@ class Person:
         traces = [each.trace for each in visit.found if hasattr(each, "trace")]
         clicks = {"encode": {"cell", "view", "pair"},
                   "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives"},
+                  "heads": set[str](), "matters": {"taken"},
                   "answer": {"cell1", "all1", "asked1"}, "summarize": {"all"}, "compute": {"at", "numbers", "own"},
                   "compute a head": {"at", "pair"}, "train": set[str]()}[self.page]  # fmt: skip
         there = {name for name in clicks if name in state or not name.startswith("all")}
@@ -150,6 +172,8 @@ class Person:
             state[name] = len(traces)
         elif name == "alternatives":
             state[name] = "" if state.get(name) else "open"
+        elif name == "taken":
+            state[name] = ".".join(map(str, sorted(draw.sample(range(6), 2))))
         elif name == "view":
             state[name] = draw.choice((*VIEWS, "BertViz"))
         elif name == "at":

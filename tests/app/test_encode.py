@@ -7,8 +7,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from attnviz.analysis.heads.wording import describe_label
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
+from attnviz.survey.shipped import shipped_atlas
 from attnviz.ui import permissions as settings
 from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size
@@ -29,6 +31,20 @@ def test_the_page_runs_and_tells_the_picture_in_words(app: AppTest) -> None:
     app.run()
     assert not app.exception
     assert any("sends" in each.proto.body and "animal" in each.proto.body for each in app.get("html"))
+
+
+def test_a_line_says_what_the_head_does_over_many_sentences_and_opens_its_evidence(app: AppTest) -> None:
+    app.query_params.update(layer="2", head="0")
+    app.run()
+    label = app.button(key="head-label")
+    assert label.label == describe_label(shipped_atlas("minilm"), 2, 0)
+    assert "looks from an object to its syntactic head in 72 of 100 cases" in label.label
+    label.click().run()
+    assert app.session_state["visits"]["heads"] == {"model": "minilm", "layer": "2", "head": "0"}
+    other = AppTest.from_file(str(PAGE), default_timeout=60)
+    other.query_params["mean"] = "true"
+    other.run()
+    assert not [button for button in other.button if button.key == "head-label"]
 
 
 def test_a_model_is_loaded_once_and_traced_once_for_each_prompt(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from attnviz.analysis.heads.wording import short_claim
 from attnviz.survey.shipped import shipped_atlas
 from tests.browser.test_accessible import serious
 from tests.browser.test_encode import PICTURE, parameters
+from tests.browser.test_fold import DESK, SHIFTS, shift
 
 OWN = "\n".join(["The cat saw the dog."] * 40)
 
@@ -58,6 +59,21 @@ def test_a_claim_is_tested_on_sentences_of_ones_own_and_its_case_opens_on_encode
     page.locator(".case.right").first.click()
     page.wait_for_url("**/encode?**", timeout=PICTURE)
     assert (parameters(page)["text"], parameters(page)["layer"], parameters(page)["head"]) == ("The cat saw the dog.", "0", "2")
+
+
+def test_a_verdict_has_its_room_before_it_is_known(page: Page, app_url: str) -> None:
+    page.set_viewport_size(DESK)
+    page.add_init_script(SHIFTS)
+    open_heads(page, app_url, sentences=OWN)
+    page.locator("[class*=st-key-prompt] textarea").fill("L0·H1: any -> previous")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator(".st-key-verdict").wait_for(timeout=PICTURE)
+    page.wait_for_timeout(100)
+    reserved = len(page.evaluate("window.shifts"))
+    expect(page.get_by_text("L0·H1 looks from a word")).to_be_visible(timeout=PICTURE)
+    settled(page)
+    moved, shifts = shift(page, reserved)
+    assert round(moved, 2) == 0, shifts
 
 
 @pytest.mark.parametrize(("claim", "wrong"), [("objj -> head", "is no relation"), ("obj -> head", "their syntax")])

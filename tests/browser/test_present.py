@@ -53,7 +53,7 @@ def settled(page: Page, size: ViewportSize) -> None:
 @each_page
 def test_presenting_fills_the_screen_with_what_the_back_row_can_read(page: Page, app_url: str, path: str) -> None:
     page.set_viewport_size(BEAMER)
-    open_page(page, app_url, path, "?present=true")
+    open_page(page, app_url, path, "present=true")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.locator(".st-key-toolbar")).to_be_hidden()
     settled(page, BEAMER)
@@ -93,7 +93,7 @@ def test_the_key_f_presents_unless_it_is_typed(page: Page, app_url: str) -> None
 
 
 def test_the_steps_of_a_computation_move_while_it_presents(page: Page, app_url: str) -> None:
-    open_page(page, app_url, "compute", "?present=true&at=0,0,0")
+    open_page(page, app_url, "compute", "present=true&at=0,0,0")
     page.keyboard.press("ArrowRight")
     expect(page.locator(".compute[data-step='1']")).to_be_visible(timeout=PICTURE)
 

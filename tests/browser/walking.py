@@ -18,9 +18,9 @@ PATIENCE = 60_000
 # Longer than the page waits before it tells Python what is looked at on Compute.
 QUIET = 0.7
 COMPARISONS = 8
-PAGES = ("", "encode", "translate", "answer", "summarize", "compute", "train")
+PAGES = ("", "encode", "translate", "answer", "summarize", "heads", "matters", "compute", "train")
 # Home and Train have few pictures that depend on anything.
-PAGE_WEIGHTS = (1, 12, 3, 2, 2, 4, 1)
+PAGE_WEIGHTS = (1, 12, 3, 2, 2, 2, 2, 4, 1)
 WIDTHS = (1440, 390, 1024)
 HEIGHT = 1000
 TEXTS = (

@@ -1,5 +1,6 @@
 """Claims and what became of them, in words that can be handed in."""
 
+from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, Rival, Tested
 from attnviz.analysis.wording import head_name
@@ -57,8 +58,12 @@ def describe_claim(claim: Claim) -> str:
     >>> describe_claim(parse("obj -> head"))
     'an object → its syntactic head'
     """
-    source, target = (" or ".join(map(describe_term, terms)) for terms in (claim.source, claim.target))
-    return f"{source} → {target}"
+    return " → ".join(_sides(claim))
+
+
+def _sides(claim: Claim) -> list[str]:
+    """Say what a claim is about, and where that is said to look."""
+    return [" or ".join(map(describe_term, terms)) for terms in (claim.source, claim.target)]
 
 
 _SHORT = {
@@ -86,6 +91,19 @@ def _short(term: ClaimTerm) -> str:
     return words.removeprefix("an ").removeprefix("a ").removeprefix("the ")
 
 
+def describe_label(atlas: Atlas, layer: int, head: int) -> str:
+    """Say in one line what the atlas says of a head."""
+    whose, best = head_name(layer, head), atlas.best(layer, head)
+    if best is None:
+        return f"Over {atlas.sentences:,} sentences none of the {len(atlas.claims)} claims that were tried holds of {whose}."
+    facts, rate = atlas.claims[best], atlas.rates[best, layer, head]
+    source, target = _sides(parse(facts.text))
+    return (
+        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {100 * rate:.0f} of 100 cases; its "
+        f"strongest rival does in {100 * facts.strongest_rival:.0f}."
+    )
+
+
 def unit_name(sentence: ParsedSentence, unit: int) -> str:
     """Name a unit of a sentence: a word, a special token, or nothing where a word looks at none."""
     if unit < 0:
@@ -104,7 +122,7 @@ def describe_rival(rival: Rival) -> str:
 
 def describe_verdict(tested: Tested) -> str:
     """Say whether a claim holds, and by what numbers, in sentences."""
-    source, target = (" or ".join(map(describe_term, terms)) for terms in (tested.claim.source, tested.claim.target))
+    source, target = _sides(tested.claim)
     whose = head_name(tested.layer, tested.head)
     if tested.is_small:
         return (

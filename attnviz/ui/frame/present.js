@@ -116,6 +116,6 @@ function flex(block, canvases) {
 // The roots of components learn what layout.css cannot tell them across their shadow.
 function mark(hero, on) {
   for (const host of hero.querySelectorAll("*")) {
-    for (const root of host.shadowRoot?.querySelectorAll(".explorer, .compute") ?? []) root.toggleAttribute("data-presenting", on);
+    for (const root of host.shadowRoot?.querySelectorAll(".explorer, .compute, .markup") ?? []) root.toggleAttribute("data-presenting", on);
   }
 }

@@ -207,15 +207,15 @@ def show_test(tested: Tested, looks: "Looks", model: str) -> None:
     with left:
         icon = ":material/check_circle:" if tested.holds else ":material/cancel:"
         st.markdown(f"{icon} {escaped(describe_verdict(tested))}")
+        head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
+        examples = examples_of(tested.claim, looks.sentences, looks.model, (tested.layer, head), most=3)
+        _markup(
+            "cases",
+            case_list(looks.sentences, examples, theme=theme()),
+            _opening(looks.sentences, model, tested.layer, tested.head),
+        )
     with right:
         _markup("rivals", rivals_table(tested, theme=theme()))
-    head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
-    examples = examples_of(tested.claim, looks.sentences, looks.model, (tested.layer, head), most=3)
-    _markup(
-        "cases",
-        case_list(looks.sentences, examples, theme=theme()),
-        _opening(looks.sentences, model, tested.layer, tested.head),
-    )
 
 
 def explained() -> None:
