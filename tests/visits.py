@@ -70,8 +70,8 @@ class Visit:
 
     @property
     def view(self) -> list[tuple[Any, ...]]:
-        """Everything that is drawn: widgets with their values, words, pictures byte for byte; not how long a model took."""
-        return [_shown(node) for node in self.nodes if node.type not in ("empty", "code")]
+        """Everything that is drawn: widgets with their values, words, pictures byte for byte; not how long a model took, nor what passes."""
+        return [_shown(node) for node in self.nodes if node.type not in ("empty", "code", "toast")]
 
     @property
     def link(self) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import streamlit as st
 
 from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
+from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
 from attnviz.core.head_inputs import MASKS
+from attnviz.core.trace import AttentionMap
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
 from attnviz.ui.address.state import LINK_CHARACTERS
@@ -53,12 +55,13 @@ PARAMETERS = {
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
     "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view "
-    "other",
+    "other edits editing compared",
     "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
-    "penalty query1 key1 begins1 candidate1 all1 hero alternatives",
-    "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1",
+    "penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing compared",
+    "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1 "
+    "edits1 editing compared",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
-    "reference all",
+    "reference all edits editing compared",
     "compute": "lesson tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",
     "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
@@ -125,13 +128,23 @@ class Person:
             return OFFERED[key][self.used[key] % len(OFFERED[key])]
         return draw.choice([each for each in widget.options if each != widget.value])
 
+    def edits(self, attention: AttentionMap) -> Edits:
+        """Something that a person may change in a map."""
+        draw, kind = self.draw, attention.kind
+        layer, head = draw.randrange(attention.n_layers), draw.randrange(attention.n_heads)
+        hidden = WordHidden(kind, draw.randrange(1, len(attention.keys)))
+        weight = WeightSet(kind, layer, head, len(attention.queries) - 1, 0, 0.25)
+        return Edits(
+            draw.choice([(HeadSet(kind, layer, head),), (hidden, weight), (HeadSet(kind, layer, head, "uniform"), hidden)])
+        )
+
     def click(self, visit: Visit) -> None:
         """Does to the session what a click in a picture of the page does."""
         draw, state = self.draw, visit.app.session_state
         traces = [each.trace for each in visit.found if each]
-        clicks = {"encode": {"cell", "view", "pair"},
-                  "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives"},
-                  "answer": {"cell1", "all1", "asked1"}, "summarize": {"all"}, "compute": {"at", "numbers", "own"},
+        clicks = {"encode": {"cell", "view", "pair", "edits", "editing"},
+                  "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives", "edits1"},
+                  "answer": {"cell1", "all1", "asked1", "edits1"}, "summarize": {"all", "edits"}, "compute": {"at", "numbers", "own"},
                   "compute a head": {"at", "pair"}, "train": set[str]()}[self.page]  # fmt: skip
         there = {name for name in clicks if name in state or not name.startswith("all")}
         if not there or (self.page in ("encode", "translate", "answer") and not traces):
@@ -142,6 +155,10 @@ class Person:
             for name, tokens in ((f"query{slot}", attention.queries), (f"key{slot}", attention.keys)):
                 visit.app.query_params.pop(name, None)
                 state[name] = draw.randrange(len(tokens))
+        elif name.startswith("edits"):
+            state[name] = self.edits(draw.choice(traces[0].maps)).text
+        elif name == "editing":
+            state[name] = not state.get(name)
         elif name == "pair":
             state["pair"] = state["typed_pair"] = draw.choice([text for text in TEXTS if text])
         elif name.startswith("all"):

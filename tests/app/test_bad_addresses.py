@@ -25,6 +25,8 @@ SAID = {
     "toy_input_reverse",
     "claim",
     "sentences",
+    "edits",
+    *(f"edits{slot}" for slot in range(1, 5)),
 }
 BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute": {"source": "model"}, "encode": {"model": "transformer-en-fr"}}
 each_page = pytest.mark.parametrize("page", [page for page, found in PARAMETERS.items() if found])

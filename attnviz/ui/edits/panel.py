@@ -12,7 +12,7 @@ from attnviz.core.trace import AttentionTrace
 from attnviz.figures.explorer import PicturePlaces
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.edits.said import show_chips
-from attnviz.ui.edits.state import Editor, can_undo, edits_now, flip, restore, undo
+from attnviz.ui.edits.state import Editor, edits_now, flip, restore, undo
 from attnviz.ui.layout import escaped
 
 HELP = (
@@ -44,16 +44,15 @@ def show_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, co
     person chooses between both here, which stands once on a page.
     """
     slot, edits = editing.slot, editing.edits
-    if editing.on:
-        st.caption(HELP)
-    if not (edits or can_undo(slot)):
+    if not (edits or editing.on):
         return
     with st.container(horizontal=True, vertical_alignment="center", key=f"desk-edits{slot}"):
         with st.container():
+            if editing.on:
+                st.caption(HELP)
             if edits:
                 show_chips(editing, trace)
-        st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,),
-                  disabled=not can_undo(slot))  # fmt: skip
+        st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,))
         st.button("Restore all", key=f"restore-edits{slot}", icon=":material/restart_alt:", on_click=restore, args=(slot,),
                   disabled=not edits)  # fmt: skip
         if edits and compares:
