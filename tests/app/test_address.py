@@ -55,13 +55,13 @@ PARAMETERS = {
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
     "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view "
-    "other edits editing compared",
+    "other edits editing edit_view",
     "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
-    "penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing compared",
+    "penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing edit_view",
     "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1 "
-    "edits1 editing compared",
+    "edits1 editing edit_view",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
-    "reference all edits editing compared",
+    "reference all edits editing edit_view",
     "compute": "lesson tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",
     "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
@@ -134,9 +134,8 @@ class Person:
         layer, head = draw.randrange(attention.n_layers), draw.randrange(attention.n_heads)
         hidden = WordHidden(kind, draw.randrange(1, len(attention.keys)))
         weight = WeightSet(kind, layer, head, len(attention.queries) - 1, 0, 0.25)
-        return Edits(
-            draw.choice([(HeadSet(kind, layer, head),), (hidden, weight), (HeadSet(kind, layer, head, "uniform"), hidden)])
-        )
+        off, even = HeadSet(kind, layer, head), HeadSet(kind, layer, head, "uniform")
+        return Edits(draw.choice([(off,), (hidden, weight), (even, hidden)]))
 
     def click(self, visit: Visit) -> None:
         """Does to the session what a click in a picture of the page does."""
@@ -144,7 +143,8 @@ class Person:
         traces = [each.trace for each in visit.found if each]
         clicks = {"encode": {"cell", "view", "pair", "edits", "editing"},
                   "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives", "edits1"},
-                  "answer": {"cell1", "all1", "asked1", "edits1"}, "summarize": {"all", "edits"}, "compute": {"at", "numbers", "own"},
+                  "answer": {"cell1", "all1", "asked1", "edits1"}, "summarize": {"all", "edits"},
+                  "compute": {"at", "numbers", "own"},
                   "compute a head": {"at", "pair"}, "train": set[str]()}[self.page]  # fmt: skip
         there = {name for name in clicks if name in state or not name.startswith("all")}
         if not there or (self.page in ("encode", "translate", "answer") and not traces):

@@ -58,7 +58,7 @@ def show_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, co
         if edits and compares:
             options = ("After", "Before", "Difference") if alike else ("After", "Before")
             place = st.container(width="content")
-            segments(place, "Map in view", "compared", options=options, label_visibility="collapsed")
+            segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
 
 
 def show_buttons(

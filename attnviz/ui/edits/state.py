@@ -43,9 +43,9 @@ def editor(slot: str, model: str, prompt: Prompt) -> Editor:
     if refused := st.session_state.pop(f"refused_edit{slot}", ""):
         st.toast(escaped(refused), icon=_ICON, duration="long")
     edits = _told(slot, written)
-    on, compared = bool(value("editing", False)), value("compared", "After")
+    on, compared = bool(value("editing", False)), value("edit_view", "After")
     publish("editing", on, False)
-    publish("compared", compared, "After")
+    publish("edit_view", compared, "After")
     return Editor(slot, edits, on, compared)
 
 
@@ -75,7 +75,7 @@ def change(edits: Edits, slot: str = "") -> None:
     state[f"edits{slot}"] = edits.text
     if not edits:
         # With nothing to compare, the next edit begins with what it makes.
-        state.compared = "After"
+        state.edit_view = "After"
 
 
 def flip(*more: Edit, slot: str = "") -> None:
