@@ -83,17 +83,20 @@ def show_buttons(
 
 
 def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
-    """Where a weight is typed; the rest of its row shares what is left."""
+    """Where a weight is typed; the rest of its row shares what is left. It says what was typed, else the weight in view."""
+    place = (link.kind, link.layer, link.head, link.query, link.key)
+    typed_weights = [edit for edit in edits_now(slot).each if isinstance(edit, WeightSet)]
+    stands = next((edit.weight for edit in typed_weights if edit == WeightSet(*place, edit.weight)), min(round(weight, 4), 1.0))
     # Another cell, or another weight there, is another box.
-    name = f"edit-weight{slot}-{link.kind}-{link.layer}-{link.head}-{link.query}-{link.key}-{weight:.4f}"
+    name = f"edit-weight{slot}-{'-'.join(map(str, place))}-{stands:.4f}"
 
     def typed() -> None:
-        if (given := st.session_state[name]) is not None:
-            wanted = WeightSet(link.kind, link.layer, link.head, link.query, link.key, float(given))
-            if wanted not in edits_now(slot).each:
-                flip(wanted, slot=slot)
+        given = st.session_state[name]
+        st.session_state[name] = stands
+        if given is not None and given != stands:
+            flip(WeightSet(*place, float(given)), slot=slot)
 
-    st.number_input(label, 0.0, 1.0, min(round(weight, 4), 1.0), 0.05, format="%.3f", key=name, on_change=typed, width=240)
+    st.number_input(label, 0.0, 1.0, stands, 0.05, format="%.3f", key=name, on_change=typed, width=240)
 
 
 def compares_at(editors: Sequence[Editor]) -> Editor | None:
