@@ -23,7 +23,9 @@ page = st.navigation(
         st.Page(pages / "answer.py", title="Answer", icon=":material/quiz:"),
         st.Page(pages / "summarize.py", title="Summarize", icon=":material/short_text:"),
         st.Page(pages / "heads.py", title="Heads", icon=":material/manage_search:"),
+        st.Page(pages / "compare.py", title="Compare", icon=":material/compare_arrows:"),
         st.Page(pages / "matters.py", title="Matters", icon=":material/balance:"),
+        st.Page(pages / "ablate.py", title="Ablate", icon=":material/tune:"),
         st.Page(pages / "compute.py", title="Compute", icon=":material/calculate:"),
         st.Page(pages / "train.py", title="Train", icon=":material/model_training:"),
     ]

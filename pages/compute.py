@@ -15,6 +15,7 @@ from attnviz.ui.compute.kept import kept_example, kept_weight
 from attnviz.ui.compute.steps import predict_picker, show_steps
 from attnviz.ui.compute.tables import settings, starting_numbers, tables_editor, tokens_box
 from attnviz.ui.compute.unfolded import begun, forget_writing, link_picker, unfolded
+from attnviz.ui.compute.why import why_there
 from attnviz.ui.download import Kept
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import keep
@@ -96,6 +97,7 @@ def explain_cell(model: str, inspected: InspectedTrace, attention: AttentionMap,
             f":material/verified: {name} of {escaped(inspected.trace.model)} has {shown.weight:.4f} in the heatmap; these "
             f"steps agree with it to {shown.difference:.0e}. {ROUNDED}"
         )
+        why_there(model, inspected, attention.kind, (layer, head), (link.query, link.key))
     return kept
 
 

@@ -4,10 +4,10 @@ import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
+from attnviz.analysis.wording import describe_head, describe_hidden, describe_link
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.background.results import trace
 from attnviz.ui.download import kept_head
 from attnviz.ui.edits.panel import show_buttons, show_panel
 from attnviz.ui.edits.said import show_reading
@@ -21,15 +21,16 @@ from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.sidebar import HeadChoice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened
+from attnviz.ui.weighing import Weighed, in_python, tell_weighing, weigh
 
 
-def show(traced: Traced, shown: Shown, choice: HeadChoice, example: Example | None) -> None:
+def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | None) -> None:
     """The sentences that the numbers of the picture make, and below them the picture in its frame."""
     attention, editing = shown.told, shown.editing
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or focus_cell(head_matrix(shown.first, layer=choice.layer, head=choice.head, view=choice.view))
-    name = head_name(choice.layer, choice.head)
-    link = describe_link(matrix, name, cell)
+    name = traced.named(choice.layer, choice.head)
+    link = describe_link(matrix, name, cell, traced.number)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
     with hero() as told:
         story(*(shown.sentences(choice) or (link, describe_head(whole))), place=told)
@@ -48,7 +49,8 @@ def show(traced: Traced, shown: Shown, choice: HeadChoice, example: Example | No
         st.caption(hidden)
     if example:
         st.caption(f":material/lightbulb: {example.notice}")
-    computation(attention, matrix, choice, cell)
+    if not tell_weighing(traced, attention, choice.layer):
+        computation(attention, matrix, choice, cell)
 
 
 header("Encode", "Type a sentence. See what every head of a transformer looks at.")
@@ -60,8 +62,9 @@ if before and asked:
     editing = None if before.file else editor("", model, asked)
     traced = (trace(model, asked, editing.edits) if editing and editing.edits else None) or before
     notices(traced)
+    traced = weigh(model, traced)
     attention = map_picker(traced)
-    shown = Shown.of(before.trace, traced.trace, attention.kind, editing)
+    shown = Shown.of(before.trace if traced.trace.edits else traced.trace, traced.trace, attention.kind, editing)
     first = example or examples("encode")[0]
     choice = head_controls(attention, layer=first.layer, head=first.head, paired=traced.trace.prompt.pair is not None)
     machine(traced)
@@ -71,5 +74,6 @@ if before and asked:
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()
-    keep([kept_head(model, before if shown.compared == "Before" else traced, shown.told, choice)])
+    kept = before if shown.compared == "Before" else traced
+    keep([in_python(kept_head(model, kept, shown.told, choice), traced)])
 finish()

@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import matters, without
+from attnviz.ui.background.measures import matters, without
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.pictures import (

@@ -31,7 +31,7 @@ class Visit:
     def run(self) -> None:
         """Runs the page with what was done on it, and its address as a browser would have it by then."""
         self.found.clear()
-        compute = models._result
+        compute = models.computed
 
         def kept(*arguments: Any) -> Any:
             found = compute(*arguments)
@@ -40,7 +40,7 @@ class Visit:
             return found
 
         with self._patched.context() as patched:
-            patched.setattr(models, "_result", kept)
+            patched.setattr(models, "computed", kept)
             self.app.query_params = self.address
             self.app.run()
         assert not self.app.exception, self.app.exception

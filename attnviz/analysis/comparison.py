@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import default_map
@@ -18,6 +18,16 @@ from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
 Pairs = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A link between two tokens, named as in the second text: its weight was, and is now."""
+
+    query: Token
+    key: Token
+    was: float
+    now: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +46,14 @@ class Comparison:
     divergence: Float[np.ndarray, "layer head"]
 
     @property
+    def is_off(self) -> Bool[np.ndarray, "layer head"]:
+        """Tell which heads have no key in common at all, as one has that is switched off."""
+        return self.divergence > 1 - 1e-9
+
+    @property
     def most(self) -> tuple[int, int]:
-        """The layer and head that changed most."""
-        layer, head = np.unravel_index(int(self.divergence.argmax()), self.divergence.shape)
+        """The layer and head that changed most; one that looks at nothing on one side, only where there is no other."""
+        layer, head = np.unravel_index(int(np.where(self.is_off, -1, self.divergence).argmax()), self.divergence.shape)
         return int(layer), int(head)
 
     def rows(self, layer: int, head: int) -> Float[np.ndarray, " row"]:
@@ -54,6 +69,19 @@ class Comparison:
             for side, attention in enumerate((self.before, self.after))
         )
         return after - before
+
+    def changes(self, layer: int, head: int, most: int = 6) -> tuple[Change, ...]:
+        """List the links between aligned tokens that changed most in a head, the largest change first."""
+        moved, found = self.difference(layer, head), []
+        maps = self.before.weights(layer, head), self.after.weights(layer, head)
+        for place in np.argsort(-np.abs(moved), axis=None, kind="stable")[:most].tolist():
+            row, column = divmod(place, len(self.keys))
+            if not moved[row, column]:
+                break
+            query, key = self.queries[row], self.keys[column]
+            was, now = float(maps[0][query[0], key[0]]), float(maps[1][query[1], key[1]])
+            found.append(Change(self.after.queries[query[1]], self.after.keys[key[1]], was, now))
+        return tuple(found)
 
     def sentence(self, place: tuple[int, int] | None = None) -> Sentence:
         """Say what changed in a head, or in the one that changed most, and in which of its rows."""

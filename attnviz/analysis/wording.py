@@ -54,8 +54,10 @@ def head_name(layer: int, head: int | None) -> str:
     return f"L{layer}" if head is None else f"L{layer}·H{head}"
 
 
-def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sentence:
+def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: str = "weight") -> Sentence:
     """Say what the weight of one cell says, and whether the head has a stronger link between words.
+
+    `number` is what the numbers of the matrix are, where they are no weights.
 
     Raises:
         IndexError: the matrix has no such cell.
@@ -65,7 +67,7 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int]) -> Sente
     subject, object_ = _token(matrix.queries[query]), _token(matrix.keys[key])
     if not matrix.visible[cell]:
         return (subject, Part(" cannot look at "), object_, Part(": attention is masked there, and no weight was possible."))
-    lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with weight {weight:.2f}"))
+    lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with {number} {weight:.2f}"))
     strongest = strongest_link(matrix)
     if strongest is None:
         return (*lead, Part("."))

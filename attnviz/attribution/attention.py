@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 
 from attnviz.attribution.flow import max_flow
+from attnviz.attribution.passes.tape import Attention, AttentionTape
 from attnviz.attribution.reading import Place, Reading
-from attnviz.attribution.tape import Attention, AttentionTape
 from attnviz.core.errors import ModelError
 
 # Attentions differ in size: no two of a list need have as many queries.

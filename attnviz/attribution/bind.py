@@ -58,11 +58,23 @@ def bind(model: AttentionModel, prompt: Prompt, target: Target | None = None) ->
         PromptError: it cannot read the prompt.
     """
     target = target or default_target(model, prompt)
-    module, function = READERS[target.kind].split(":")
-    read: Callable[[AttentionModel, Prompt, int | None], Reading] = getattr(
-        importlib.import_module(f"attnviz.attribution.readings.{module}"), function
-    )
-    return read(model, prompt, target.place)
+    return _reader(READERS[target.kind])(model, prompt, target.place)
+
+
+def bind_pass(model: AttentionModel, prompt: Prompt) -> Reading:
+    """Bind a model to the very pass that its trace shows, whatever could be asked about its output.
+
+    Raises:
+        ModelError: it is not known how this model computes.
+        PromptError: it cannot read the prompt.
+    """
+    plain = model.card.architecture != "encoder-decoder" and not prompt.question and model.card.selects is None
+    return _reader("texts:text")(model, prompt, None) if plain else bind(model, prompt)
+
+
+def _reader(name: str) -> Callable[[AttentionModel, Prompt, int | None], Reading]:
+    module, function = name.split(":")
+    return getattr(importlib.import_module(f"attnviz.attribution.readings.{module}"), function)
 
 
 def default_target(model: AttentionModel, prompt: Prompt) -> Target:

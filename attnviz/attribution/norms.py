@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, asked, check_layered, recorded, rolled_out
+from attnviz.attribution.passes.tape import Attention, Norm
 from attnviz.attribution.reading import Place, Reading
-from attnviz.attribution.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 
@@ -50,11 +50,6 @@ class NormWeighted:
     def mixing(self) -> float:
         """The mixing ratio, averaged over positions: how much of what they are made of comes from others, 0 to 1."""
         return float(self.made_of.mixing.mean())
-
-    @property
-    def sentence(self) -> str:
-        """Say how much the layer changes a token."""
-        return f"This layer changes a token by {self.mixing:.0%}: the rest is the token itself."
 
 
 def norm_weighted(reading: Reading) -> tuple[NormWeighted, ...]:

@@ -10,13 +10,13 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attnviz.attribution.bind import bind
-from attnviz.attribution.freezing import Frozen, curved
+from attnviz.analysis.compute.score_pairs import PairShares
+from attnviz.attribution.bind import bind_pass
+from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.attribution.reading import Reading
-from attnviz.attribution.readings.texts import text
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
-from attnviz.core.trace import Prompt, Token
+from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.inspect import InspectableModel
 from attnviz.models.translate.own import TranslationModel
@@ -36,18 +36,6 @@ class Cell:
     key: int
 
 
-@dataclass(frozen=True, eq=False)
-class PairShares:
-    """A score q·k/√d as a sum: row a and column b have what token a gave the query times what token b gave the key.
-
-    The last row and the last column are what biases and positions give. All of `values` sums to `score`.
-    """
-
-    tokens: tuple[Token, ...]
-    values: Float[np.ndarray, "giver_of_query giver_of_key"]
-    score: float
-
-
 def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
     """Decompose the score of one cell over the tokens that were typed, everything below it held fixed (`Frozen`).
 
@@ -55,7 +43,7 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
         ModelError: the text is too long, or it is not known what this model's heads compare.
         PromptError: the model cannot read the prompt.
     """
-    reading = _reading(model, prompt)
+    reading = bind_pass(model, prompt)
     if len(reading.tokens) > MOST_TOKENS:
         raise ModelError(
             f"A score is taken apart for at most {MOST_TOKENS} tokens, and here are {len(reading.tokens)}: type less."
@@ -111,11 +99,6 @@ class _Inputs(TorchFunctionMode):
                 if args[1] is weight:
                     read.append(args[0])
         return func(*args, **(kwargs or {}))
-
-
-def _reading(model: AttentionModel, prompt: Prompt) -> Reading:
-    plain = model.card.architecture != "encoder-decoder" and not prompt.question and model.card.selects is None
-    return text(model, prompt) if plain else bind(model, prompt)
 
 
 def _attended(model: AttentionModel, prompt: Prompt, reading: Reading, cell: Cell) -> Attended:

@@ -1,13 +1,18 @@
-"""What each token was worth to a model's output, whatever the way of asking."""
+"""What each token, and each head, was worth to a model's output, whatever the way of asking."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from attnviz.core.errors import TraceError
+from attnviz.core.kinds import Kind
 from attnviz.core.trace import Token
 from attnviz.core.weights import frozen
+
+Head = tuple[Kind, int, int]
+Unit = Literal["nats", "cosine"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,3 +44,53 @@ class Shares:
             raise TraceError(f"{self.way} has shares of shape {self.values.shape} for {len(self.tokens)} tokens")
         if not np.isfinite(self.values).all():
             raise TraceError(f"{self.way} has shares that are not finite")
+
+
+@dataclass(frozen=True, eq=False)
+class HeadCosts:
+    """What each head's absence costs one output.
+
+    unit    "nats": by how much ln p of the output falls; "cosine": how far the last states turn, 1 - cosine
+    before  the score without edits: ln p, or 0
+    costs   by kind, of each layer and head; below 0 where the output becomes likelier
+    """
+
+    unit: Unit
+    before: float
+    costs: dict[Kind, Float[np.ndarray, "layer head"]]
+
+    @property
+    def ranked(self) -> tuple[Head, ...]:
+        """List all heads, the least costly first."""
+        heads: list[Head] = [
+            (kind, layer, head) for kind, costs in self.costs.items() for layer, head in np.ndindex(*costs.shape)
+        ]
+        return tuple(sorted(heads, key=self.of))
+
+    def of(self, head: Head) -> float:
+        """Look up what a head costs."""
+        return float(self.costs[head[0]][head[1:]])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, roughly."""
+        return sum(costs.nbytes for costs in self.costs.values()) + 1024
+
+
+@dataclass(frozen=True, eq=False)
+class RemovalCurve:
+    """What it costs when k heads are off at once, for each k of `counts`.
+
+    least, most  the k heads that cost least, or most, when each is off alone
+    random       k heads by chance, draw by draw: a claim about k heads means nothing without it
+    """
+
+    counts: tuple[int, ...]
+    least: Float[np.ndarray, " count"]
+    most: Float[np.ndarray, " count"]
+    random: Float[np.ndarray, "draw count"]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, roughly."""
+        return self.random.nbytes + 1024

@@ -91,7 +91,7 @@ class DenseWeights:
     def layer(self, layer: int) -> LayerWeights:
         return self.layers[layer]
 
-    def visible(self, layer: int) -> None:
+    def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
         return None
 
 

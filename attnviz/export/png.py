@@ -17,7 +17,7 @@ from matplotlib.path import Path
 
 from attnviz.export import matrix
 from attnviz.export.picture import Picture
-from attnviz.export.sheet import Arc, Label, Pixels, Rectangle, Sheet, width_of
+from attnviz.export.sheet import Arc, Label, Pixels, Polyline, Rectangle, Sheet, width_of
 from attnviz.figures.theme import LIGHT
 
 DPI = 600
@@ -77,6 +77,12 @@ def _arcs(axes: Axes, items: list[Arc]) -> None:
         axes.add_patch(PathPatch(path, facecolor="none", edgecolor=each.colour, linewidth=each.thickness, alpha=each.opacity))
 
 
+def _lines(axes: Axes, items: list[Polyline]) -> None:
+    for each in items:
+        look = {"edgecolor": each.colour, "facecolor": each.fill, "linewidth": each.thickness, "alpha": each.opacity}
+        axes.add_patch(PathPatch(Path(list(each.points)), **look))
+
+
 def _images(axes: Axes, items: list[Pixels]) -> None:
     for each in items:
         extent = (each.x, each.x + each.width, each.y + each.height, each.y)
@@ -100,7 +106,9 @@ def _scale(label: Label) -> float:
     return min(1.0, label.width / (width_of(label.text) * label.size * 1.1))
 
 
-_DRAW: dict[type, Callable[[Axes, list], None]] = {Rectangle: _rectangles, Arc: _arcs, Pixels: _images, Label: _labels}
+_DRAW: dict[type, Callable[[Axes, list], None]] = {
+    Rectangle: _rectangles, Arc: _arcs, Polyline: _lines, Pixels: _images, Label: _labels,
+}  # fmt: skip
 
 
 @cache

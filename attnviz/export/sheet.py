@@ -77,7 +77,18 @@ class Pixels:
     colours: UInt8[np.ndarray, "row column 3"]
 
 
-Item = Label | Rectangle | Arc | Pixels
+@dataclass(frozen=True)
+class Polyline:
+    """Straight lines from point to point; with a `fill`, what they enclose."""
+
+    points: tuple[tuple[float, float], ...]
+    colour: str
+    thickness: float
+    fill: str = "none"
+    opacity: float = 1.0
+
+
+Item = Label | Rectangle | Arc | Pixels | Polyline
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +112,8 @@ def moved(item: Item, x: float, y: float) -> Item:
     >>> moved(Arc(0.0, 0.0, 1.0, 1.0, "#000000", 1.0, 1.0), 2.0, 3.0).to_y
     4.0
     """
+    if isinstance(item, Polyline):
+        return replace(item, points=tuple((across + x, down + y) for across, down in item.points))
     there = replace(item, x=item.x + x, y=item.y + y)
     return replace(there, to_x=there.to_x + x, to_y=there.to_y + y) if isinstance(there, Arc) else there
 

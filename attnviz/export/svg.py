@@ -11,7 +11,7 @@ from PIL import Image
 
 from attnviz.export import matrix
 from attnviz.export.picture import Picture
-from attnviz.export.sheet import Arc, Item, Label, Pixels, Rectangle, Sheet
+from attnviz.export.sheet import Arc, Item, Label, Pixels, Polyline, Rectangle, Sheet
 from attnviz.figures.theme import LIGHT
 
 FAMILY = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -65,6 +65,13 @@ def _(item: Arc) -> str:
     path = f"M{item.x:.2f} {item.y:.2f}C{middle:.2f} {item.y:.2f} {middle:.2f} {item.to_y:.2f} {item.to_x:.2f} {item.to_y:.2f}"
     line = f'stroke="{item.colour}" stroke-width="{item.thickness:.2f}" stroke-opacity="{item.opacity:.2f}"'
     return f'<path d="{path}" fill="none" {line}{_attributes(item.data)}/>'
+
+
+@_element.register
+def _(item: Polyline) -> str:
+    points = " ".join(f"{x:.2f},{y:.2f}" for x, y in item.points)
+    look = f'stroke="{item.colour}" stroke-width="{item.thickness:.2f}" opacity="{item.opacity:.2f}" stroke-linejoin="round"'
+    return f'<polyline points="{points}" fill="{item.fill}" {look}/>'
 
 
 @_element.register

@@ -12,6 +12,8 @@ from jaxtyping import UInt8
 
 # Okabe & Ito 2008, "Color Universal Design": told apart by people with any common colour blindness.
 HEAD_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+# Of what speaks for an output, and against it.
+FOR, AGAINST = HEAD_COLOURS[5], HEAD_COLOURS[0]
 FONT = '"Source Sans", "Source Sans 3", "Source Sans Pro", system-ui, sans-serif'
 LABEL_SIZE = 14
 

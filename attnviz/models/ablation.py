@@ -1,56 +1,19 @@
 """Which heads matter for one output: every head off in turn, and how the output holds when many go."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from attnviz.core.edits import NO_EDITS, Edits, HeadSet, HeadValue
 from attnviz.core.kinds import Kind
+from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.editing import points_of
-from attnviz.models.scoring import Scorer, Unit, scorer_for
+from attnviz.models.scoring import Scorer, scorer_for
 
-DRAWS = 20
-Head = tuple[Kind, int, int]
-
-
-@dataclass(frozen=True, eq=False)
-class HeadCosts:
-    """What each head's absence costs one output.
-
-    unit    "nats": by how much ln p of the output falls; "cosine": how far the last states turn, 1 - cosine
-    before  the score without edits: ln p, or 0
-    costs   by kind, of each layer and head; below 0 where the output becomes likelier
-    """
-
-    unit: Unit
-    before: float
-    costs: dict[Kind, Float[np.ndarray, "layer head"]]
-
-    @property
-    def ranked(self) -> tuple[Head, ...]:
-        """List all heads, the least costly first."""
-        heads: list[Head] = [
-            (kind, layer, head) for kind, costs in self.costs.items() for layer, head in np.ndindex(*costs.shape)
-        ]
-        return tuple(sorted(heads, key=lambda head: float(self.costs[head[0]][head[1:]])))
-
-
-@dataclass(frozen=True, eq=False)
-class RemovalCurve:
-    """What it costs when k heads are off at once, for each k of `counts`.
-
-    least, most  the k heads that cost least, or most, when each is off alone
-    random       k heads by chance, draw by draw: a claim about k heads means nothing without it
-    """
-
-    counts: tuple[int, ...]
-    least: Float[np.ndarray, " count"]
-    most: Float[np.ndarray, " count"]
-    random: Float[np.ndarray, "draw count"]
+DRAWS, STEPS = 20, 12
 
 
 def every_head(model: AttentionModel) -> tuple[Head, ...]:
@@ -92,17 +55,17 @@ def head_costs(
 
 
 def removal_curve(
-    model: AttentionModel, prompt: Prompt | str, costs: HeadCosts, *, most: int = 12, progress: Progress = silent
+    model: AttentionModel, prompt: Prompt | str, costs: HeadCosts, *, to: HeadValue = "zero", progress: Progress = silent
 ) -> RemovalCurve:
-    """Switch off more and more heads, k = 1 to all in about `most` steps; a seed decides what is drawn by chance.
+    """Switch off more and more heads, k = 1 to all in about a dozen steps; a seed decides what is drawn by chance.
 
     Raises:
         EditError, CancelledError: as of `head_costs`.
     """
     ranked, dice = costs.ranked, np.random.default_rng(2019)
-    counts = tuple(sorted({round(float(count)) for count in np.geomspace(1, len(ranked), min(most, len(ranked)))}))
+    counts = tuple(sorted({round(float(count)) for count in np.geomspace(1, len(ranked), min(STEPS, len(ranked)))}))
     orders = [ranked, ranked[::-1], *([ranked[place] for place in dice.permutation(len(ranked))] for _ in range(DRAWS))]
-    rows = [without(order[:count]) for order in orders for count in counts]
+    rows = [without(order[:count], to) for order in orders for count in counts]
     scores = _scored(scorer_for(model, Prompt.of(prompt)), rows, progress)
     table = costs.before - scores.reshape(len(orders), len(counts))
     return RemovalCurve(counts, table[0], table[1], table[2:])

@@ -1,12 +1,13 @@
 """How much of a model's output is left under edits: one number for each of many edits, computed as one batch.
 
 models that write, and that answer   ln p of the output that they gave without edits
+the summarizer that attnviz trained  minus how far the attention that its words receive has turned, 1 - cosine
 all others                           minus how far their last states have turned, the mean over tokens of 1 - cosine
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch.nn import functional as F
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import Edits
 from attnviz.core.errors import EditError
+from attnviz.core.shares import Unit
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import Logits, SpanDecoding
 from attnviz.models.answer.own import AnswerModel
@@ -25,12 +27,14 @@ from attnviz.models.editing import intervention, points_of
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.seq2seq import WritingModel
+from attnviz.models.summarize.own import SummaryModel, sentence_numbers
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import START
 from attnviz.nn.editing import intervening
+from attnviz.nn.summarizer import received
+from attnviz.text.sentences import Sentences
 from attnviz.text.spans import pair_logits
 
-Unit = Literal["nats", "cosine"]
 # Tokens that are computed at once, of all rows together: more need more memory, and are no faster.
 TOKENS = 2048
 Forward = Callable[[int], Float[Tensor, " row"]]
@@ -90,6 +94,8 @@ def scorer_for(model: AttentionModel, prompt: Prompt) -> Scorer:
         return _answering(model, prompt)
     if isinstance(model, AnswerModel):
         return _states(model, model.encoder, prompt)
+    if isinstance(model, SummaryModel):
+        return _choosing(model, prompt)
     if isinstance(model, TracedModel):
         return _states(model, model, prompt)
     raise EditError(f"What {model.card.name} says is no number that edits could change: choose minilm, or a model that writes.")
@@ -137,6 +143,25 @@ def _states(model: AttentionModel, encoder: TracedModel, prompt: Prompt) -> Scor
         return -(1 - F.cosine_similarity(before, after, dim=-1)).mean(dim=1)
 
     return Scorer(model, "cosine", 1, forward, source["input_ids"].shape[1])
+
+
+def _choosing(model: SummaryModel, prompt: Prompt) -> Scorer:
+    """How far the attention that each word receives has turned, in the layer whose received attention chooses words."""
+    encoded = model.encoder.encode([prompt.text])
+    source = model.encoder.tensors(encoded)
+    numbers = sentence_numbers(encoded.tokens, Sentences.of(prompt.text)).to(source["input_ids"].device)[None]
+    own = (model.card.selects or (model.card.n_layers - 1,))[0] - model.encoder.card.n_layers
+    words = torch.tensor([not token.special for token in encoded.tokens], device=numbers.device)
+
+    def shares(n_rows: int) -> Float[Tensor, "row word"]:
+        with model.encoder.computing():
+            states = _last_states(model.encoder, {name: ids.expand(n_rows, -1) for name, ids in source.items()})
+        weights = model.summarizer(states, numbers.expand(n_rows, -1))[1][own]
+        return received(weights, torch.ones_like(numbers, dtype=torch.bool).expand(n_rows, -1))[:, words]
+
+    with torch.inference_mode():
+        before = shares(1)
+    return Scorer(model, "cosine", 1, lambda n_rows: F.cosine_similarity(before, shares(n_rows), dim=-1) - 1, numbers.shape[1])
 
 
 def _last_states(encoder: TracedModel, inputs: dict[str, Tensor]) -> Tensor:

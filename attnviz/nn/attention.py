@@ -18,6 +18,7 @@ What holds for every one:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -235,12 +236,14 @@ class MultiHeadAttention(nn.Module):
         self, context: Tensor, weights: Tensor, query: Tensor, known: KeyValues, mask: Tensor | None
     ) -> tuple[Any, Any]:
         """What edits make of the heads' contexts and weights, where this attention is edited."""
-
-        def scores(heads: Sequence[int]) -> Float[Tensor, "batch some query key"]:
-            some = query[:, heads] * self.scaling
-            return masked_scores(some @ known.key[:, heads].transpose(-2, -1), None if mask is None else mask[:, None])
-
+        scores = partial(self._scores, query, known.key, mask)
         return editing.changed(self, editing.AttentionCall(context, scores, lambda heads: known.value[:, heads], weights))
+
+    def _scores(
+        self, query: Tensor, key: Tensor, mask: Tensor | None, heads: Sequence[int]
+    ) -> Float[Tensor, "batch some query key"]:
+        some = query[:, heads] * self.scaling
+        return masked_scores(some @ key[:, heads].transpose(-2, -1), None if mask is None else mask[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,12 +291,10 @@ class AdditiveAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch query memory_dim"], Float[Tensor, "batch query key"]]:
         """Align every state with every annotation; `start` is the place of the first state."""
         known = memory if isinstance(memory, KeyValues) else self.project(memory)
-        # Every pair gets a small network of its own, so this tensor is batch × query × key × dim. A decoder asks with one
-        # query at a time; the dot product that replaced this mechanism never builds such a tensor.
-        pairs = self.query(states)[:, :, None, :] + known.key[:, None, :, :]
-        energy = self.energy(pairs.tanh()).squeeze(-1)
-        # Without the mask, padding would take its share of the softmax, and more of it the longer its neighbours are.
+        # Every pair gets a small network of its own: this tensor is batch × query × key × dim.
+        energy = self.energy((self.query(states)[:, :, None, :] + known.key[:, None, :, :]).tanh()).squeeze(-1)
+        # Without the mask, padding would take its share of the softmax.
         mask = None if visible is None else visible[:, None, :]
         alignment = masked_softmax(energy, mask)
-        computed = alignment @ known.value, alignment
+        computed = (alignment @ known.value, alignment)
         return editing.changed_one(self, computed, lambda: masked_scores(energy, mask), known.value, start)

@@ -47,7 +47,7 @@ class _OnTheEncoder:
 
 
 _ON_THE_ENCODER = (
-    _OnTheEncoder(SUMMARIZERS, train_selector, export_summarizer, summarizer_facts),
+    _OnTheEncoder(SUMMARIZERS, train_selector, lambda *run, **_: export_summarizer(*run), summarizer_facts),
     _OnTheEncoder(ANSWERERS, train_answerer, export_answerer, answerer_facts),
 )
 
@@ -72,7 +72,7 @@ def train(name: str, data: Path, runs: Path, *, out: Path | None, epochs: int | 
             known = kind.recipes[name]
             chosen = dataclasses.replace(known, schedule=dataclasses.replace(known.schedule, **changes))
             done = kind.train(chosen, data, runs / name, report)
-            kind.export(chosen, done, folder)
+            kind.export(chosen, done, folder, data=data, report=report)
             save_metrics(kind.facts(done), folder)
             break
     else:

@@ -110,12 +110,16 @@ def kept_draft(
     return Kept(name, picture, made, imports, "read_as(result.trace.cross, result.written, 'naive')")
 
 
-def take_along(shown: Sequence[Kept]) -> None:
-    """A button with all that can be taken along: nothing is computed before it is opened, no file before it is asked for."""
+def take_along(shown: Sequence[Kept], own: Callable[[], None] = lambda: None) -> None:
+    """A button with all that can be taken along: nothing is computed before it is opened, no file before it is asked for.
+
+    `own` draws the buttons of a page whose picture is no head.
+    """
     box = st.popover("Download", icon=":material/download:", key="keep", on_change="rerun")
     if not box.open:
         return
     with box:
+        own()
         if shown:
             _downloads(shown)
         file_box()

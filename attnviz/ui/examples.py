@@ -13,7 +13,7 @@ class Example:
 
     Of a translation, `word` is looked at first, and comes from `origin`; `target` is a translation that is given. Of a question
     about the text, `answer` is what answer-en finds; empty where it finds that the text does not say. `other`: one to
-    compare the text with.
+    compare the text with, by a `model` of its own or a `second` one, with `edits` or without.
     """
 
     label: str
@@ -31,6 +31,9 @@ class Example:
     origin: str = ""
     question: str = ""
     answer: str = ""
+    model: str = ""
+    second: str = ""
+    edits: str = ""
 
     @property
     def has_link(self) -> bool:

@@ -1,13 +1,13 @@
 """Under the picture: how its number comes about, how much to trust this, and how to keep it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from attnviz.analysis.score import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
-from attnviz.ui.address.state import visit
+from attnviz.ui.address.state import value, visit
 from attnviz.ui.background.results import Answered, Drafted, Traced
 from attnviz.ui.download import Kept, take_along
 from attnviz.ui.frame.toolbar import fill_toolbar
@@ -36,6 +36,8 @@ _BELIEVE = """
 # The pages that read a text.
 READERS = {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text", "compute": "calculate"}
 SENTENCE_READERS = ("encode", "translate")
+# Whose output has a number that heads can cost.
+MODEL_PAGES = ("encode", "translate", "answer", "summarize")
 
 
 def explain_button(
@@ -123,16 +125,32 @@ def _unknown(trace: AttentionTrace) -> str:
     return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
 
 
-def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture") -> None:
+def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture", own: Callable[[], None] = lambda: None) -> None:
     """Fills the toolbar at the picture with what can be taken along and more, and draws here the ways to other pages.
 
-    `opens` says what the link opens: exactly this picture again, unless the page says another thing.
+    `opens` says what the link opens: exactly this picture again, unless the page says another thing. `own` draws the download
+    buttons of a page whose picture is no head.
     """
     _bring_home()
     with fill_toolbar(opens):
-        take_along(shown)
+        take_along(shown, own)
     with st.container(horizontal=True, vertical_alignment="center"):
+        _which_heads()
         _elsewhere()
+
+
+def _which_heads() -> None:
+    """The way to what each head costs this output; from Translate, that of the model in the large picture."""
+    state = st.session_state
+    if state.page not in MODEL_PAGES:
+        return
+    models = state.get("models") or [state.get("model")]
+    number = min(value("hero", 1), len(models)) - 1
+    given = {name: value(name) for name in ("text", "pair", "question", "passage", "target")}
+    st.button(
+        "Which heads matter here?", key="to-ablate", icon=":material/tune:", help="Switches every head off in turn, on Ablate.",
+        on_click=visit, args=("ablate",), kwargs={"model": models[number], **given},
+    )  # fmt: skip
 
 
 def _bring_home() -> None:

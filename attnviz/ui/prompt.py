@@ -104,7 +104,7 @@ def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example 
         st.session_state.update(question=chosen.question, passage=chosen.text)
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        _pills(shown, example, choose)
+        example_pills(shown, example, choose)
         tell_unrun()
     remember("question", question, shown[0].question)
     remember("passage", passage, shown[0].text)
@@ -132,7 +132,7 @@ def long_notice(name: str, text: str) -> None:
         st.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
 
 
-def _pills(shown: Sequence[Example], current: Example | None, choose: Callable[[Example], None]) -> None:
+def example_pills(shown: Sequence[Example], current: Example | None, choose: Callable[[Example], None]) -> None:
     """The examples as chips; the one that was run is marked."""
     st.session_state.example = current.label if current else None
 
@@ -164,7 +164,7 @@ def _chips(page: str, text: str, pair: str, further: Sequence[Further], forget: 
             st.session_state[each.name] = ""
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        _pills(shown, current, choose)
+        example_pills(shown, current, choose)
         tell_unrun()
         st.space("stretch")
         for each in further:

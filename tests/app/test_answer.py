@@ -145,6 +145,10 @@ def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> 
     opened(app, models["shy"])
     assert "The passage does not say." in bodies(app)
     assert "it needs 1000000.0 to answer" in bodies(app)
+    # Its best span is there all the same, faded, for a person to judge.
+    trace = attnviz.load(models["shy"]).answers(Prompt(PASSAGE, question=QUESTION))
+    assert f'<span class="declined">Likeliest: <bdi>{trace.text(trace.result.spans[0])}</bdi></span>' in bodies(app)
+    assert "short of an answer" in bodies(app)
 
 
 def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:

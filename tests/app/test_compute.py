@@ -274,3 +274,17 @@ def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
     )
     assert drawn[-1]["hidden"] is None
     assert other.query_params == app.query_params
+
+
+def test_a_score_is_taken_apart_where_somebody_asks_and_the_address_says_so(app: AppTest) -> None:
+    opened(app, source="model", model="minilm", text=TEXT, layer="1", head="3", query="2", key="1", why="open")
+    (told,) = [each.proto.body for each in app.get("html") if "Of all tokens" in each.proto.body]
+    assert "L1·H3" in told
+    assert any("All pairs add up to the score" in each.value for each in app.caption)
+    assert app.query_params["why"] in ("open", ["open"])
+
+
+def test_a_score_that_is_no_product_is_not_taken_apart(app: AppTest) -> None:
+    opened(app, source="model", model="bahdanau-en-fr", text="I am tired.", why="open")
+    assert not any("add up to the score" in each.value for each in app.caption)
+    assert not app.error

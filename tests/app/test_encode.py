@@ -170,3 +170,24 @@ def test_a_job_shows_how_far_it_is_and_hands_its_error_on() -> None:
     assert not app.exception
     assert app.markdown[0].value == "spoilt"
     assert Job(lambda progress: 41 + 1).result(st.empty()) == 42
+
+
+@pytest.mark.parametrize("by", ["norms", "mixing"])
+def test_numbers_can_be_what_a_head_moves(app: AppTest, by: str) -> None:
+    app.query_params.update(text="The cat sat on the mat near it.", weighing=by, layer="2")
+    app.run()
+    assert not app.exception
+    assert any("This layer changes a token by" in each.value for each in app.markdown)
+    assert any("norm share" in each.proto.body or "mixing share" in each.proto.body for each in app.get("html"))
+    app.selectbox(key="weighing").set_value("weights").run()
+    assert "weighing" not in app.query_params
+    assert not any("changes a token" in each.value for each in app.markdown)
+    assert any("with weight" in each.proto.body for each in app.get("html"))
+
+
+def test_a_model_of_which_nothing_is_known_shows_its_weights(app: AppTest) -> None:
+    app.query_params.update(model="bahdanau-en-fr", text="I am tired.", weighing="norms")
+    app.run()
+    assert not app.exception
+    assert any("no output matrix" in each.value for each in app.error)
+    assert any("with weight" in each.proto.body for each in app.get("html"))

@@ -12,8 +12,8 @@ from torch.overrides import TorchFunctionMode
 import attnviz
 from attnviz.analysis.ways import WAYS
 from attnviz.attribution.bind import bind
-from attnviz.attribution.freezing import Frozen
 from attnviz.attribution.gradients import frozen_gradient
+from attnviz.attribution.passes.freezing import Frozen
 from attnviz.attribution.ways import shares
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt

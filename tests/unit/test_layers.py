@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "core.cancellation": set(),
     "core.checks": set(),
     "core.disk": set(),
-    "core.shares": {"core.errors", "core.trace", "core.weights"},
+    "core.shares": {"core.errors", "core.kinds", "core.trace", "core.weights"},
     "core.softmax": set(),
     "core.arrays": {"core.errors"},
     "core.edited_heads": {"core.arrays", "core.errors"},

@@ -119,7 +119,7 @@ def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Re
     )
 
 
-def text(model: AttentionModel, prompt: Prompt) -> Reading:
+def text(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
     """Bind an encoder or decoder to a text alone, where nothing about an output is asked: the score is the mean of its states.
 
     Raises:

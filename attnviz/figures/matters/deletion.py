@@ -3,8 +3,7 @@
 import plotly.graph_objects as go
 
 from attnviz.analysis.faithfulness import Removals
-from attnviz.figures.matters.shaded_text import AGAINST, FOR
-from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
+from attnviz.figures.theme import AGAINST, FONT, FOR, LABEL_SIZE, LIGHT, Theme
 
 
 def deletion_figure(removals: Removals, *, theme: Theme = LIGHT) -> go.Figure:

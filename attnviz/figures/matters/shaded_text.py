@@ -6,10 +6,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.figures.theme import LIGHT, Theme, ink_on, rgb
+from attnviz.figures.diverging import mixed
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, ink_on
 
-# Okabe & Ito's vermilion and blue: told apart by people with any common colour blindness.
-FOR, AGAINST = "#D55E00", "#0072B2"
 STYLE = """
 .shaded { line-height: 2; font-size: 1rem; overflow-wrap: anywhere; }
 .shaded button, .shaded span.word { font: inherit; border: 0; border-radius: 4px; padding: 0.1rem 0.28rem; margin: 0 1px; }
@@ -52,13 +51,3 @@ def shaded_text(
         )
     variables = f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint}"
     return f'<div class="shaded" dir="auto" style="{variables}">{" ".join(pieces)}</div>'
-
-
-def mixed(background: str, colour: str, amount: float) -> str:
-    """Blend a colour over a background, 0 the background alone, 1 the colour.
-
-    >>> mixed("#ffffff", "#000000", 0.5)
-    '#808080'
-    """
-    parts = (round(below + (above - below) * amount) for below, above in zip(rgb(background), rgb(colour), strict=True))
-    return "#" + "".join(f"{part:02x}" for part in parts)

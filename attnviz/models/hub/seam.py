@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -143,11 +144,14 @@ def _output(call: Call) -> Tensor:
 def _computed(call: Call, output: Tensor) -> editing.AttentionCall:
     """A call as edits want it: the scores and the values of some heads."""
     groups = call.query.shape[1] // call.key.shape[1]
+    return editing.AttentionCall(
+        output, partial(_scores_of, call), lambda heads: call.value[:, [head // groups for head in heads]]
+    )
 
-    def scores(heads: Sequence[int]) -> Float[Tensor, "batch head query key"]:
-        return _scores(call, call.query[:, heads], call.key[:, [head // groups for head in heads]], heads)
 
-    return editing.AttentionCall(output, scores, lambda heads: call.value[:, [head // groups for head in heads]])
+def _scores_of(call: Call, heads: Sequence[int]) -> Float[Tensor, "batch head query key"]:
+    groups = call.query.shape[1] // call.key.shape[1]
+    return _scores(call, call.query[:, heads], call.key[:, [head // groups for head in heads]], heads)
 
 
 def _scores(call: Call, query: Tensor, key: Tensor, heads: Sequence[int]) -> Float[Tensor, "batch head query key"]:

@@ -1,22 +1,26 @@
-"""How sure a trained answerer is, made true: by questions held out of training, of several sources.
+"""How sure a trained answerer is, made true: by a part of the development questions, of several sources, that no figure counts.
 
 Its logits are divided by one temperature (Guo et al. 2017, arXiv:1706.04599, section 4.2), so that of the answers it gives with
-p = 0.8 about 80 in 100 are right. Below one margin over no answer it declines: the one at which the source that loses most,
-whether of its own passages answered or of strange ones declined, loses least.
+p = 0.8 about 80 in 100 are right. Below one margin over no answer it declines: the one that leaves most room over what is asked
+of every source (`ASKED`), where it leaves least.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
-from torch import nn
 
+from attnviz.core.trace import Prompt
+from attnviz.models.answer.own import AnswerModel
 from attnviz.text.spans import pair_logits
-from attnviz.training.answer.questions import QuestionExample, collate
-from attnviz.training.answer.task import LIMIT, span_logits
+from attnviz.training.answer.development import calibrating, exact, mismatched, read_sources, removed
+from attnviz.training.answer.questions import Question
 
 TEMPERATURES = tuple(np.geomspace(0.5, 5, 93).tolist())
+# Shares that are asked: of answerable questions answered; of those with a strange passage, or without their sentence, declined.
+ASKED = {"own": 0.95, "mismatched": 0.95, "removed": 0.60}
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,8 @@ class Calibration:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """The logits of all spans of a passage, flat, and whether the best of them is the answer."""
+class ScoredSpans:
+    """The logits of all spans of a passage over that of no answer, flat, and whether the best of them is an accepted answer."""
 
     pairs: Float[np.ndarray, " span"]
     right: bool
@@ -39,51 +43,81 @@ class _Asked:
         return float(self.pairs.max())
 
 
-def calibrate(model: nn.Module, held_out: Mapping[str, Sequence[QuestionExample]], length_penalty: float = 0.0) -> Calibration:
-    """Find the temperature and the threshold by questions held out of training, by source."""
-    asked = {source: [_ask(model, row, length_penalty) for row in rows] for source, rows in held_out.items() if rows}
-    if not asked:
-        return Calibration()
-    strange = {source: [_ask(model, row, length_penalty) for row in mismatched(rows)] for source, rows in held_out.items()}
-    every = [one for several in asked.values() for one in several]
-    temperature = min(TEMPERATURES, key=lambda temperature: _surprise(every, temperature))
-    own, others = ([[one.margin for one in several] for several in each.values() if several] for each in (asked, strange))
-    return Calibration(temperature, _threshold(own, others))
+@dataclass(frozen=True, eq=False)
+class SourceMargins:
+    """The best spans' margins over no answer, of one source: of own passages, mismatched ones, and without the answer."""
+
+    own: Float[np.ndarray, " own"]
+    mismatched: Float[np.ndarray, " mismatched"]
+    removed: Float[np.ndarray, " removed"]
+
+    def room(self, threshold: float) -> float:
+        """Compute by how much the shares at a threshold exceed what is asked, where they do so least."""
+        shares = {
+            "own": self.own >= threshold,
+            "mismatched": self.mismatched < threshold,
+            "removed": self.removed < threshold,
+        }
+        return min(float(np.mean(share)) - ASKED[name] for name, share in shares.items() if len(share))
 
 
-def mismatched(rows: Sequence[QuestionExample]) -> list[QuestionExample]:
-    """Pair each question with a passage half the list away."""
-    n = len(rows)
-    return [replace(row, context=rows[(at + n // 2) % n].context, start=-1, end=-1) for at, row in enumerate(rows) if n > 1]
+def calibrate(model: AnswerModel, data: Path, report: Callable[[str], None]) -> Calibration:
+    """Find the temperature and the threshold by the development questions that are kept for it.
+
+    Raises:
+        DataError: the folder lacks a file.
+    """
+    scored: dict[str, list[ScoredSpans]] = {}
+    margins = []
+    for source, questions in read_sources(data, {}).items():
+        kept = calibrating(questions)
+        scored[source] = [score_spans(model, one) for one in kept]
+        strange = [[score_spans(model, one).margin for one in pairs] for pairs in (mismatched(kept, 1), removed(kept, 1))]
+        margins.append(SourceMargins(np.array([one.margin for one in scored[source]]), *map(np.array, strange)))
+        report(f"calibrating by {len(kept):,} questions of {source}")
+    return Calibration(best_temperature(scored), best_threshold(margins))
 
 
-def _threshold(own: Sequence[Sequence[float]], strange: Sequence[Sequence[float]]) -> float:
-    """Choose among the margins themselves: the least share, over sources, of own pairs above it and strange ones below."""
-    candidates = sorted({margin for margins in own for margin in margins})
-
-    def least(threshold: float) -> float:
-        answered = min(float(np.mean(np.array(margins) >= threshold)) for margins in own)
-        return min([answered, *(float(np.mean(np.array(margins) < threshold)) for margins in strange)])
-
-    return max(candidates, key=least)
+def score_spans(model: AnswerModel, question: Question) -> ScoredSpans:
+    """Compute the logits of all spans, and whether the best is accepted."""
+    best = model.best(Prompt(question.context, question=question.text))
+    limit, penalty = model.decoding.limit, model.decoding.length_penalty
+    pairs = pair_logits(best.logits.start, best.logits.end, limit=limit, length_penalty=penalty) - best.logits.nothing
+    return ScoredSpans(pairs[np.isfinite(pairs)], bool(exact(best.text, question.answers)))
 
 
-def _ask(model: nn.Module, row: QuestionExample, length_penalty: float) -> _Asked:
-    start, end = (logits[0].float().cpu().numpy() for logits in span_logits(model, collate([row])))
-    pairs = pair_logits(start, end, limit=LIMIT, length_penalty=length_penalty)
-    first, following = divmod(int(pairs.argmax()), pairs.shape[1])
-    return _Asked(pairs[np.isfinite(pairs)], (first, first + following) == (row.start, row.end))
+def best_temperature(scored: Mapping[str, Sequence[ScoredSpans]]) -> float:
+    """Choose the temperature under which it surprises least that the best spans are right or wrong; sources count alike."""
+
+    def surprise(temperature: float) -> float:
+        return float(np.mean([_surprise(each, temperature) for each in scored.values()]))
+
+    return min(TEMPERATURES, key=surprise)
 
 
-def _surprise(asked: Iterable[_Asked], temperature: float) -> float:
+def best_threshold(sources: Sequence[SourceMargins]) -> float:
+    """Choose among the margins themselves the one that leaves most room where it leaves least.
+
+    >>> best_threshold([SourceMargins(np.array([4.0, 5.0]), np.array([1.0, 3.0]), np.array([2.0, 6.0]))])
+    4.0
+    """
+    candidates = np.unique(np.concatenate([source.own for source in sources]))
+    return float(max(candidates, key=lambda threshold: min(source.room(threshold) for source in sources)))
+
+
+def _surprise(scored: Sequence[ScoredSpans], temperature: float) -> float:
     """Average the negative log-likelihood, in nats, of whether the best spans are right."""
-    sure = np.array([_sureness(one.pairs, temperature) for one in asked])
-    right = np.array([one.right for one in asked])
+    sure = np.array([probability(one.pairs, temperature) for one in scored])
+    right = np.array([one.right for one in scored])
     return -float(np.mean(np.log(np.where(right, sure, 1 - sure).clip(1e-9))))
 
 
-def _sureness(pairs: Float[np.ndarray, " span"], temperature: float) -> float:
-    """Compute p(best span) among all spans and no answer, whose logit is 0."""
+def probability(pairs: Float[np.ndarray, " span"], temperature: float) -> float:
+    """Compute p(best span) among all spans and no answer, whose logit is 0.
+
+    >>> round(probability(np.array([2.0, 0.0]), 2.0), 3)
+    0.576
+    """
     scaled = pairs / temperature
     top = max(float(scaled.max()), 0.0)
     return float(np.exp(scaled.max() - top) / (np.exp(scaled - top).sum() + np.exp(-top)))

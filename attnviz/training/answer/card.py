@@ -1,20 +1,25 @@
 """From a trained answerer to the folder that travels, and what its card says of it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from attnviz.models.answer import shipped
 from attnviz.models.answer.base import SpanDecoding
+from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.training.answer.calibrate import Calibration, calibrate
+from attnviz.models.shipped import load_trained_as
+from attnviz.training.answer.calibrate import ASKED, Calibration, calibrate
+from attnviz.training.answer.development import FOLDS
 from attnviz.training.answer.evaluate import EVERY, MEASURES
 from attnviz.training.answer.recipe import AnswerRecipe
-from attnviz.training.answer.task import Answering
 from attnviz.training.card import FACTS, counted, figures, shown, table
 from attnviz.training.export import save_weights
-from attnviz.training.loop import Run, swapped
+from attnviz.training.loop import Run
 
 LICENCE = "CC-BY-SA-4.0"
 SOURCES = (
@@ -37,8 +42,8 @@ _MEASURED = (
     "EM and F1 with SQuAD's own normalization against all accepted answers, where it must answer. At the threshold it ships "
     "with, {threshold}: how many of the answerable questions it declines, and of every {every}th of them how many with a "
     "passage of another article or post (mismatched), and with their own passage without the sentences that hold an accepted "
-    "answer (removed); all in percent. The expected calibration error, 0 to 1, is that of the best span's probability. None of "
-    "these passages is in the training data."
+    "answer (removed); all in percent. The expected calibration error, 0 to 1, is that of the best span's probability. These "
+    "four are of the development passages that did not decide them. None of the passages is in the training data."
 )
 
 
@@ -66,26 +71,27 @@ def answerer_facts(run: Run) -> dict[str, Any]:
     }
 
 
-def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path) -> None:
-    """Write a folder that `attnviz.models.shipped` loads, without what is still the embedded encoder's."""
-    calibration = _calibration(recipe, run)
-    # Every probability is a softmax of logits: they are what the temperature divides, and with them what is compared to them.
-    decoding = SpanDecoding(
-        threshold=round(calibration.threshold / calibration.temperature, 2),
-        length_penalty=round(recipe.length_penalty / calibration.temperature, 3),
-    )
+def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path, data: Path, report: Callable[[str], None]) -> None:
+    """Write a folder that `attnviz.models.shipped` loads, without what is still the embedded encoder's, calibrated by `data`.
+
+    Raises:
+        DataError: `data` lacks the development files: the folder holds the model as it was trained.
+    """
     embedded = {f"encoder.{name}": value.cpu() for name, value in minilm(silent).model.state_dict().items()}
     # By value: a layer that was not trained here may have begun as another answerer's.
     kept = {name: value for name, value in run.best.items() if name not in embedded or not value.cpu().equal(embedded[name])}
-    kept |= {name: kept[name] / calibration.temperature for name in ("output.weight", "output.bias")}
-    save_weights(kept, {**configuration(recipe, decoding), "temperature": round(calibration.temperature, 3)}, folder)
+    _save(recipe, kept, Calibration(), folder)
+    _save(recipe, kept, calibrate(load_trained_as(AnswerModel, folder), data, report), folder)
 
 
-def _calibration(recipe: AnswerRecipe, run: Run) -> Calibration:
-    if not isinstance(run.task, Answering):
-        return Calibration()
-    with swapped(run.model, run.best):
-        return calibrate(run.model, run.task.whole(), recipe.length_penalty)
+def _save(recipe: AnswerRecipe, weights: dict[str, Tensor], calibration: Calibration, folder: Path) -> None:
+    """Write weights and configuration. The temperature divides all logits: what they are compared with is divided, too."""
+    temperature = calibration.temperature
+    decoding = SpanDecoding(
+        threshold=round(calibration.threshold / temperature, 2), length_penalty=round(recipe.length_penalty / temperature, 3)
+    )
+    divided = {name: weights[name] / temperature for name in ("output.weight", "output.bias")}
+    save_weights(weights | divided, {**configuration(recipe, decoding), "temperature": round(temperature, 3)}, folder)
 
 
 def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
@@ -99,10 +105,10 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         _DATA.format(shifts=_SHIFTS if "qa-shifts" in recipe["corpora"] else ""),
         "## Training",
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
-        f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} The questions held out, "
-        f"{_held_out(recipe)}, decided what its logits are divided by, {shown(config.get('temperature', 1))}, and the "
-        "threshold below which the passage is taken not to say: the one at which the source that loses most, of its own "
-        "passages answered or of strange ones declined, loses least."
+        f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} Held out of training, to "
+        f"choose the epoch: {_held_out(recipe)}. The questions of every {FOLDS}th development passage decided what the logits "
+        f"are divided by, {shown(config.get('temperature', 1))}, and the threshold below which the passage is taken not to "
+        f"say: on the source where it does worst against {_asked()}, it does as well as it can."
         f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
         _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
@@ -135,6 +141,11 @@ def _unanswered(recipe: dict[str, Any]) -> str:
     shares = recipe["diets"][-1]["unanswered"]
     listed = ", ".join(f"{100 * share:.3g}% {_KINDS[kind]}" for kind, share in shares.items())
     return f"of the questions {listed}, so that none answers." if shares else "every one answers."
+
+
+def _asked() -> str:
+    own, strange, without = (f"{100 * share:.0f}%" for share in ASKED.values())
+    return f"{own} answered, {strange} of mismatched and {without} of removed declined"
 
 
 def _held_out(recipe: dict[str, Any]) -> str:

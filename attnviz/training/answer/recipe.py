@@ -90,7 +90,7 @@ RECIPES = {
             ),
             (Diet(0, _SOURCES, (96, 288), _UNANSWERED, dropout=0.1),),
             Schedule(
-                epochs=14, batch=4608, learning_rate=2.5e-4, warmup=60, decay=0.6, average=0.995, patience=20,
+                epochs=11, batch=4608, learning_rate=2.5e-4, warmup=60, decay=0.5, average=0.995, patience=20,
                 precision="float32",
             ),
             base="answer-en",

@@ -12,6 +12,9 @@ from typing import Any
 
 from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
+from attnviz.analysis.weighing import WEIGHINGS
+from attnviz.core.edit import HEAD_VALUES
+from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
@@ -149,7 +152,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "home": {"text": _TEXT},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
-        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_SCALE, **_CELL, **_VIEW,
+        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), "weighing": Choice(WEIGHINGS), **_SCALE, **_CELL, **_VIEW,
         "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(), **_EDITED,
     },
     "translate": {
@@ -177,11 +180,18 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "matters": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME},
     },
+    "ablate": {
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
+        "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve")),
+    },
+    "compare": {
+        **{"model": NAME, "text": _TEXT, "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST)}, **_MAP, **_HEAD,
+    },
     "compute": {
         "source": Choice(("worked", "model")),
         **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
         "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
-        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME,
+        "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME, "why": _OPEN,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
     "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},

@@ -44,12 +44,14 @@ def headline(answered: Answered, place: DeltaGenerator) -> None:
     answers, card = answered.answers, answered.card
     best = answers.result.spans[0]
     facts = [card.name, f"p = {best.probability:.2f}"]
-    if answers.declined:
-        facts = [card.name, f"likeliest: “{answers.text(best)[:60]}”, p = {best.probability:.2f}"]
     if "F1" in card.metrics:
         facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD")
-    text = "<em>The passage does not say.</em>" if answers.declined else f"<bdi>{html.escape(answers.trace.output)}</bdi>"
-    place.html(f'<p class="answer">{text} <small>{html.escape(" · ".join(facts))}</small></p>')
+    span = f"<bdi>{html.escape(answers.text(best))}</bdi>"
+    if answers.declined:
+        short = answers.decoding.threshold - answers.result.margin
+        facts.insert(1, f"{short:.1f} short of an answer")
+        span = f'<em>The passage does not say.</em> <span class="declined">Likeliest: {span}</span>'
+    place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
 
 
 def tell_answer(answered: Answered, shown: Meeting, word: int | None, name: str, place: DeltaGenerator) -> None:

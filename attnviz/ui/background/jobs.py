@@ -213,6 +213,16 @@ def shared(
 
 
 @contextmanager
+def stoppable(stop: Callable[[], None]) -> Iterator[None]:
+    """What is waited for within this context has a button beside its bar that calls `stop`."""
+    st.session_state["stop_work"] = stop
+    try:
+        yield
+    finally:
+        st.session_state.pop("stop_work", None)
+
+
+@contextmanager
 def at_a_place() -> Iterator[None]:
     """Lets a page itself do what takes the processor for long, as one of those who compute."""
     with computing().place():
@@ -222,9 +232,11 @@ def at_a_place() -> Iterator[None]:
 def _waiting(place: DeltaGenerator, pixels: int) -> DeltaGenerator:
     """Draws a bar over a blank; where the picture of the last run still stands, over that, so that nothing moves."""
     state = st.session_state
-    if pixels == PICTURE_PIXELS and state.get("pictured", "") == state.get("page"):
-        return place.container(key=f"busy-{next(_NUMBERS)}").empty()
-    blank = place.container()
-    bar = blank.empty()
-    blank.skeleton(height=pixels)
+    is_over = pixels == PICTURE_PIXELS and state.get("pictured", "") == state.get("page")
+    box = place.container(key=f"busy-{next(_NUMBERS)}") if is_over else place.container()
+    bar = box.empty()
+    if stop := state.get("stop_work"):
+        box.button("Stop", icon=":material/stop:", key=f"stop-work-{next(_NUMBERS)}", on_click=stop)
+    if not is_over:
+        box.skeleton(height=pixels)
     return bar

@@ -12,7 +12,6 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
-from attnviz.analysis.report import Report, Without
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
@@ -90,40 +89,30 @@ class Answered:
 
 def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
     """The trace of a prompt, with the edits; None after the page has said why there is none."""
-    return _result(name, _trace, (prompt, edits))
+    return computed(name, _trace, (prompt, edits))
 
 
 def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
     """The translation of a prompt; None after the page has said why there is none."""
-    return _result(name, _translate, (prompt, options))
+    return computed(name, _translate, (prompt, options))
 
 
 def summarize(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
     """The trace of a text that is to be summarized, with the edits; None after the page has said why there is none."""
-    return _result(name, _summarize, (prompt, edits))
+    return computed(name, _summarize, (prompt, edits))
 
 
 def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | None:
     """What a model makes of a question, with the edits; None after the page has said why there is nothing."""
-    return _result(name, _answer, (prompt, edits))
-
-
-def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
-    """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
-    return _result(name, _matters, (prompt, ways))
-
-
-def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
-    """What the model makes of the text without some words; None after the page has said why there is nothing."""
-    return _result(name, _without, (prompt, taken))
+    return computed(name, _answer, (prompt, edits))
 
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
-    return _result(name, _open, (prompt, begins))
+    return computed(name, _open, (prompt, begins))
 
 
-def _result(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
+def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
     """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
     place = st.empty()
     kept, key = traces_kept(), (compute, name, *asked)
@@ -240,17 +229,3 @@ def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Ed
 def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
     progress(f"Computing the attention of {model.card.name}", None)
     return inspect_trace(model, prompt, begins)
-
-
-def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> Report:
-    from attnviz.attribution.report import report
-
-    progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
-    return report(model, prompt, None, ways)
-
-
-def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> Without:
-    from attnviz.attribution.report import without
-
-    progress(f"Asking {model.card.name} again without {len(taken)} words", None)
-    return without(model, prompt, None, taken)

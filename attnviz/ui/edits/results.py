@@ -25,12 +25,12 @@ class Redrafted(Drafted):
 
 def read(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> "ReadingEffect | None":
     """What a model of one stack says of a text, without edits and with them; None after the page has said why not."""
-    return results._result(name, _read, (prompt, edits))
+    return results.computed(name, _read, (prompt, edits))
 
 
 def retranslate(name: str, prompt: Prompt, options: DecodingOptions, before: Draft, edits: Edits) -> Redrafted | None:
     """The translation with edits, and what they make of the one `before`; None after the page has said why there is none."""
-    return results._result(name, _retranslate, (prompt, options, before, edits))
+    return results.computed(name, _retranslate, (prompt, options, before, edits))
 
 
 def _read(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> "ReadingEffect":

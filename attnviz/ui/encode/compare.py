@@ -9,11 +9,13 @@ from attnviz.analysis.view import HeadMatrix, head_matrix
 from attnviz.analysis.wording import describe_link, head_name
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap
+from attnviz.ui.address.state import visit
 from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.explorer import follow, selected_cell
 from attnviz.ui.layout import escaped, story
 from attnviz.ui.permissions import check_length
 from attnviz.ui.sidebar import HeadChoice
+from attnviz.ui.weighing import as_in
 
 SLOT = "2"
 
@@ -37,9 +39,15 @@ def show_compared(
         return
     if found is None:
         return
-    other = found.trace.map(attention.kind)
+    other = as_in(traced, found).trace.map(attention.kind)
     matrix = head_matrix(other, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix, SLOT) or same_cell(first[0], matrix, first[1][0])
     with st.container(border=True, key="compared"):
         story(describe_link(matrix, head_name(choice.layer, choice.head), cell))
         follow(other, choice, matrix, cell, view, SLOT)
+        place = {"layer": choice.layer, "head": choice.head, "attention": attention.kind}
+        st.button(
+            "Which heads look elsewhere?", key="to-compare", icon=":material/compare_arrows:", help="Opens both on Compare.",
+            on_click=visit, args=("compare",),
+            kwargs={"model": st.session_state.model, "text": traced.trace.prompt.text, "other": text, **place},
+        )  # fmt: skip

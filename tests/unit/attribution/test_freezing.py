@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 import attnviz
 from attnviz.attribution.bind import bind
-from attnviz.attribution.freezing import Frozen
 from attnviz.attribution.gradients import frozen_gradient
+from attnviz.attribution.passes.freezing import Frozen
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 

@@ -35,6 +35,8 @@ def test_the_pairs_of_a_score_sum_to_it(name, prompt, cell):
     want = head.scaling * float(head.query[cell.query].astype(float) @ head.key[cell.key].astype(float))
     assert got.score == pytest.approx(want, rel=1e-5, abs=1e-5)
     assert got.values.shape == (len(got.tokens) + 1, len(got.tokens) + 1)
+    asking, offering = got.sides()
+    assert asking.sum() == pytest.approx(got.score) == offering.sum()
 
 
 def test_below_the_first_attention_a_query_is_its_own_tokens():

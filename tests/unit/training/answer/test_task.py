@@ -20,7 +20,7 @@ from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.training import commands
 from attnviz.training.answer import task as answering
 from attnviz.training.answer.card import export_answerer
-from attnviz.training.answer.evaluate import exact, mismatched, overlap
+from attnviz.training.answer.development import calibrating, exact, measured, mismatched, overlap, read_sources
 from attnviz.training.answer.initial_weights import LAYERS, begin
 from attnviz.training.answer.questions import EncodedQuestion, Question, collate
 from attnviz.training.answer.recipe import RECIPES, AnswerRecipe, Diet
@@ -216,12 +216,12 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     assert "SQuAD v1.1" not in written
 
 
-def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
+def test_layers_that_began_as_another_answerers_are_saved(data, tmp_path):
     """They are frozen here, and not the embedded encoder's either."""
     model = answering.untrained_answerer(TINY, minilm(silent).model)
     with torch.no_grad():
         model.encoder.encoder.layer[1].output.dense.bias.add_(0.5)
-    export_answerer(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path)
+    export_answerer(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path, data, lambda line: None)
     saved = {name for name in load_file(tmp_path / "model.safetensors") if name.startswith("encoder.")}
     # The top layer is trained, but has not been yet.
     assert saved == {"encoder.encoder.layer.1.output.dense.bias"}
@@ -229,9 +229,18 @@ def test_layers_that_began_as_another_answerers_are_saved(tmp_path):
 
 def test_a_mismatched_passage_is_of_another_article():
     questions = [Question(str(number), f"article {number // 4}", 0, ("x",)) for number in range(16)]
-    found = mismatched(questions)
+    found = mismatched(questions, 4)
     assert [one.text for one in found] == ["0", "4", "8", "12"]
     assert [one.context for one in found] == ["article 2", "article 3", "article 0", "article 1"]
+
+
+def test_what_calibrates_is_not_what_is_measured(data):
+    questions = [Question(str(number), f"passage {number // 3}", 0, ("x",)) for number in range(33)]
+    kept, rest = calibrating(questions), measured(questions)
+    assert [one.text for one in kept] == ["0", "1", "2", "15", "16", "17", "30", "31", "32"]
+    assert not {one.context for one in kept} & {one.context for one in rest}
+    assert len(kept) + len(rest) == len(questions)
+    assert list(read_sources(data, {})) == ["SQuAD half", "Reddit"]
 
 
 @pytest.mark.parametrize(

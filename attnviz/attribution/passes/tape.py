@@ -83,7 +83,7 @@ class AttentionTape(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
-            weights = self._mark(_open_weights(*args, **kwargs))
+            weights = self._mark(open_weights(*args, **kwargs))
             return self._attend(weights, args[2], weights @ self._changed(args[2]))
         if func in _SOFTMAX:
             return self._mark(func(*args, **kwargs))
@@ -134,7 +134,7 @@ class AttentionTape(TorchFunctionMode):
         self.norms.append(norm)
 
 
-def _open_weights(query: Tensor, key: Tensor, value: Tensor, *given: Any, **options: Any) -> Tensor:
+def open_weights(query: Tensor, key: Tensor, value: Tensor, *given: Any, **options: Any) -> Tensor:
     """softmax(scale · Q Kᵀ + mask), which the fused kernel keeps to itself."""
     options |= dict(zip(("attn_mask", "dropout_p", "is_causal", "scale"), given, strict=False))
     attn_mask, scale = options.get("attn_mask"), options.get("scale")

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from attnviz.attribution.passes.tape import open_weights
+
 Operation = Callable[..., Any]
 # What is made of parameters alone, such as 1 + γ, takes fewer operations than this; what depends on the text soon takes more.
 PARAMETERS_ALONE = 12
@@ -40,10 +42,11 @@ class Frozen(TorchFunctionMode):
             return func(*args, **kwargs).detach()
         if func in _GATES:
             return self._mark(func(*args, **kwargs).detach())
-        if func in _ATTENTION:
-            query, key, value, *mask = args
-            fixed = {name: each.detach() if isinstance(each, Tensor) else each for name, each in kwargs.items()}
-            return func(query.detach(), key.detach(), value, *mask, **fixed)
+        if func is F.scaled_dot_product_attention:
+            # The fused kernel would go back through its scores too, for nobody.
+            with torch.no_grad():
+                weights = open_weights(*args, **kwargs)
+            return weights @ args[2]
         if func in _NORMS:
             return _NORMS[func](*args, **kwargs)
         if func in _ACTIVATIONS:
@@ -115,9 +118,7 @@ def _ratio(func: Operation, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return func(x, *args, **kwargs)
     with torch.no_grad():
         kwargs.pop("inplace", None)
-        made = func(x.detach(), *args, **kwargs)
-        near = x.abs() < 1e-12
-        ratio = torch.where(near, 0.0, made / torch.where(near, 1.0, x))
+        ratio = func(x.detach(), *args, **kwargs).div_(x).masked_fill_(x.abs() < 1e-12, 0.0)
     return x * ratio
 
 
@@ -143,7 +144,6 @@ def _rsqrt(x: Tensor) -> Tensor:
 
 _SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
 _GATES = {torch.sigmoid, Tensor.sigmoid, F.sigmoid}
-_ATTENTION = {F.scaled_dot_product_attention}
 _NORMS: dict[Any, Operation] = {
     F.layer_norm: _layer_norm, F.rms_norm: _rms_norm, torch.rsqrt: _rsqrt, Tensor.rsqrt: _rsqrt,
 }  # fmt: skip

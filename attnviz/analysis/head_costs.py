@@ -1,0 +1,90 @@
+"""What heads cost, in words and as a table."""
+
+import csv
+import io
+
+from attnviz.analysis.wording import Part, Sentence, head_name
+from attnviz.core.shares import Head, HeadCosts, RemovalCurve
+
+COLUMNS = ("kind", "layer", "head", "cost", "unit")
+
+
+def name_of(head: Head, costs: HeadCosts) -> str:
+    """Name a head, with the kind of its attention where the model has several."""
+    name = head_name(*head[1:])
+    return name if len(costs.costs) == 1 else f"{head[0]} {name}"
+
+
+def written_cost(cost: float, largest: float) -> str:
+    """Write a cost with as many digits as the largest of its picture needs.
+
+    >>> written_cost(0.0123, 3.3), written_cost(-0.0123, 0.05), written_cost(-0.00001, 0.5)
+    ('0.01', '−0.012', '0.000')
+    """
+    digits = 2 if largest >= 1 else 3 if largest >= 0.01 else 4
+    text = f"{cost:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def describe_costs(costs: HeadCosts) -> Sentence:
+    """Say which head the output misses most, and how many it hardly misses."""
+    most = costs.ranked[-1]
+    largest = costs.of(most)
+    if largest <= 0:
+        return (Part("No head is missed: without any one of them, the output becomes likelier, or stays as it is."),)
+    few = sum(costs.of(head) < largest / 10 for head in costs.ranked)
+    what = (
+        f"ln p of this output falls by {largest:.2f} nats"
+        if costs.unit == "nats"
+        else (f"the last states turn by {largest:.3f} (1 − cosine)")
+    )
+    rest = f"; {few} of the {len(costs.ranked)} heads cost less than a tenth of that."
+    return (Part("Without "), Part(name_of(most, costs), True), Part(f" {what}, more than without any other one{rest}"))
+
+
+def describe_head(head: Head, costs: HeadCosts) -> Sentence:
+    """Say what one head costs, and its place among all."""
+    cost, place = costs.of(head), len(costs.ranked) - costs.ranked.index(head)
+    unit = "nats" if costs.unit == "nats" else "(1 − cosine)"
+    return (
+        Part(name_of(head, costs), True),
+        Part(f" costs {written_cost(cost, abs(cost))} {unit}: number {place} of {len(costs.ranked)}."),
+    )
+
+
+def describe_curve(curve: RemovalCurve) -> Sentence:
+    """Say what about half of all heads cost together: the least costly, as many by chance, the most costly."""
+    place = min(range(len(curve.counts)), key=lambda at: abs(curve.counts[at] - curve.counts[-1] / 2))
+    drawn = curve.random[:, place]
+    largest = max(float(curve.most.max()), float(curve.random.max()))
+    least, mean, low, high, most = (
+        written_cost(float(cost), largest)
+        for cost in (curve.least[place], drawn.mean(), drawn.min(), drawn.max(), curve.most[place])
+    )
+    heads = f"{curve.counts[place]} of {curve.counts[-1]} heads off at once"
+    return (
+        Part(f"With {heads} it costs {least} where they are the least costly, {most} where they are the most costly, and "),
+        Part(f"{mean} by chance ({low} to {high} in {len(drawn)} draws)."),
+    )
+
+
+def as_csv(costs: HeadCosts) -> bytes:
+    """Write a row for every head, the most costly first."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows((*head, f"{costs.of(head):.9g}", costs.unit) for head in reversed(costs.ranked))
+    return buffer.getvalue().encode("utf-8")
+
+
+def curve_csv(curve: RemovalCurve) -> bytes:
+    """Write a row for every number of heads: what the least and the most costly cost, and each draw."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(
+        ("heads_off", "least_costly", "most_costly", *(f"draw_{number}" for number in range(1, len(curve.random) + 1)))
+    )
+    for place, count in enumerate(curve.counts):
+        numbers = (curve.least[place], curve.most[place], *curve.random[:, place])
+        writer.writerow((count, *(f"{float(number):.9g}" for number in numbers)))
+    return buffer.getvalue().encode("utf-8")

@@ -1,0 +1,62 @@
+"""How far shares are from a truth that is known: tasks that were made so that each output token comes from known places."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.faithfulness import kendall_tau
+
+
+def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> float:
+    """Measure the part of what speaks for an output token that lies beside the places it comes from, 0 to 1.
+
+    Shares against it count as none; where nothing speaks for it, all of it is beside them.
+
+    >>> distance(np.array([0.5, 0.25, -3.0, 0.25]), {0, 1}), distance(np.array([-1.0, 0.0]), {0})
+    (0.25, 1.0)
+    """
+    positive = np.maximum(shares, 0)
+    total = float(positive.sum())
+    return 1 - float(positive[list(links)].sum()) / total if total > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class PlantedScores:
+    """How far each way is from the truth after so many steps of training; `refused` has the reason of each that does not apply.
+
+    distances  the mean of `distance` over output tokens that come from somewhere
+    accuracy   share of the sequences whose every token the model writes right
+    """
+
+    step: int
+    distances: Mapping[str, float]
+    accuracy: float
+    refused: Mapping[str, str]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, roughly."""
+        return 2048
+
+
+def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
+    """Average each way's distance over checkpoints, the nearest way first."""
+    names = scores[-1].distances
+    means = {name: float(np.mean([each.distances[name] for each in scores])) for name in names}
+    return dict(sorted(means.items(), key=lambda item: item[1]))
+
+
+def agreement(rankings: Sequence[Mapping[str, float]]) -> list[float]:
+    """Compute Kendall's τ between the rankings of any two seeds, of the ways that both know.
+
+    >>> agreement([{"a": 0.1, "b": 0.2}, {"a": 0.3, "b": 0.4}, {"b": 0.1, "a": 0.2}])
+    [1.0, -1.0, -1.0]
+    """
+    found = []
+    for place, one in enumerate(rankings):
+        for other in rankings[place + 1 :]:
+            names = [name for name in one if name in other]
+            found.append(kendall_tau(*(np.array([each[name] for name in names]) for each in (one, other))))
+    return found

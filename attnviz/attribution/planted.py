@@ -1,0 +1,47 @@
+"""Ways of asking, tested where the truth is known: on the tasks of `attnviz.text.toys`."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnviz.analysis.planted_truth import PlantedScores, distance
+from attnviz.analysis.ways import Way
+from attnviz.attribution.bind import Target, bind
+from attnviz.attribution.ways import shares
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
+from attnviz.models.translate.own import TranslationModel
+from attnviz.text.toys import Solved
+
+
+def planted_scores(model: TranslationModel, solved: Sequence[Solved], ways: Sequence[Way], *, step: int = 0) -> PlantedScores:
+    """Ask each way where every target token comes from, and measure how far its shares are from where it does.
+
+    The model is given the true target, as its training was; `step` says how long that took.
+
+    Raises:
+        PromptError: a source is none of the model's task.
+    """
+    found: dict[str, list[float]] = defaultdict(list)
+    refused: dict[str, str] = {}
+    right = []
+    for each in solved:
+        text = " ".join(each.source) if any(len(token) > 1 for token in each.source) else "".join(each.source)
+        target = "".join(each.target)
+        right.append(model.translate(text)[0].pieces == model.forced(target))
+        for place, links in enumerate(each.possible):
+            if not links:
+                continue
+            cancellation_point()
+            reading = bind(model, Prompt(text, target=target), Target("token", place))
+            for way in ways:
+                if way.name in refused:
+                    continue
+                try:
+                    found[way.name].append(distance(shares(way, reading).values, links))
+                except ModelError as error:
+                    refused[way.name] = str(error)
+    distances = {name: float(np.mean(values)) for name, values in found.items() if name not in refused}
+    return PlantedScores(step, distances, float(np.mean(right)), refused)

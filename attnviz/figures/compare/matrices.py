@@ -1,0 +1,139 @@
+"""The head that is compared, as three matrices: on both sides, and what has changed between aligned tokens."""
+
+import base64
+import html
+import io
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image
+
+from attnviz.analysis.comparison import Comparison
+from attnviz.analysis.wording import head_name
+from attnviz.core.trace import Token
+from attnviz.figures.diverging import diverging
+from attnviz.figures.head_grid import STYLE as GRID
+from attnviz.figures.head_grid import HeadCell, head_grid, least_width
+from attnviz.figures.theme import LIGHT, Theme, css_variables, rgb
+
+STYLE = GRID + Path(__file__).with_name("compare.css").read_text(encoding="utf-8")
+# How large a matrix is in units of its own drawing, in which its labels have 14; on the page it has the width that there is.
+PIXELS, FONT = 330, 14
+MOST_LABEL = 14
+# Of more cells, which nobody could point at, the matrix is one image.
+MOST_CELLS = 2_500
+
+
+def divergence_grid(found: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
+    """Draw how far each head has moved, in bits, as a grid of buttons (`data-pick` is "layer.head")."""
+    # A head that is off has moved as far as can be: the others would all look alike.
+    largest = float(found.divergence[~found.is_off].max(initial=0.0)) or 1.0
+
+    def cell(layer: int, head: int) -> HeadCell:
+        bits = float(found.divergence[layer, head])
+        title = f"{head_name(layer, head)}: {bits:.3f} bits"
+        short = f"{bits:.2f}".replace("0.", ".", 1)
+        return HeadCell(f"{layer}.{head}", short, theme.colour(bits / largest), title, (layer, head) == chosen)
+
+    stops = ",".join(theme.colour(step / 8) for step in range(9))
+    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    scale = f'<p class="scale">0 {bar} {largest:.2f} bits · Jensen-Shannon divergence, 0 to 1</p>'
+    grid = head_grid(found.divergence.shape, cell)
+    width = least_width(found.divergence.shape[1])
+    return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'
+
+
+def three_matrices(found: Comparison, layer: int, head: int, names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
+    """Draw a head before, after, and the difference, whose rows and columns are the aligned tokens."""
+    matrices = [
+        matrix_svg(each.weights(layer, head), labels(each.queries), labels(each.keys), theme.colour, f"{name}: weights")
+        for each, name in zip((found.before, found.after), names, strict=True)
+    ]
+    moved = found.difference(layer, head)
+    largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
+    rows, columns = aligned_labels(found)
+    matrices.append(matrix_svg(moved, rows, columns, lambda change: diverging(change / largest, theme), "Difference"))
+    titles = (*names, f"Difference, −{largest:.2f} to +{largest:.2f}")
+    stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
+    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    drawn = "".join(
+        f"<figure><figcaption>{html.escape(title)}{bar if place == 2 else ''}</figcaption>{matrix}</figure>"
+        for place, (title, matrix) in enumerate(zip(titles, matrices, strict=True))
+    )
+    return f'<div class="compared" style="{css_variables(theme)}">{drawn}</div>'
+
+
+def labels(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Name tokens, long ones cut."""
+    return tuple(_cut(token.text) for token in tokens)
+
+
+def aligned_labels(found: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the aligned queries and keys; where both sides differ, both tokens."""
+    sides = ((found.queries, found.before.queries, found.after.queries), (found.keys, found.before.keys, found.after.keys))
+    rows, columns = (
+        tuple(
+            _cut(one) if (one := before[left].text) == (other := after[right].text) else _cut(f"{one}→{other}")
+            for left, right in pairs
+        )
+        for pairs, before, after in sides
+    )
+    return rows, columns
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_LABEL else f"{text[: MOST_LABEL - 1]}…"
+
+
+def matrix_svg(
+    weights: Float[np.ndarray, "query key"],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    colour: Callable[[float], str],
+    name: str,
+) -> str:
+    """Draw a matrix as SVG with its labels; of many tokens some labels are left out.
+
+    >>> drawn = matrix_svg(np.array([[0.5]]), ("<s>",), ("a",), LIGHT.colour, "x")
+    >>> "&lt;s&gt;" in drawn, "&lt;s&gt; → a: 0.500" in drawn
+    (True, True)
+    """
+    left, top = (8 + 7.5 * max(map(len, names)) for names in (rows, columns))
+    cell = PIXELS / max(len(rows), len(columns))
+    step = max(1, math.ceil(1.15 * FONT / cell))
+    parts = []
+    if weights.size <= MOST_CELLS:
+        for row, column in np.ndindex(*weights.shape):
+            weight = float(weights[row, column])
+            told = html.escape(f"{rows[row]} → {columns[column]}: {weight:.3f}")
+            place = (
+                f'x="{left + column * cell:.1f}" y="{top + row * cell:.1f}" width="{cell - 0.6:.1f}" height="{cell - 0.6:.1f}"'
+            )
+            parts.append(f'<rect {place} fill="{colour(weight)}"><title>{told}</title></rect>')
+    else:
+        parts.append(_image(weights, colour, (left, top, cell)))
+    for row in range(0, len(rows), step):
+        parts.append(
+            f'<text x="{left - 5:.1f}" y="{top + (row + 0.5) * cell + 5:.1f}" class="row">{html.escape(rows[row])}</text>'
+        )
+    for column in range(0, len(columns), step):
+        x, y = left + (column + 0.5) * cell + 5, top - 5
+        turned = f'transform="rotate(-90 {x:.1f} {y:.1f})"'
+        parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {turned}>{html.escape(columns[column])}</text>')
+    wide, high = left + len(columns) * cell + 2, top + len(rows) * cell + 2
+    return f'<svg viewBox="0 0 {wide:.1f} {high:.1f}" role="img" aria-label="{html.escape(name)}">{"".join(parts)}</svg>'
+
+
+def _image(weights: Float[np.ndarray, "query key"], colour: Callable[[float], str], place: tuple[float, float, float]) -> str:
+    # A look-up for each shade there is, not for each cell.
+    shades, which = np.unique(np.round(weights, 3), return_inverse=True)
+    table = np.array([rgb(colour(float(shade))) for shade in shades], dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(table[which.reshape(weights.shape)]).save(buffer, "PNG")
+    left, top, cell = place
+    size = f'x="{left:.1f}" y="{top:.1f}" width="{weights.shape[1] * cell:.1f}" height="{weights.shape[0] * cell:.1f}"'
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f'<image {size} preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'

@@ -1,0 +1,52 @@
+"""All heads of a map as a grid of buttons: rows are layers, columns are heads."""
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnviz.figures.theme import ink_on
+
+STYLE = Path(__file__).with_name("head_grid.css").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class HeadCell:
+    """What stands in the place of a head: what a click gives (`data-pick`), its figure, its colour, and what it is in full."""
+
+    pick: str
+    figure: str
+    colour: str
+    title: str
+    chosen: bool = False
+    name: str = ""
+
+
+def head_grid(shape: tuple[int, int], cell: Callable[[int, int], HeadCell]) -> str:
+    """Draw the grid as HTML.
+
+    >>> drawn = head_grid((1, 2), lambda layer, head: HeadCell(f"{layer}.{head}", ".5", "#ffffff", "L0"))
+    >>> drawn.count("<button"), "H1" in drawn
+    (2, True)
+    """
+    n_layers, n_heads = shape
+    parts = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
+    for layer in range(n_layers):
+        parts.append(f'<span class="axis">L{layer}</span>')
+        parts += [head_button(cell(layer, head)) for head in range(n_heads)]
+    return f'<div class="costs" style="--heads:{n_heads}">{"".join(parts)}</div>'
+
+
+def head_button(cell: HeadCell) -> str:
+    """Draw one head."""
+    return (
+        f'<button class="head" data-pick="{html.escape(cell.pick)}" aria-pressed="{str(cell.chosen).lower()}" '
+        f'title="{html.escape(cell.title)}" aria-label="{html.escape(cell.title)}" '
+        f'style="background:{cell.colour};color:{ink_on(cell.colour)}">'
+        f"<b>{html.escape(cell.name)}</b> <span>{cell.figure}</span></button>"
+    )
+
+
+def least_width(n_heads: int) -> int:
+    """How many pixels the grid wants, so that a cell has room for its figure."""
+    return 60 + 36 * n_heads

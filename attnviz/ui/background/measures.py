@@ -1,0 +1,80 @@
+"""What is measured of a model on a text, beside its own output: computed in the background, once for everybody who asks."""
+
+from attnviz.analysis.compute.score_pairs import PairShares
+from attnviz.analysis.report import Report, Without
+from attnviz.analysis.weighing import WeighedTrace, Weighing
+from attnviz.core.edits import HeadValue
+from attnviz.core.shares import HeadCosts, RemovalCurve
+from attnviz.core.trace import Prompt
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.ui.background import results
+
+
+def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
+    """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
+    return results.computed(name, _matters, (prompt, ways))
+
+
+def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
+    """What the model makes of the text without some words; None after the page has said why there is nothing."""
+    return results.computed(name, _without, (prompt, taken))
+
+
+def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
+    """What each head costs the output; None after the page has said why there is nothing."""
+    return results.computed(name, _head_costs, (prompt, to))
+
+
+def removal_curve(name: str, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve | None:
+    """How the output holds when many heads are off; None after the page has said why there is nothing."""
+    return results.computed(name, _removal_curve, (prompt, to, costs))
+
+
+def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
+    """What every head, or layer, moves; None after the page has said why that is not known."""
+    return results.computed(name, _weigh, (prompt, by))
+
+
+def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares | None:
+    """The score of a cell (kind, layer, head, query, key) taken apart; None after the page has said why that cannot be."""
+    return results.computed(name, _why, (prompt, cell))
+
+
+def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> Report:
+    from attnviz.attribution.report import report
+
+    progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
+    return report(model, prompt, None, ways)
+
+
+def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> Without:
+    from attnviz.attribution.report import without
+
+    progress(f"Asking {model.card.name} again without {len(taken)} words", None)
+    return without(model, prompt, None, taken)
+
+
+def _head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
+    from attnviz.models import ablation
+
+    return ablation.head_costs(model, prompt, to=to, progress=progress)
+
+
+def _removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
+    from attnviz.models import ablation
+
+    return ablation.removal_curve(model, prompt, costs, to=to, progress=progress)
+
+
+def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighing) -> WeighedTrace:
+    from attnviz.attribution.weighing import weighed_trace
+
+    progress(f"Computing what the attention of {model.card.name} moves", None)
+    return weighed_trace(model, prompt, by)
+
+
+def _why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
+    from attnviz.attribution import pairs
+
+    progress(f"Taking a score of {model.card.name} apart", None)
+    return pairs.why(model, prompt, pairs.Cell(*cell))

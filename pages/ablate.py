@@ -1,0 +1,74 @@
+"""Ablate: every head off in turn, and what that costs the output."""
+
+import streamlit as st
+
+from attnviz.analysis.head_costs import describe_costs
+from attnviz.core.shares import HeadCosts
+from attnviz.models import catalog
+from attnviz.ui.ablate.pictures import (
+    Ablated,
+    asked_of,
+    chosen_head,
+    is_stopped,
+    offer_files,
+    show_costs,
+    show_curve,
+    show_head,
+    stop,
+)
+from attnviz.ui.address.state import finish
+from attnviz.ui.background.jobs import stoppable
+from attnviz.ui.background.measures import head_costs, removal_curve
+from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.explain import keep, notices
+from attnviz.ui.layout import answer, header, hero, story
+from attnviz.ui.sidebar import machine, one_model
+
+ABOUT = "Models of the catalog are on this machine; others come from the Hugging Face hub: choose one, or type any model's id."
+KNOWN = (*catalog.available(), *(name for names in catalog.HUB.values() for name in names))
+READING = """
+- A head is switched off where the model computes it, in every step; everything after it goes on with what is left. A cost is
+  by how much ln p of the output falls that the model gives with all heads, or, for a model that writes nothing, how far its
+  last states turn (1 − cosine, the mean over tokens).
+- **Zero is not neutral**: later layers have never seen it. Set heads to their mean and see whether the order stays.
+- **Redundancy hides**: a head whose work another can do costs nothing alone. Look at the curve, where many go at once.
+- A claim about k heads means little without the band: that many heads, drawn by chance 20 times.
+- One text is an anecdote: `attnviz ablate MODEL --data FILE` measures a whole file, with intervals.
+
+Michel, Levy & Neubig 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019, *Analyzing Multi-Head
+Self-Attention*.
+"""
+
+
+def show(seen: Ablated, traced: Traced, costs: HeadCosts) -> None:
+    """What each head costs, and how the output holds when many go; then what there is to take along."""
+    chosen = chosen_head(costs)
+    with hero() as told:
+        story(describe_costs(costs), place=told)
+        answer(traced.trace.output)
+        left, right = st.columns(2, gap="large")
+        with left:
+            show_costs(costs, chosen)
+        show_head(chosen, costs, seen)
+        with right:
+            with stoppable(lambda: stop("curve")):
+                curve = None if is_stopped("curve") else removal_curve(seen.model, seen.prompt, seen.to, costs)
+            if curve:
+                show_curve(curve, costs.unit)
+    with st.expander("How to read this, and its traps"):
+        st.markdown(READING)
+    keep(own=lambda: offer_files(costs, curve, seen.model))
+
+
+header("Ablate", "Switch every head off in turn. See which ones the output needs.")
+model = one_model(KNOWN, ABOUT)
+seen = asked_of(model)
+if seen and not is_stopped("costs"):
+    traced = trace(model, seen.prompt)
+    with stoppable(lambda: stop("costs")):
+        costs = head_costs(model, seen.prompt, seen.to) if traced else None
+    if traced and costs:
+        notices(traced)
+        machine(traced)
+        show(seen, traced, costs)
+finish()

@@ -1,0 +1,67 @@
+"""Compare: two texts, two models, or before and after an edit, in every head."""
+
+import streamlit as st
+
+from attnviz.analysis.comparison import Comparison, compare
+from attnviz.core.errors import TraceError
+from attnviz.ui.address.state import finish
+from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.compare.pictures import (
+    Sides,
+    chosen_head,
+    offer_files,
+    show_changes,
+    show_head,
+    show_heads,
+    sides,
+    tell,
+)
+from attnviz.ui.explain import keep, notices
+from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.sidebar import forced_target, machine, map_picker
+
+READING = """
+- Tokens are aligned by their text; between those that are equal, as many on both sides stand for each other one by one. What
+  only one side has is a key of its own.
+- Of each aligned row the two distributions over keys are compared by their **Jensen-Shannon divergence** in bits: 0 where they
+  are equal, 1 where they have no key in common (Lin 1991, *Divergence measures based on the Shannon entropy*). A head's figure
+  is the mean over its rows.
+- That a head looks elsewhere does not say that the output depends on it: ask Ablate.
+"""
+
+
+def show(found: Comparison, asked: Sides, traces: tuple[Traced, Traced]) -> None:
+    """How far each head has moved, and one of them on both sides."""
+    chosen = chosen_head(found)
+    at = chosen or found.most
+    with hero() as told:
+        tell(found, chosen, told)
+        heads, changes = st.columns([3, 2], gap="large")
+        with heads:
+            show_heads(found, at)
+        with changes:
+            show_changes(found, at)
+        show_head(found, at, asked.names)
+    with st.expander("How to read this, and its traps"):
+        st.markdown(READING)
+    keep(own=lambda: offer_files(found, (traces[0].trace, traces[1].trace), at))
+
+
+header("Compare", "Two texts, two models, or before and after an edit: see which heads look elsewhere.")
+asked, example = sides()
+if asked:
+    first, second = (forced_target(prompt) for prompt in asked.prompts)
+    one = trace(asked.models[0], first)
+    other = trace(asked.models[1], second, asked.edits) if one else None
+    if one and other:
+        notices(one)
+        notices(other)
+        attention = map_picker(one)
+        machine(one)
+        if example:
+            st.caption(f":material/lightbulb: {example.notice}")
+        try:
+            show(compare(one.trace, other.trace, kind=attention.kind), asked, (one, other))
+        except TraceError as error:
+            st.info(escaped(error), icon=":material/compare_arrows:")
+finish()

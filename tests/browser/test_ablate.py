@@ -1,0 +1,71 @@
+"""Ablate and Compare as a person uses them: a head chosen by the keyboard, its link, its way to other pages, phones, axe."""
+
+import csv
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.test_accessible import serious
+from tests.browser.test_encode import PICTURE, parameters
+
+
+def open_page(page: Page, app_url: str, name: str, **asked: str) -> None:
+    page.goto(f"{app_url}/{name}?{urlencode(asked)}")
+    settled(page)
+
+
+def settled(page: Page) -> None:
+    page.locator("button.head").first.wait_for(timeout=PICTURE)
+    page.locator(".removal svg, .compared svg").first.wait_for(timeout=PICTURE)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
+
+
+@pytest.mark.parametrize(("name", "pick"), [("ablate", "encoder.3.9"), ("compare", "3.9")])
+def test_a_head_that_is_chosen_by_keyboard_opens_again_from_its_link(context: BrowserContext, app_url, name, pick) -> None:
+    page = context.new_page()
+    open_page(page, app_url, name)
+    cell = page.locator(f'[data-pick="{pick}"]')
+    cell.focus()
+    page.keyboard.press("Enter")
+    expect(cell).to_have_attribute("aria-pressed", "true", timeout=PICTURE)
+    settled(page)
+    assert (parameters(page)["layer"], parameters(page)["head"]) == ("3", "9")
+    drawn = page.locator(".st-key-hero .story").first.inner_text()
+    second = context.new_page()
+    second.goto(page.url)
+    settled(second)
+    expect(second.locator(f'[data-pick="{pick}"]')).to_have_attribute("aria-pressed", "true")
+    assert second.locator(".st-key-hero .story").first.inner_text() == drawn
+
+
+def test_one_press_on_encode_shows_what_its_heads_cost_and_a_head_leads_back(page: Page, app_url, tmp_path: Path) -> None:
+    page.goto(f"{app_url}/encode?{urlencode({'text': 'The cat sat on the mat.'})}")
+    page.get_by_role("button", name="Which heads matter here?").click(timeout=PICTURE)
+    page.wait_for_url("**/ablate?**", timeout=PICTURE)
+    settled(page)
+    assert parameters(page)["text"] == "The cat sat on the mat."
+    page.get_by_role("button", name="Download", exact=True).click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    saved.value.save_as(tmp_path / "heads.csv")
+    with (tmp_path / "heads.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 72
+    page.keyboard.press("Escape")
+    page.locator('[data-pick="encoder.2.5"]').click()
+    page.get_by_text("L2·H5 costs").wait_for(timeout=PICTURE)
+    page.get_by_role("button", name="See this head").click()
+    page.wait_for_url("**/encode?**", timeout=PICTURE)
+    assert (parameters(page)["layer"], parameters(page)["head"]) == ("2", "5")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["ablate", "compare"])
+def test_axe_finds_nothing_serious_and_a_phone_scrolls_down_only(page: Page, app_url, name, scheme) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_page(page, app_url, name)
+    assert serious(page) == []
+    wide = page.locator('[data-testid="stMain"]').evaluate("main => main.scrollWidth - main.clientWidth")
+    assert wide <= 1

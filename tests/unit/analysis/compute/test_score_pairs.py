@@ -1,0 +1,40 @@
+"""Pairs of a score: the largest first, whatever their sign, and nothing lost between them and their sum."""
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.compute.score_pairs import PairShares, describe_pairs, rest_of
+from attnviz.analysis.wording import plain
+from attnviz.core.trace import Token
+from attnviz.figures.compute.pairs import pairs_table
+
+TOKENS = (Token("the", 0, 3), Token("<b>cat", 4, 10))
+VALUES = np.array([[0.25, -2.0, 0.0], [0.5, 3.0, 0.125], [-0.0625, 0.0, 1.0]])
+SHARES = PairShares(TOKENS, VALUES, float(VALUES.sum()))
+
+
+def test_the_largest_pairs_come_first_and_all_others_are_the_rest():
+    pairs = SHARES.largest(3)
+    assert [(pair.query_giver, pair.key_giver, pair.share) for pair in pairs] == [(1, 1, 3.0), (0, 1, -2.0), (2, 2, 1.0)]
+    assert rest_of(SHARES, pairs) == pytest.approx(0.25 + 0.5 + 0.125 - 0.0625)
+    assert rest_of(SHARES, SHARES.largest(100)) == pytest.approx(0)
+
+
+def test_each_side_sums_to_the_score():
+    for side in SHARES.sides():
+        assert side.sum() == pytest.approx(SHARES.score)
+
+
+def test_the_sentence_names_who_asked_and_who_offered():
+    assert plain(describe_pairs(SHARES, "L1·H2")) == (
+        "L1·H2 scores +2.81 here. Of all tokens “<b>cat” did most to make the query look this way, “<b>cat” to make the key be "
+        "found; the largest pair is “<b>cat” × “<b>cat” (+3.00)."
+    )
+
+
+def test_the_table_adds_up_and_escapes_what_was_typed():
+    drawn = pairs_table(SHARES, most=2)
+    assert "<b>cat" not in drawn
+    assert "7 other pairs" in drawn
+    assert all(figure in drawn for figure in ("+3.00", "−2.00", "+1.81", "+2.81"))
+    assert drawn.count("against") == 2  # a bar, and the colour's own name
