@@ -76,7 +76,7 @@ place = st.sidebar.container()
 before = summarize(model, prompt) if prompt else None
 if prompt and before:
     editing = editor("", model, prompt)
-    after = (editing.edits and summarize(model, prompt, editing.edits)) or before
+    after = (summarize(model, prompt, editing.edits) if editing.edits else None) or before
     traced = before if editing.compared == "Before" else after
     notices(traced)
     maps = Shown.of(before.trace, after.trace, "cross" if "cross" in traced.trace.kinds else traced.trace.kinds[0], editing)
@@ -95,7 +95,7 @@ if prompt and before:
         with picture, hero() as beside:
             show_panel(editing, before.trace, alike=maps.alike)
             if maps.is_edited:
-                tell_kept(*(summary_of(each, each.trace.map(maps.kind), chosen) for each in (before, after)), maps)
+                tell_kept(before, after, maps, chosen)
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
                 show_ways(summary, model, reference)

@@ -1,14 +1,15 @@
 """What is kept of a text before and after the edits of the model that reads it."""
 
 from attnviz.figures.edits.said import told
+from attnviz.ui.background.results import Traced
 from attnviz.ui.edits.said import show_said
 from attnviz.ui.edits.shown import Shown
-from attnviz.ui.summarize.pictures import Summary
+from attnviz.ui.summarize.pictures import Options, summary_of
 
 
-def tell_kept(before: Summary, after: Summary, maps: Shown) -> None:
+def tell_kept(before: Traced, after: Traced, maps: Shown, chosen: Options) -> None:
     """The kept words and sentences by the chosen way, or the summary that the model writes, without edits and with them."""
-    both = before, after
+    both = [summary_of(each, each.trace.map(maps.kind), chosen) for each in (before, after)]
     rows = [
         told("Kept words", *(each.passage.words(each.selection.units) for each in both)),
         told("Kept sentences", *(each.passage.extract(each.selection.sentences) for each in both)),
