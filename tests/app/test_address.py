@@ -49,7 +49,7 @@ MODELS = {
 PARAMETERS = {
     "typed": "text", "typed_pair": "pair", "typed_other": "other", "with_other": "other", "typed_question": "question",
     "typed_passage": "passage", "example": "layer",
-    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target",
+    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target", "edit-weight": "editing",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
@@ -88,10 +88,15 @@ class Person:
 
     def pick(self, names: Iterable[str]) -> str:
         """What is not in the address yet, else what was used least."""
-        order = {name: (PARAMETERS.get(name, name.removeprefix("toy_")) in self.held, self.used[name]) for name in names}
+        # The box of a weight has another name for every cell.
+        kinds = {name: "edit-weight" if name.startswith("edit-weight") else name for name in names}
+        order = {name: (self.holds(kind), self.used[kind]) for name, kind in kinds.items()}
         name = min(sorted(order), key=lambda each: (order[each], self.draw.random()))
-        self.used[name] += 1
+        self.used[kinds[name]] += 1
         return name
+
+    def holds(self, name: str) -> bool:
+        return PARAMETERS.get(name, name.removeprefix("toy_")) in self.held
 
     def use(self, visit: Visit) -> None:
         """Changes two widgets of the page, and clicks in a picture."""
@@ -194,7 +199,7 @@ def forget_traces() -> None:
 def test_an_address_opens_the_same_trace_and_the_same_view(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = page.split()[0]
     visit, person, wanted = Visit(monkeypatch, file, BEGUN.get(page)), Person(page), set(HELD[page].split())
-    for turn in range(3 * STATES):
+    for turn in range(4 * STATES):
         if turn >= STATES and person.held >= wanted:
             break
         person.use(visit)
