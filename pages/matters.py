@@ -1,5 +1,7 @@
 """Matters: which words an output depends on, asked in many ways, each of them tested by taking words away."""
 
+from functools import partial
+
 import streamlit as st
 
 from attnviz.models import catalog
@@ -7,17 +9,19 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.background.measures import matters, without
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
+from attnviz.ui.matters.asked import about, ask_again, seen_head, taken_words, target_picker, text_boxes
+from attnviz.ui.matters.kept import offer_files
 from attnviz.ui.matters.pictures import (
-    FAST,
     SLOW,
+    asks_slow,
+    chosen_way,
+    explained,
     headline,
-    publish_taken,
+    names_of,
     show_curve,
-    show_rows,
-    show_table,
     show_taken,
-    taken_words,
-    text_boxes,
+    show_text,
+    show_ways,
 )
 from attnviz.ui.sidebar import one_model
 
@@ -27,33 +31,31 @@ KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-
 header("Matters", "See which words an output depends on, and how far to believe who says so.")
 model = one_model(KNOWN, ABOUT)
 prompt = text_boxes(model)
-fast = matters(model, prompt, FAST) if prompt else None
-if prompt and fast:
-    taken = taken_words(fast)
-    publish_taken(taken)
+target, seen = about(model), seen_head()
+names = names_of(seen)
+report = matters(model, prompt, target, names) if prompt else None
+if prompt and report:
+    target_picker(report)
+    slow = matters(model, prompt, target, SLOW) if asks_slow() else None
+    report = report.joined(slow) if slow else report
+    taken, rows, way = taken_words(report), (*names[:-1], *SLOW, names[-1]), chosen_way(report)
     with hero() as told:
-        headline(fast, told)
-        st.caption("Red speaks for the output, blue against it. Click a word to take it away; another click gives it back.")
-        if taken and (then := without(model, prompt, taken)):
-            show_taken(fast, taken, then)
-        show_rows(fast, FAST, taken)
+        headline(report, way, told)
+        show_text(report, way, taken)
+        show_taken(report, taken, without(model, prompt, target, taken) if taken else None)
+        table = st.empty()
+        show_ways(table, report, rows, way, waits=slow is None)
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("How well did each way do here?", anchor=False)
-        table = st.empty()
-        with table.container():
-            show_table(fast)
+        show_curve(report, way)
     with right:
-        st.subheader("What if words go?", anchor=False)
-        show_curve(fast)
-    slower = st.container()
-    keep(opens="Opens these words, shaded as they are here")
+        explained()
+    files = partial(offer_files, model, prompt, target, report, way)
+    keep(opens="Opens these words, shaded as they are here", own=files)
     # The page is whole before the slow ways are asked: its address, its toolbar, and all that can be clicked.
     finish()
-    with slower:
-        st.subheader("Slower ways", anchor=False)
-        if slow := matters(model, prompt, SLOW):
-            show_rows(slow, SLOW, taken)
-            with table.container():
-                show_table(fast, slow)
+    if slow is None and (slow := matters(model, prompt, target, SLOW)):
+        show_ways(table, report.joined(slow), rows, way, waits=False)
+elif prompt:
+    ask_again()
 finish()

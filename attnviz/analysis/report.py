@@ -1,16 +1,20 @@
 """All that a page shows of one text: words, shares, figures and curves by way, and what the model says without some words."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attnviz.analysis.faithfulness import Faithfulness, Removals
+from attnviz.analysis.faithfulness import Faithfulness, Removals, kendall_tau
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What ways said of one text. `own` are the places of the output's own words, which are never taken."""
+    """What ways said of one text.
+
+    own      the places of the output's own words, which are never taken
+    targets  what else can be asked about the output, and what each is called
+    """
 
     target: str
     probability: float
@@ -20,6 +24,19 @@ class Report:
     figures: Mapping[str, Faithfulness]
     curves: Mapping[str, Removals]
     refused: Mapping[str, str]
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    def joined(self, other: "Report") -> "Report":
+        """Add what other ways said of the same text."""
+        parts = {name: {**getattr(self, name), **getattr(other, name)} for name in ("shares", "figures", "curves", "refused")}
+        return replace(self, **parts)
+
+    def agreement(self, name: str) -> float | None:
+        """Kendall's τ of a way with leaving one word out, over the words that can be taken; None: that was not asked."""
+        if (left_out := self.shares.get("leave-one-out")) is None or name not in self.shares:
+            return None
+        places = [place for place in range(len(self.words)) if place not in self.own]
+        return kendall_tau(self.shares[name][places], left_out[places])
 
     @property
     def nbytes(self) -> int:

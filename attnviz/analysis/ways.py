@@ -1,5 +1,6 @@
 """The ways of asking which words matter, by name: what a person reads about each."""
 
+import re
 from dataclasses import dataclass
 
 from attnviz.core.errors import ModelError
@@ -42,15 +43,32 @@ _LISTED = (
 WAYS = {way.name: way for way in _LISTED}
 
 
+@dataclass(frozen=True)
+class HeadWay(Way):
+    """The weights of one head, seen from where the output is read."""
+
+    kind: str = ""
+    layer: int = 0
+    head: int = 0
+
+
+_HEAD = re.compile(r"head:(encoder|decoder|cross):(\d{1,4}):(\d{1,4})")
+
+
 def way_named(name: str) -> Way:
-    """Look up a way.
+    """Look up a way; "head:cross:2:1" is a head.
 
     Raises:
         ModelError: there is none of that name.
 
     >>> way_named("rollout").title
     'Attention rollout'
+    >>> way_named("head:cross:2:1").title
+    'L2·H1, the head you came from'
     """
+    if match := _HEAD.fullmatch(name):
+        kind, layer, head = match[1], int(match[2]), int(match[3])
+        return HeadWay(name, f"L{layer}·H{head}, the head you came from", kind=kind, layer=layer, head=head)
     if name not in WAYS:
         raise ModelError(f"{name!r} is no way of asking: choose one of {', '.join(WAYS)}.")
     return WAYS[name]

@@ -6,43 +6,44 @@ import torch
 
 from attnviz.analysis.faithfulness import by_word
 from attnviz.analysis.report import Report, Without
-from attnviz.analysis.ways import WAYS, Way
+from attnviz.analysis.ways import way_named
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.faithfulness import ask, deletion_curve, faithfulness, takeable
 from attnviz.attribution.reading import Reading
+from attnviz.attribution.readings.targets import targets
 from attnviz.attribution.removal import words
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 
 
-def report(model: AttentionModel, prompt: Prompt, target: Target | None, names: Sequence[str]) -> Report:
-    """Ask ways by name, and test each by taking words away.
+def report(model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str]) -> Report:
+    """Ask ways by name, and test each by taking words away; `target` is as in `Target`, empty for what the model is for.
 
     Raises:
         ModelError: the model has no such output, or no word can be taken.
         PromptError: it cannot read the prompt.
     """
-    reading = bind(model, prompt, target)
+    reading = bind(model, prompt, Target.of(target) if target else None)
     takeable(reading)
-    ways: list[Way] = [WAYS[name] for name in names]
-    asked = ask(reading, ways)
+    asked = ask(reading, [way_named(name) for name in names])
     groups = _groups(reading)
     shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
     figures = faithfulness(reading, asked)
     curves = {name: deletion_curve(reading, each) for name, each in asked.shares.items() if name != "random"}
     probability = float(reading.outcome(reading.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not reading.fixed.isdisjoint(group))
-    return Report(reading.target, probability, _texts(reading, groups), own, shares, figures, curves, asked.refused)
+    offered = targets(model, prompt)
+    return Report(reading.target, probability, _texts(reading, groups), own, shares, figures, curves, asked.refused, offered)
 
 
-def without(model: AttentionModel, prompt: Prompt, target: Target | None, taken: Sequence[int]) -> Without:
-    """Ask the model again, with some words taken away by their places in `Report.words`.
+def without(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[int]) -> Without:
+    """Ask the model again about a target, with some words taken away by their places in `Report.words`.
 
     Raises:
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
-    reading = bind(model, prompt, target)
+    reading = bind(model, prompt, Target.of(target) if target else None)
     groups = _groups(reading)
     ids = reading.ids.clone()[None]
     for place in taken:

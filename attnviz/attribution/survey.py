@@ -11,7 +11,7 @@ from typing import Any
 
 from attnviz.analysis.faithfulness import Faithfulness, Interval, bootstrap
 from attnviz.analysis.ways import Way
-from attnviz.attribution.bind import bind
+from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.faithfulness import ask, faithfulness
 from attnviz.core.errors import AttnvizError, ModelError, PromptError
 from attnviz.core.trace import Prompt
@@ -24,10 +24,14 @@ SEED = 0
 
 @dataclass(frozen=True)
 class SurveyOptions:
-    """How much of a data set is measured: so many texts, each of at most so many tokens."""
+    """How much of a data set is measured: so many texts, each of at most so many tokens.
+
+    target  what about each output is asked, as in `Target`; empty: what the model is there for
+    """
 
     limit: int = 500
     max_tokens: int = 170
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,10 @@ def survey(
     """Measure ways on the texts of a data set, and write each text's figures as soon as they are there.
 
     Raises:
-        ModelError: no text of it can be read, or the file that is there is no table of such figures.
+        ModelError: no text of it can be read, there is no such target, or the file that is there is no table of such figures.
         OSError: the file cannot be written.
     """
+    target = Target.of(options.target) if options.target else None
     order = list(range(len(prompts)))
     random.Random(SEED).shuffle(order)
     known = read_table(out)
@@ -64,7 +69,7 @@ def survey(
         if index in done:
             continue
         try:
-            reading = bind(model, prompts[index])
+            reading = bind(model, prompts[index], target)
             if len(reading.tokens) > options.max_tokens:
                 continue
             asked = ask(reading, ways)

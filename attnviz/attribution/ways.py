@@ -1,10 +1,11 @@
 """One function a way, all with one signature: a reading in, one share a token out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from attnviz.analysis.ways import Way, way_named
+from attnviz.analysis.ways import HeadWay, Way, way_named
 from attnviz.attribution import attention, gradients, norms, removal
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.reading import Reading
@@ -50,6 +51,8 @@ def shares(way: Way, reading: Reading) -> Shares:
     Raises:
         ModelError: the way does not apply to this model or this text; the message says why.
     """
+    if isinstance(way, HeadWay):
+        return replace(head_shares(reading, way.kind, way.layer, way.head), way=way.name)
     values, rest = made if isinstance(made := ASK[way.name](reading), tuple) else (made, None)
     return Shares(way.name, reading.target, reading.tokens, values, way.signed, rest)
 

@@ -16,6 +16,11 @@ def add(commands: Any) -> None:
         "--data", type=Path, required=True, metavar="FILE", help="the texts: .jsonl or .tsv, packed by gzip or not"
     )
     faithful.add_argument("--ways", default=DEFAULT, help=f"which ways, by commas (default: {DEFAULT})")
+    faithful.add_argument(
+        "--target",
+        default="",
+        help="what is asked about, such as token:0 or sentence:1 (default: what the model is for)",
+    )
     faithful.add_argument("--limit", type=int, default=500, metavar="N", help="how many texts (default: 500)")
     faithful.add_argument("--max-tokens", type=int, default=170, metavar="N", help="leave out longer texts (default: 170)")
     faithful.add_argument(
@@ -35,7 +40,7 @@ def measure(arguments: argparse.Namespace) -> int:
     prompts = read_prompts(arguments.data)
     model = load(arguments.model)
     out = arguments.out or Path(f"faithful-{Path(arguments.model).name}.csv")
-    options = SurveyOptions(arguments.limit, arguments.max_tokens)
+    options = SurveyOptions(arguments.limit, arguments.max_tokens, arguments.target)
     figures = survey(model, prompts, ways, out, options, lambda line: print(line, flush=True))
     print(f"\n{'way':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}")
     for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):

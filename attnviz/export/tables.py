@@ -34,18 +34,18 @@ def csv(pictures: Sequence[Picture]) -> bytes:
 def _rows(picture: Picture) -> Iterator[tuple[object, ...]]:
     matrix, head = picture.matrix, "" if picture.head is None else picture.head
     rows = zip(matrix.queries, matrix.weights.tolist(), matrix.visible.tolist(), strict=True)
-    asked = [_harmless(token.text) for token in matrix.keys]
+    asked = [harmless(token.text) for token in matrix.keys]
     for query, (query_token, weights, visible) in enumerate(rows):
-        asking = _harmless(query_token.text)
+        asking = harmless(query_token.text)
         for key, (key_text, weight, seen) in enumerate(zip(asked, weights, visible, strict=True)):
             # float32 is told in full by nine digits.
             yield (picture.layer, head, query, key, f"{weight:.9g}", int(not seen), asking, key_text)
 
 
-def _harmless(cell: str) -> str:
+def harmless(cell: str) -> str:
     """Write a text as one that no spreadsheet computes.
 
-    >>> _harmless("=1+1"), _harmless("-"), _harmless("a=b")
+    >>> harmless("=1+1"), harmless("-"), harmless("a=b")
     ("'=1+1", "'-", 'a=b')
     """
     return f"'{cell}" if cell.startswith(_FORMULA) else cell

@@ -136,6 +136,7 @@ def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture", own
         take_along(shown, own)
     with st.container(horizontal=True, vertical_alignment="center"):
         _which_heads()
+        _which_words()
         _elsewhere()
 
 
@@ -150,6 +151,22 @@ def _which_heads() -> None:
     st.button(
         "Which heads matter here?", key="to-ablate", icon=":material/tune:", help="Switches every head off in turn, on Ablate.",
         on_click=visit, args=("ablate",), kwargs={"model": models[number], **given},
+    )  # fmt: skip
+
+
+def _which_words() -> None:
+    """The way to what each word is worth to the output that stands here; from Encode, with the head that is looked at."""
+    state = st.session_state
+    if state.page not in MODEL_PAGES:
+        return
+    models = state.get("models") or [state.get("model")]
+    given = {"text": value("passage") or value("text"), "pair": value("question") or value("target") or value("pair")}
+    if state.page == "encode" and not value("mean", False):
+        given["seen"] = f"head:{value('attention', 'encoder')}:{value('layer', 0)}:{value('head', 0)}"
+    st.button(
+        "Does this matter?", key="to-matters", icon=":material/balance:",
+        help="Which words the output depends on, asked in many ways.",
+        on_click=visit, args=("matters",), kwargs={"model": models[min(value("hero", 1), len(models)) - 1], **given},
     )  # fmt: skip
 
 

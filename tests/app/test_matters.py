@@ -30,9 +30,14 @@ def said(app: AppTest) -> str:
     return " ".join(each.value for kind in (app.markdown, app.caption, app.error) for each in kind)
 
 
+def drawn(app: AppTest) -> str:
+    """What the page mounts as HTML: its sentences, the text, and the rows of all ways."""
+    return " ".join(str(each.proto) for kind in ("html", "bidi_component") for each in app.get(kind))
+
+
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back(app):
     opened(app, text=SENTENCE, pair=QUESTION, taken="0.2.999")
-    assert "On this text attention finds what matters" in said(app)
+    assert "On this text attention, mean of all layers finds what matters" in drawn(app)
     assert "Without “Who”, “the”, p goes from" in said(app)
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])
@@ -42,11 +47,38 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back(app):
     assert "Without" not in said(app)
 
 
-def test_chance_and_leaving_out_stand_beside_every_way(app):
-    opened(app, model="transformer-en-fr", text="I am tired.")
-    (table,) = app.dataframe
-    assert {"Chance", "Leaving one word out", "Attention rollout"} <= set(table.value["Way"])
-    assert float(table.value.set_index("Way")["τ"]["Leaving one word out"]) == 1
+def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it(app):
+    opened(app, model="transformer-en-fr", text="I am tired.", about="token:1", way="rollout")
+    (picker,) = [each for each in app.selectbox if each.key == "about"]
+    assert picker.options[0] == "The whole translation"
+    assert "The word piece" in drawn(app)
+    assert "On this text attention rollout finds" in drawn(app)
+    picker.set_value("translation").run()
+    assert not app.exception
+    assert "about" not in app.query_params
+    assert "The translation" in drawn(app)
+    next(each for each in app.selectbox if each.key == "about").set_value("token:2").run()
+    app.selectbox(key="model").set_value("bahdanau-en-fr").run()
+    assert not app.exception
+    assert "about" not in app.query_params
+    assert not app.error
+
+
+def test_the_head_from_which_somebody_came_is_asked_first(app):
+    opened(app, text=SENTENCE, pair=QUESTION, seen="head:cross:0:3")
+    assert "On this text L0·H3, the head you came from finds" in drawn(app)
+    assert app.query_params["seen"] in ("head:cross:0:3", ["head:cross:0:3"])
+
+
+@pytest.mark.parametrize("address", [{"about": "token:99"}, {"about": "nonsense"}, {"seen": "head:no"}, {"way": "no"}])
+def test_what_an_address_asks_wrongly_gets_one_sentence_and_a_way_back(app, address):
+    opened(app, model="transformer-en-fr", text="I am tired.", **address)
+    assert len(app.error) == (1 if "about" in address else 0)
+    if app.error:
+        next(button for button in app.button if "what the model is there for" in button.label).click().run()
+    assert not app.exception
+    assert not app.error
+    assert "The translation" in drawn(app)
 
 
 @pytest.mark.parametrize(

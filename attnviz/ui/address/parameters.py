@@ -178,7 +178,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **{"all": _OPEN}, **_CELL, **_VIEW, **_EDITED,
     },
     "matters": {
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME},
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME, "about": NAME, "seen": NAME},
     },
     "ablate": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,

@@ -22,6 +22,7 @@ LINK_CHARACTERS = 4_000
 _DERIVED = {
     *("typed", "typed_pair", "with_pair", "typed_other", "with_other", "typed_question", "typed_passage", "typed_claim"),
     "first_head",
+    *("about_of", "about_first"),
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),
     *(f"{name}{slot}" for name in ("edits_before", "edited_of", "refused_edit") for slot in ("", *range(1, SLOTS + 1))),
 }

@@ -10,14 +10,14 @@ from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.background import results
 
 
-def matters(name: str, prompt: Prompt, ways: tuple[str, ...]) -> Report | None:
-    """What each word was worth to the output, by these ways; None after the page has said why there is nothing."""
-    return results.computed(name, _matters, (prompt, ways))
+def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report | None:
+    """What each word was worth to a target, by these ways; None after the page has said why there is nothing."""
+    return results.computed(name, _matters, (prompt, target, ways))
 
 
-def without(name: str, prompt: Prompt, taken: tuple[int, ...]) -> Without | None:
+def without(name: str, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without | None:
     """What the model makes of the text without some words; None after the page has said why there is nothing."""
-    return results.computed(name, _without, (prompt, taken))
+    return results.computed(name, _without, (prompt, target, taken))
 
 
 def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
@@ -40,18 +40,18 @@ def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> Pair
     return results.computed(name, _why, (prompt, cell))
 
 
-def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, ways: tuple[str, ...]) -> Report:
+def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report:
     from attnviz.attribution.report import report
 
     progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
-    return report(model, prompt, None, ways)
+    return report(model, prompt, target, ways)
 
 
-def _without(model: AttentionModel, progress: Progress, prompt: Prompt, taken: tuple[int, ...]) -> Without:
+def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without:
     from attnviz.attribution.report import without
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
-    return without(model, prompt, None, taken)
+    return without(model, prompt, target, taken)
 
 
 def _head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:

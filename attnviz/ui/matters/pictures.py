@@ -1,149 +1,134 @@
-"""The parts of the page Matters: what is asked, rows of shaded text, a table of how well each way did, the verdict."""
+"""The picture of the page Matters: the output, the text by one way, all ways under each other, and the curve of one."""
 
 import html
-from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.faithfulness import kendall_tau, verdict
+from attnviz.analysis.faithfulness import verdict
 from attnviz.analysis.report import Report, Without
-from attnviz.analysis.ways import WAYS
-from attnviz.core.errors import PromptError
-from attnviz.core.trace import Prompt
+from attnviz.analysis.ways import WAYS, way_named
+from attnviz.figures import html as shared
 from attnviz.figures.matters.deletion import deletion_figure
-from attnviz.figures.matters.shaded_text import STYLE, shaded_text
-from attnviz.models.catalog import CATALOG, HUB
-from attnviz.ui.address.state import publish, remember, remembered, value
-from attnviz.ui.address.widgets import dropdown
-from attnviz.ui.boxes import Box, run_boxes
-from attnviz.ui.examples import examples
+from attnviz.figures.matters.shaded_text import STYLE as TEXT_STYLE
+from attnviz.figures.matters.shaded_text import shaded_text
+from attnviz.figures.matters.ways import STYLE as WAYS_STYLE
+from attnviz.figures.matters.ways import ways_table
+from attnviz.ui.address.state import publish, value
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.permissions import check_length
+from attnviz.ui.matters.asked import take
 
 FAST = tuple(way.name for way in WAYS.values() if not way.slow)
 SLOW = tuple(way.name for way in WAYS.values() if way.slow)
-_SHADED = Markup("shaded", STYLE)
-# What the second box is for, by what the model does.
-_SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translation, if not the model's own"}
+_SHADED = Markup("shaded", TEXT_STYLE)
+_WAYS = Markup("ways", shared.STYLE + WAYS_STYLE)
+_FIGURES = """
+- **Takes**: how far p(output) falls when the most important 1, 5, 10, 20 and 50 % of the words go, on average; more is better,
+  and the upright line is what chance takes.
+- **Alone**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
+- **τ**: how far the order agrees with leaving one word out, −1 to 1 (Kendall).
+- A word that goes leaves the model's mask, or its mark for the unknown. The output's own words, underlined, never go.
+- One text is an anecdote, and a text with holes is one that the model has never seen. `attnviz faithful` measures the same over
+  a data set; the page Limits of the documentation has what it found.
+"""
 
 
-def text_boxes(model: str) -> Prompt | None:
-    """What is typed for a model: a text, and what else it reads; None after the page has said what is wrong."""
-    first = examples("answer")[0]
-    known = CATALOG[model].task if model in CATALOG else "translate" if model in HUB["encoder-decoder"] else "encode"
-    boxes, run = [Box("typed", "Text", "Type a text")], {"typed": remembered("text", first.text)}
-    if known in _SECOND:
-        boxes.append(Box("typed_pair", _SECOND[known], "Type it here", one_line=True))
-        run["typed_pair"] = remembered("pair", first.question)
-    if typed := run_boxes(boxes, run):
-        _take([])
-        run = typed
-    text, second = run["typed"], run.get("typed_pair", "")
-    remember("text", text, first.text)
-    if known in _SECOND:
-        remember("pair", second, first.question)
-    try:
-        check_length(text, second)
-        if known == "translate":
-            return Prompt(text, target=second if second != first.question else None)
-        return Prompt(text, question=second or None, pair=second or None)
-    except PromptError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
+def names_of(seen: str) -> tuple[str, ...]:
+    """The ways that are asked at once; first the head from which somebody came."""
+    return (seen, *FAST) if seen else FAST
 
 
-def taken_words(report: Report) -> tuple[int, ...]:
-    """The words that the person has taken away, as the address has them."""
-    written = str(value("taken", ""))
-    places = {int(part) for part in written.split(".") if part.isdecimal() and len(part) < 6}
-    return tuple(sorted(place for place in places if place < len(report.words) and place not in report.own))
+def asks_slow() -> bool:
+    """Whether the way that is looked at is a slow one: then the page waits for it."""
+    return value("way") in SLOW
 
 
-def _take(places: Sequence[int]) -> None:
-    st.session_state.taken = ".".join(map(str, places))
+def chosen_way(report: Report) -> str:
+    """The way whose shares the text has: chosen, else the head from which somebody came, else attention."""
+    ready = [name for name in report.shares if name != "random"]
+    heads = [name for name in ready if name not in WAYS]
+    first = next(name for name in (*heads, "attention", ready[0]) if name in ready)
+    chosen = value("way", first)
+    shown = chosen if chosen in ready else first
+    publish("way", shown, first)
+    return shown
 
 
-def publish_taken(places: Sequence[int]) -> None:
-    """Write the words that were taken into the address."""
-    publish("taken", ".".join(map(str, places)), "")
-
-
-def headline(report: Report, told: DeltaGenerator) -> None:
-    """What is asked about, how likely it is, and how far the picture is to be believed."""
+def headline(report: Report, way: str, told: DeltaGenerator) -> None:
+    """What is asked about, how likely it is, and how far the way that is looked at is to be believed."""
     figures = report.figures
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
-    told.html(f'<p class="answer" dir="auto">{_plain(report.target)} · {report.probability:.0%}</p>')
-    if "attention" in figures:
-        told.markdown(escaped(verdict(figures, "attention", best, figures["random"])))
+    told.html(f'<p class="answer" dir="auto">{_capital(report.target)} <small>p = {report.probability:.0%}</small></p>')
+    looked_at = way if way in figures else "attention"
+    named = {name: _lower(way_named(name).title) for name in figures}
+    renamed = {named[name]: figure for name, figure in figures.items()}
+    sentence = verdict(renamed, named[looked_at], named[best], figures["random"])
+    told.html(f'<div class="story"><p>{html.escape(sentence)}</p></div>')
 
 
-def show_rows(report: Report, names: Sequence[str], taken: Sequence[int]) -> None:
-    """A row a way: its name, and the text shaded by its shares. A click takes a word away, another gives it back."""
+def show_text(report: Report, way: str, taken: tuple[int, ...]) -> None:
+    """The text by one way. A click takes a word away, another gives it back."""
 
     def pick(picked: str) -> None:
-        _take(sorted({*taken} ^ {int(picked)}))
+        if picked.isdecimal():
+            take(sorted({*taken} ^ {int(picked)}))
 
-    for name in names:
-        if name == "random":
-            continue
-        if name in report.refused:
-            st.caption(f"**{WAYS[name].title}** · {escaped(report.refused[name])}")
-        elif name in report.shares:
-            figure = report.figures[name]
-            st.caption(f"**{WAYS[name].title}** · takes {figure.comprehensiveness:.2f} from p · {figure.milliseconds:,.0f} ms")
-            _SHADED(
-                f"shaded-{name}",
-                shaded_text(report.words, report.shares[name], own=report.own, taken=taken, theme=theme()),
-                on_pick=pick,
+    _SHADED("shaded", shaded_text(report.words, report.shares[way], own=report.own, taken=taken, theme=theme()), on_pick=pick)
+
+
+def show_ways(place: DeltaGenerator, report: Report, names: tuple[str, ...], way: str, *, waits: bool) -> None:
+    """All ways under each other; a click chooses one. While the slow ones are asked they have their rows already."""
+
+    def pick(picked: str) -> None:
+        if picked.startswith("way:"):
+            st.session_state.way = picked[4:]
+
+    waiting = SLOW if waits else ()
+    # One stands in the place of the other: a name stands once in a run.
+    name = "ways" if waits else "ways-all"
+    with place.container():
+        _WAYS(name, ways_table(report, names, chosen=way, waiting=waiting, theme=theme()), on_pick=pick)
+
+
+def show_taken(report: Report, taken: tuple[int, ...], then: Without | None) -> None:
+    """What the model says without the words that were taken, and the way back; or that words can be taken."""
+    with st.container(horizontal=True, vertical_alignment="center", key="desk-taken"):
+        if not taken or then is None:
+            st.caption(
+                ":material/touch_app: Red speaks for the output, blue against it. Click a word to take it away, and see what "
+                "the model says then."
             )
-
-
-def show_taken(report: Report, taken: Sequence[int], then: Without) -> None:
-    """What the model says without the words that were taken, and the way back."""
-    names = ", ".join(f"“{report.words[place]}”" for place in taken)
-    kept = "still" if then.says and then.says in report.target else "now"
-    says = "" if then.says is None else f" The model {kept} says “{then.says}”."
-    with st.container(horizontal=True, vertical_alignment="center"):
+            return
+        names = ", ".join(f"“{report.words[place]}”" for place in taken)
+        kept = "still" if then.says and then.says in report.target else "now"
+        says = "" if then.says is None else f" The model {kept} says “{then.says}”."
         st.markdown(escaped(f"Without {names}, p goes from {report.probability:.0%} to {then.probability:.0%}.{says}"))
-        st.button("Give them back", icon=":material/undo:", on_click=_take, args=([],))
+        st.button("Give them back", icon=":material/undo:", on_click=take, args=([],))
 
 
-def show_table(report: Report, slow: Report | None = None) -> None:
-    """How well each way did on this text, beside chance; with the slow ways, how far each agrees with leaving words out."""
-    shares, figures = dict(report.shares), dict(report.figures)
-    if slow:
-        shares, figures = {**slow.shares, **shares}, {**slow.figures, **figures}
-    places = [place for place in range(len(report.words)) if place not in report.own]
-    left_out = shares.get("leave-one-out")
-    rows = [
-        {
-            "Way": WAYS[name].title,
-            "Takes": round(figures[name].comprehensiveness, 2),
-            "Alone": round(figures[name].sufficiency, 2),
-            "τ": None if left_out is None else round(kendall_tau(shares[name][places], left_out[places]), 2),
-        }
-        for name in sorted(figures, key=lambda name: -figures[name].comprehensiveness)
-    ]
-    st.dataframe(rows, hide_index=True, width="stretch", height=35 * (len(rows) + 1) + 3)
-    st.caption(
-        "Takes: how far p(output) falls when the most important 1, 5, 10, 20 and 50 % of the words go, on average; more is "
-        "better. Alone: how far it falls when only they stay; less is better. τ: how far the order agrees with leaving one "
-        "word out, −1 to 1. Chance takes words in any order."
-    )
-
-
-def show_curve(report: Report) -> None:
-    """p(output) while words go in one way's order."""
-    names = [name for name in FAST if name in report.curves]
-    way = dropdown(st.container(), "Order by", "way", options=names, format_func=lambda name: WAYS[name].title)
+def show_curve(report: Report, way: str) -> None:
+    """p(output) while words go in the order of the way that is looked at."""
     curve = report.curves[way]
+    title = _lower(way_named(way).title)
+    st.subheader("What if words go?", anchor=False)
+    st.caption(f"In the order of {escaped(title)}; the further apart the two lines are, the better the order.")
     st.plotly_chart(
         deletion_figure(curve, theme=theme()), key="curve", theme=None, config={"displayModeBar": False},
-        alt=f"p of the output falls from {curve.most_first[0]:.2f} as words go in the order of {WAYS[way].title}.",
+        alt=f"p of the output falls from {curve.most_first[0]:.2f} as words go in the order of {title}.",
     )  # fmt: skip
 
 
-def _plain(text: str) -> str:
+def explained() -> None:
+    """What the figures are, and how much to trust them."""
+    st.subheader("How to read this", anchor=False)
+    st.markdown(_FIGURES)
+
+
+def _capital(text: str) -> str:
     return html.escape(text[:1].upper() + text[1:])
+
+
+def _lower(title: str) -> str:
+    # "L2·H1" is a name.
+    return title if title[:1] == "L" and title[1:2].isdigit() else title[:1].lower() + title[1:]

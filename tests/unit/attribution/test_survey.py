@@ -31,6 +31,15 @@ def test_a_survey_goes_on_where_it_was_stopped(tmp_path):
     assert next(each.tau for each in figures if each.way == "leave-one-out") == 1
 
 
+def test_one_token_of_each_output_can_be_asked_about(tmp_path):
+    model, ways = attnviz.load(str(tiny_translator(tmp_path, "transformer"))), [WAYS["leave-one-out"], WAYS["random"]]
+    whole = survey(model, TEXTS, ways, tmp_path / "whole.csv", SurveyOptions(limit=2), lambda line: None)
+    token = survey(model, TEXTS, ways, tmp_path / "token.csv", SurveyOptions(limit=2, target="token:0"), lambda line: None)
+    assert whole[0].comprehensiveness != token[0].comprehensiveness
+    with pytest.raises(ModelError, match="nothing that can be asked about"):
+        survey(model, TEXTS, ways, tmp_path / "none.csv", SurveyOptions(target="nonsense"), lambda line: None)
+
+
 def test_another_table_is_not_written_over(tmp_path):
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(ModelError, match="no table of attnviz faithful"):

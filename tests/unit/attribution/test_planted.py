@@ -1,0 +1,41 @@
+"""Ways, held against a truth that is known: an untrained model knows nothing of it, and a distance is what it says."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnviz.analysis.planted_truth import PlantedScores, agreement, distance, ranking
+from attnviz.analysis.ways import WAYS
+from attnviz.attribution.planted import planted_scores
+from attnviz.models.translate import toy as toys
+from attnviz.models.translate.toy import ToyConfig, untrained_toy
+from attnviz.text.toys import TOYS
+
+
+def scores(step: int, **distances: float) -> PlantedScores:
+    return PlantedScores(step, distances, 0.5, {})
+
+
+def test_what_lies_beside_the_true_places_is_the_distance():
+    assert distance(np.array([3.0, 1.0, -9.0]), {0, 2}) == 0.25
+    assert distance(np.zeros(3), {1}) == 1
+
+
+def test_a_ranking_averages_over_checkpoints_and_seeds_may_disagree():
+    first = ranking([scores(1, rollout=0.5, attention=0.25), scores(2, rollout=0.25, attention=0.25)])
+    assert first == {"attention": 0.25, "rollout": 0.375}
+    assert agreement([first, {"rollout": 0.1, "attention": 0.2}]) == [-1]
+
+
+@pytest.mark.parametrize(("task", "kind"), [("numbers", "transformer"), ("reverse", "dot")])
+def test_every_way_is_scored_or_says_why_not(task, kind):
+    config = ToyConfig(task, kind, dim=16)
+    torch.manual_seed(7)
+    model = toys.toy_model(config, untrained_toy(config).state_dict())
+    solved = [TOYS[task].solve("forty two" if task == "numbers" else "abc")]
+    names = ("attention", "frozen-gradient", "gradient-input", "leave-one-out", "random")
+    got = planted_scores(model, solved, [WAYS[name] for name in names], step=3)
+    assert set(got.distances) | set(got.refused) == set(names)
+    assert set(got.refused) == ({"frozen-gradient"} if kind == "dot" else set())
+    assert all(0 <= far <= 1 for far in got.distances.values())
+    assert (got.step, got.accuracy) == (3, 0)
