@@ -93,11 +93,9 @@ if prompt and before:
             reference = reference_box()
             honest_line()
         with picture, hero() as beside:
-            edit_toggle(st.container(), ("",))
             show_panel(editing, before.trace, alike=maps.alike)
             if maps.is_edited:
-                both = [summary_of(each, each.trace.map(maps.kind), chosen) for each in (before, after)]
-                tell_kept(both[0], both[1], (before.trace, after.trace))
+                tell_kept(before, after, maps, chosen)
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
                 show_ways(summary, model, reference)
@@ -109,7 +107,9 @@ if prompt and before:
             )
         ]
         st.caption(f"**The kept words as text:** {escaped(summary.passage.words(summary.selection.units))}")
-        st.subheader("Which heads look at what was kept?", anchor=False)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.subheader("Which heads look at what was kept?", anchor=False)
+            edit_toggle(st.container(width="content"), ("",))
         st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
         show_heads(maps, summary, chosen)
     except TraceError as error:

@@ -60,13 +60,15 @@ elif typed:
         kept = [drawn.kept(names[slot - 1], each, wanted[slot]) for slot, each in shown.items()]
         try:
             with picture, hero() as told:
-                story(*sentences(large, shown[large], drawn), place=told)
+                off = found[large].maps.off(*drawn.head_of(shown[large]))
+                story(*(off or sentences(large, shown[large], drawn)), place=told)
                 found[large].panel()
                 fixed = {slot: 0 if prompt.target else len(wanted[slot].begins) for slot in shown}
                 show_alignments(shown, drawn, large, fixed)
                 matrix = drawn.matrix(shown[large])
                 found[large].buttons(drawn, (matrix, chosen_cell(matrix, large, drawn.word)))
             with below:
+                found[large].turn()
                 explain_alignment(shown[large], drawn, large)
                 if example:
                     st.caption(f":material/lightbulb: {example.notice}")

@@ -34,8 +34,10 @@ class Visit:
         compute = models.computed
 
         def kept(*arguments: Any) -> Any:
-            self.found.append(compute(*arguments))
-            return self.found[-1]
+            found = compute(*arguments)
+            if found is None or hasattr(found, "trace"):
+                self.found.append(found)
+            return found
 
         with self._patched.context() as patched:
             patched.setattr(models, "computed", kept)
@@ -70,8 +72,8 @@ class Visit:
 
     @property
     def view(self) -> list[tuple[Any, ...]]:
-        """Everything that is drawn: widgets with their values, words, pictures byte for byte; not how long a model took."""
-        return [_shown(node) for node in self.nodes if node.type not in ("empty", "code")]
+        """Everything that is drawn: widgets with their values, words, pictures byte for byte; not times, nor toasts."""
+        return [_shown(node) for node in self.nodes if node.type not in ("empty", "code", "toast")]
 
     @property
     def link(self) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import streamlit as st
 
 from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
+from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
 from attnviz.core.head_inputs import MASKS
+from attnviz.core.trace import AttentionMap
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.survey.corpora import shipped
 from attnviz.text.toys import TOYS
@@ -55,18 +57,19 @@ CLAIMS = ("L0·H2: any -> previous", 'any: "the" -> next', "obj -> head", "objj 
 PARAMETERS = {
     "typed": "text", "typed_pair": "pair", "typed_other": "other", "with_other": "other", "typed_question": "question",
     "typed_passage": "passage", "example": "layer", "typed_claim": "claim", "example_claim": "claim",
-    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target",
+    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target", "edit-weight": "editing",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
     "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view "
-    "other",
+    "other edits editing edit_view",
     "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
-    "penalty query1 key1 begins1 candidate1 all1 hero alternatives",
-    "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1",
+    "penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing edit_view",
+    "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1 "
+    "edits1 editing edit_view",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
-    "reference all",
+    "reference all edits editing edit_view",
     "heads": "model layer head claim find sentences",
     "compute": "lesson tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",
@@ -102,10 +105,15 @@ class Person:
 
     def pick(self, names: Iterable[str]) -> str:
         """What is not in the address yet, else what was used least."""
-        order = {name: (PARAMETERS.get(name, name.removeprefix("toy_")) in self.held, self.used[name]) for name in names}
+        # The box of a weight has another name for every cell.
+        kinds = {name: "edit-weight" if name.startswith("edit-weight") else name for name in names}
+        order = {name: (self.holds(kind), self.used[kind]) for name, kind in kinds.items()}
         name = min(sorted(order), key=lambda each: (order[each], self.draw.random()))
-        self.used[name] += 1
+        self.used[kinds[name]] += 1
         return name
+
+    def holds(self, name: str) -> bool:
+        return PARAMETERS.get(name, name.removeprefix("toy_")) in self.held
 
     def use(self, visit: Visit) -> None:
         """Changes two widgets of the page, and clicks in a picture."""
@@ -146,14 +154,24 @@ class Person:
             return OFFERED[key][self.used[key] % len(OFFERED[key])]
         return draw.choice([each for each in widget.options if each != widget.value])
 
+    def edits(self, attention: AttentionMap) -> Edits:
+        """Something that a person may change in a map."""
+        draw, kind = self.draw, attention.kind
+        layer, head = draw.randrange(attention.n_layers), draw.randrange(attention.n_heads)
+        hidden = WordHidden(kind, draw.randrange(1, len(attention.keys)))
+        weight = WeightSet(kind, layer, head, len(attention.queries) - 1, 0, 0.25)
+        off, even = HeadSet(kind, layer, head), HeadSet(kind, layer, head, "uniform")
+        return Edits(draw.choice([(off,), (hidden, weight), (even, hidden)]))
+
     def click(self, visit: Visit) -> None:
         """Does to the session what a click in a picture of the page does."""
         draw, state = self.draw, visit.app.session_state
         traces = [each.trace for each in visit.found if hasattr(each, "trace")]
-        clicks = {"encode": {"cell", "view", "pair"},
-                  "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives"},
+        clicks = {"encode": {"cell", "view", "pair", "edits", "editing"},
+                  "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives", "edits1"},
                   "heads": set[str](), "matters": {"taken"},
-                  "answer": {"cell1", "all1", "asked1"}, "summarize": {"all"}, "compute": {"at", "numbers", "own"},
+                  "answer": {"cell1", "all1", "asked1", "edits1"}, "summarize": {"all", "edits"},
+                  "compute": {"at", "numbers", "own"},
                   "compute a head": {"at", "pair"}, "train": set[str]()}[self.page]  # fmt: skip
         there = {name for name in clicks if name in state or not name.startswith("all")}
         if not there or (self.page in ("encode", "translate", "answer") and not traces):
@@ -164,6 +182,10 @@ class Person:
             for name, tokens in ((f"query{slot}", attention.queries), (f"key{slot}", attention.keys)):
                 visit.app.query_params.pop(name, None)
                 state[name] = draw.randrange(len(tokens))
+        elif name.startswith("edits"):
+            state[name] = self.edits(draw.choice(traces[0].maps)).text
+        elif name == "editing":
+            state[name] = not state.get(name)
         elif name == "pair":
             state["pair"] = state["typed_pair"] = draw.choice([text for text in TEXTS if text])
         elif name.startswith("all"):
@@ -201,7 +223,7 @@ def forget_traces() -> None:
 def test_an_address_opens_the_same_trace_and_the_same_view(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = page.split()[0]
     visit, person, wanted = Visit(monkeypatch, file, BEGUN.get(page)), Person(page), set(HELD[page].split())
-    for turn in range(3 * STATES):
+    for turn in range(4 * STATES):
         if turn >= STATES and person.held >= wanted:
             break
         person.use(visit)

@@ -50,7 +50,7 @@ def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
 
 def number(name: str, before: float, after: float | None = None, form: str = ".3f") -> Said:
     """Lay two numbers side by side, marked where they are written differently."""
-    written = [format(value, form) for value in (before, before if after is None else after)]
+    written = [format(value, form).replace("-", "−") for value in (before, before if after is None else after)]
     differs = written[0] != written[1]
     return Said(name, ((written[0], differs),), None if after is None else ((written[1], differs),))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from attnviz.analysis.view import Lens
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
@@ -41,13 +42,15 @@ class PicturePlaces:
         """List the heads that a head is, or, where it is the mean of a layer, all of that."""
         return range(self.n_heads) if head is None else range(head, head + 1)
 
-    def edits_of(self, click: Mapping[str, int | None]) -> tuple[Edit, ...]:
+    def edits_of(self, click: Mapping[str, Any]) -> tuple[Edit, ...]:
         """Read what a click edits: `layer` and `head` (None: all), with `query` and `key` a link of them, with `key` a word.
 
         Raises:
             EditError: the picture has no such place.
         """
-        layer, head, query, key = (click.get(name) for name in ("layer", "head", "query", "key"))
+        layer, head, query, key = places = [click.get(name) for name in ("layer", "head", "query", "key")]
+        if any(place is not None and (type(place) is not int or place < 0) for place in places):
+            raise EditError("There is no such place in this picture: click in it again.")
         try:
             if query is not None and key is not None and layer is not None:
                 return tuple(
@@ -57,7 +60,7 @@ class PicturePlaces:
             if key is not None:
                 return tuple(WordHidden(self.kind, column, layer) for column in self.columns[key])
             return () if layer is None else tuple(HeadSet(self.kind, layer, each) for each in self.heads(head))
-        except (IndexError, TypeError) as error:
+        except IndexError as error:
             raise EditError("There is no such place in this picture: click in it again.") from error
 
     def marks(self, edits: Edits) -> dict[str, list]:

@@ -136,7 +136,7 @@ _VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "Ber
 
 
 # What is changed in a model's attention (`attnviz.core.edits`), whether clicks change it, and which of both is shown.
-_EDITING: dict[str, Type] = {"editing": Flag(), "compared": Choice(("After", "Before", "Difference"))}
+_EDITING: dict[str, Type] = {"editing": Flag(), "edit_view": Choice(("After", "Before", "Difference"))}
 _EDITED: dict[str, Type] = {"edits": _TEXT, **_EDITING}
 
 

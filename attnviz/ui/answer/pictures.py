@@ -152,7 +152,7 @@ def _firmness(shown: Sequence[Answered], side: Side) -> float:
 
 def picture_picker(slots: Sequence[int]) -> str:
     """Which picture of the answer is shown: one of `ANSWER_PICTURES`; and the switch of the Edit mode of the models there."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="desk-pictures"):
         place, beside = st.container(), st.container(width="content")
     edit_toggle(beside, slots)
     return segments(place, "Picture", "picture", format_func=_PICTURES.__getitem__, label_visibility="collapsed")

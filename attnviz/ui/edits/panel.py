@@ -12,7 +12,7 @@ from attnviz.core.trace import AttentionTrace
 from attnviz.figures.explorer import PicturePlaces
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.edits.said import show_chips
-from attnviz.ui.edits.state import Editor, can_undo, edits_now, flip, restore, undo
+from attnviz.ui.edits.state import Editor, edits_now, flip, restore, undo
 from attnviz.ui.layout import escaped
 
 HELP = (
@@ -44,22 +44,21 @@ def show_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, co
     person chooses between both here, which stands once on a page.
     """
     slot, edits = editing.slot, editing.edits
-    if editing.on:
-        st.caption(HELP)
-    if not (edits or can_undo(slot)):
+    if not (edits or editing.on):
         return
     with st.container(horizontal=True, vertical_alignment="center", key=f"desk-edits{slot}"):
         with st.container():
+            if editing.on:
+                st.caption(HELP)
             if edits:
                 show_chips(editing, trace)
-        st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,),
-                  disabled=not can_undo(slot))  # fmt: skip
+        st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,))
         st.button("Restore all", key=f"restore-edits{slot}", icon=":material/restart_alt:", on_click=restore, args=(slot,),
                   disabled=not edits)  # fmt: skip
         if edits and compares:
             options = ("After", "Before", "Difference") if alike else ("After", "Before")
             place = st.container(width="content")
-            segments(place, "Map in view", "compared", options=options, label_visibility="collapsed")
+            segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
 
 
 def show_buttons(
@@ -84,17 +83,20 @@ def show_buttons(
 
 
 def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
-    """Where a weight is typed; the rest of its row shares what is left."""
+    """Where a weight is typed; the rest of its row shares what is left. It says what was typed, else the weight in view."""
+    place = (link.kind, link.layer, link.head, link.query, link.key)
+    typed_weights = [edit for edit in edits_now(slot).each if isinstance(edit, WeightSet)]
+    stands = next((edit.weight for edit in typed_weights if edit == WeightSet(*place, edit.weight)), min(round(weight, 4), 1.0))
     # Another cell, or another weight there, is another box.
-    name = f"edit-weight{slot}-{link.kind}-{link.layer}-{link.head}-{link.query}-{link.key}-{weight:.4f}"
+    name = f"edit-weight{slot}-{'-'.join(map(str, place))}-{stands:.4f}"
 
     def typed() -> None:
-        if (given := st.session_state[name]) is not None:
-            wanted = WeightSet(link.kind, link.layer, link.head, link.query, link.key, float(given))
-            if wanted not in edits_now(slot).each:
-                flip(wanted, slot=slot)
+        given = st.session_state[name]
+        st.session_state[name] = stands
+        if given is not None and given != stands:
+            flip(WeightSet(*place, float(given)), slot=slot)
 
-    st.number_input(label, 0.0, 1.0, min(round(weight, 4), 1.0), 0.05, format="%.3f", key=name, on_change=typed, width=240)
+    st.number_input(label, 0.0, 1.0, stands, 0.05, format="%.3f", key=name, on_change=typed, width=240)
 
 
 def compares_at(editors: Sequence[Editor]) -> Editor | None:

@@ -75,13 +75,18 @@ class Shown:
     def sentences(self, choice: HeadChoice) -> tuple[Sentence, ...]:
         """What is told of a head in place of where it looks: that it is off, or what changed in it; else nothing."""
         layer, head = choice.layer, choice.head
-        if head is None:
-            return ()
-        if not self.told.weights(layer, head).any():
-            return ((Part(head_name(layer, head), True), Part(" is switched off: it adds nothing to any token.")),)
-        if self.drawn is self.told:
+        if off := self.off(layer, head):
+            return off
+        if head is None or self.drawn is self.told:
             return ()
         try:
             return (compare(self.before, self.after, kind=self.kind).sentence((layer, head)),)
         except TraceError:
             return ()
+
+    def off(self, layer: int, head: int | None) -> tuple[Sentence, ...]:
+        """What is told of a head, or with None of all of a layer, that is switched off; of others nothing."""
+        heads = range(self.told.n_heads) if head is None else (head,)
+        if not self.is_edited or any(self.told.weights(layer, each).any() for each in heads):
+            return ()
+        return ((Part(head_name(layer, head), True), Part(" is switched off: it adds nothing to any token.")),)

@@ -41,11 +41,11 @@ def editor(slot: str, model: str, prompt: Prompt) -> Editor:
     written = value(name, "")
     publish(name, written, "")
     if refused := st.session_state.pop(f"refused_edit{slot}", ""):
-        st.error(escaped(refused), icon=_ICON)
+        st.toast(escaped(refused), icon=_ICON, duration="long")
     edits = _told(slot, written)
-    on, compared = bool(value("editing", False)), value("compared", "After")
+    on, compared = bool(value("editing", False)), value("edit_view", "After")
     publish("editing", on, False)
-    publish("compared", compared, "After")
+    publish("edit_view", compared, "After")
     return Editor(slot, edits, on, compared)
 
 
@@ -75,7 +75,7 @@ def change(edits: Edits, slot: str = "") -> None:
     state[f"edits{slot}"] = edits.text
     if not edits:
         # With nothing to compare, the next edit begins with what it makes.
-        state.compared = "After"
+        state.edit_view = "After"
 
 
 def flip(*more: Edit, slot: str = "") -> None:
@@ -92,20 +92,17 @@ def flip_heads(kind: Kind, *heads: tuple[int, int], slot: str = "") -> None:
 
 
 def undo(slot: str = "") -> None:
-    """Takes the last change back; for a callback."""
+    """Takes the last change back, and of edits that came with the address the last of them; for a callback."""
     if before := st.session_state.get(f"edits_before{slot}"):
         st.session_state[f"edits{slot}"] = before.pop()
+    else:
+        st.session_state[f"edits{slot}"] = Edits(edits_now(slot).each[:-1]).text
 
 
 def restore(slot: str = "") -> None:
     """Takes every edit away; for a callback."""
     if value(f"edits{slot}", ""):
         change(NO_EDITS, slot)
-
-
-def can_undo(slot: str = "") -> bool:
-    """Whether there is a change to take back in this visit."""
-    return bool(st.session_state.get(f"edits_before{slot}"))
 
 
 def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
@@ -123,4 +120,5 @@ def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
     count = len(edits.each) - len(kept.each)
     st.session_state[f"edits_before{slot}"] = []
     which = "the model before" if before[0] != model else "words of the text before"
-    st.info(f"{count} edit{'' if count == 1 else 's'} of {which} {'was' if count == 1 else 'were'} dropped.", icon=_ICON)
+    told = f"{count} edit{'' if count == 1 else 's'} of {which} {'was' if count == 1 else 'were'} dropped."
+    st.toast(told, icon=_ICON, duration="long")

@@ -1,18 +1,19 @@
 """What is kept of a text before and after the edits of the model that reads it."""
 
-from attnviz.core.trace import AttentionTrace
 from attnviz.figures.edits.said import told
+from attnviz.ui.background.results import Traced
 from attnviz.ui.edits.said import show_said
-from attnviz.ui.summarize.pictures import Summary
+from attnviz.ui.edits.shown import Shown
+from attnviz.ui.summarize.pictures import Options, summary_of
 
 
-def tell_kept(before: Summary, after: Summary, traces: tuple[AttentionTrace, AttentionTrace]) -> None:
+def tell_kept(before: Traced, after: Traced, maps: Shown, chosen: Options) -> None:
     """The kept words and sentences by the chosen way, or the summary that the model writes, without edits and with them."""
-    both = before, after
+    both = [summary_of(each, each.trace.map(maps.kind), chosen) for each in (before, after)]
     rows = [
         told("Kept words", *(each.passage.words(each.selection.units) for each in both)),
         told("Kept sentences", *(each.passage.extract(each.selection.sentences) for each in both)),
     ]
-    if traces[0].output:
-        rows.insert(0, told("Written", *(trace.output for trace in traces)))
+    if maps.before.output:
+        rows.insert(0, told("Written", maps.before.output, maps.after.output))
     show_said(rows)

@@ -37,8 +37,7 @@ class EditedDraft:
         return Shown.of(self.before.trace, (self.after or self.before).trace, "cross", self.editing)
 
     def panel(self) -> None:
-        """The switch of the Edit mode, what is edited and the way back, and what the model writes before and after."""
-        edit_toggle(st.container(), (self.editing.slot,))
+        """What is edited and the way back, and what the model writes before and after."""
         show_panel(self.editing, self.before.trace, alike=self.maps.alike)
         if self.after is not None:
             before, after = self.before, self.after
@@ -48,6 +47,10 @@ class EditedDraft:
                 number("log p of the one before", before.draft.log_probability, after.original, ".2f"),
             ]
             show_said(rows, slot=self.editing.slot)
+
+    def turn(self) -> None:
+        """The switch of the Edit mode."""
+        edit_toggle(st.container(width="content"), (self.editing.slot,))
 
     def buttons(self, drawn: Drawing, chosen: tuple[HeadMatrix, tuple[int, int]]) -> None:
         """What can be edited at the chosen cell of the large picture, in the Edit mode."""

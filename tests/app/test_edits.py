@@ -1,0 +1,88 @@
+"""Edits on the pages: what they change is told before and after, what is wrong with them in one sentence; nothing is lost."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attnviz
+from attnviz.core.edits import Edits
+from tests.visits import PAGES
+
+TEXT = "The animal didn't cross the street because it was too tired."
+
+
+def opened(page: str, **address: str) -> AppTest:
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=240)
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def html_of(app: AppTest) -> str:
+    """What the page's own markup says."""
+    return " ".join(node.proto.body for node in app.get("html"))
+
+
+@pytest.mark.parametrize(
+    ("edits", "says"),
+    [
+        ("bogus", "'bogus' is no edit: write one as e3.1z"),
+        ("e9.0z", "there is no L9·H0: edit one that there is."),
+        ("e0.0w1.1-2", "A weight is a number from 0 to 1"),
+        ("e0.0w1.1-nan", "is no edit"),
+        ("e0.0c1.99", "There is no key 99 in the encoder attention over this text: it has 16"),
+        (",".join(f"e0.0c1.{key}" for key in range(16)), "leave"),
+        ("e0.0pOther%20text", "length"),
+        ("e0.0z," * 10_000, "longer than an address can carry"),
+    ],
+    ids=("none", "head", "weight", "nan", "key", "row", "patch", "many"),
+)
+def test_a_bad_edit_is_one_sentence_and_the_picture_stays(edits: str, says: str) -> None:
+    app = opened("encode", edits=edits, text=TEXT)
+    (error,) = app.error
+    assert says in error.value.replace("\\", "")
+    assert app.text_area(key="typed").value == TEXT
+    assert "with weight 0.68" in html_of(app)
+
+
+def test_the_edited_head_is_what_the_model_has_then() -> None:
+    app = opened("encode", edits="e0.2z,e1.4z,e3.1c9.2", layer="3", head="1", query="9", key="4")
+    weight = attnviz.load("minilm").trace(TEXT, edits="e0.2z,e1.4z,e3.1c9.2").encoder.weights(3, 1)[9, 4]
+    assert f"with weight {weight:.2f}" in html_of(app)
+    before = opened("encode", edits="e0.2z,e1.4z,e3.1c9.2", edit_view="Before", layer="3", head="1", query="9", key="4")
+    weight = attnviz.load("minilm").trace(TEXT).encoder.weights(3, 1)[9, 4]
+    assert f"with weight {weight:.2f}" in html_of(before)
+
+
+def test_another_text_keeps_heads_and_drops_places() -> None:
+    app = opened("encode", edits="e0.2z,e3.1c9.2,ek3")
+    app.text_area(key="typed").set_value("The dog slept.")
+    next(button for button in app.button if button.label == "Run").click()
+    app.run()
+    assert app.query_params["edits"] == "e0.2z"
+    (toast,) = app.toast
+    assert toast.value == "2 edits of words of the text before were dropped."
+    app.selectbox(key="model").set_value("transformer-en-fr").run()
+    assert "edits" not in app.query_params
+
+
+def test_one_press_takes_the_last_edit_back_and_one_all() -> None:
+    app = opened("encode", editing="true", edits="e0.2z")
+    app.button(key="edit-head").click().run()
+    assert Edits.parse(app.query_params["edits"]) == Edits.parse("e0.2z,e3.1z")
+    app.button(key="undo-edit").click().run()
+    assert app.query_params["edits"] == "e0.2z"
+    app.button(key="edit-word").click().run()
+    app.button(key="restore-edits").click().run()
+    assert "edits" not in app.query_params
+    app.button(key="undo-edit").click().run()
+    assert app.query_params["edits"] == "e0.2z,ek2"
+
+
+def test_a_weight_that_leaves_no_room_is_refused_and_nothing_is_lost() -> None:
+    app = opened("encode", editing="true", edits="e3.1w10.0-0.8")
+    box = next(box for box in app.number_input if str(box.key).startswith("edit-weight"))
+    box.set_value(0.9).run()
+    (toast,) = app.toast
+    assert "a row has 1 to give" in toast.value
+    assert app.query_params["edits"] == "e3.1w10.0-0.8"
