@@ -43,8 +43,8 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int) -> S
         raise CorpusError("Ray is not installed: install attnviz[ray], or leave --ray out.") from error
     try:
         # A cluster of one's own for one run needs no page about itself, which takes as long to start as the rest.
-        own = {"include_dashboard": False} if address == "local" else {}
-        ray.init(address, ignore_reinit_error=True, log_to_driver=False, **own)
+        dashboard = False if address == "local" else None
+        ray.init(address, ignore_reinit_error=True, log_to_driver=False, include_dashboard=dashboard)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise CorpusError(f"There is no Ray cluster at {address!r}: give another --ray ADDRESS, or local.") from error
     parts = [{"part": number, "texts": list(texts)} for number, texts in job.parts()]
