@@ -105,10 +105,7 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         _DATA.format(shifts=_SHIFTS if "qa-shifts" in recipe["corpora"] else ""),
         "## Training",
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
-        f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} Held out of training, to "
-        f"choose the epoch: {_held_out(recipe)}. The questions of every {FOLDS}th development passage decided what the logits "
-        f"are divided by, {shown(config.get('temperature', 1))}, and the threshold below which the passage is taken not to "
-        f"say: on the source where it does worst against {_asked()}, it does as well as it can."
+        f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} {_calibrated(config)}"
         f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
         _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
@@ -122,10 +119,16 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
 def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:
     by_source = metrics.get("by source", {})
     return [
-        (name, *(f"{row[measure]:.3f}" if measure == MEASURES[-1] else shown(row[measure]) for measure in MEASURES))
+        (name, *(_figure(row, measure) for measure in MEASURES))
         for name, row in by_source.items()
         if row
     ]
+
+
+def _figure(row: dict[str, Any], measure: str) -> str:
+    if measure not in row:
+        return "not measured"
+    return f"{row[measure]:.3f}" if measure == MEASURES[-1] else shown(row[measure])
 
 
 _KINDS = {
@@ -141,6 +144,20 @@ def _unanswered(recipe: dict[str, Any]) -> str:
     shares = recipe["diets"][-1]["unanswered"]
     listed = ", ".join(f"{100 * share:.3g}% {_KINDS[kind]}" for kind, share in shares.items())
     return f"of the questions {listed}, so that none answers." if shares else "every one answers."
+
+
+def _calibrated(config: dict[str, Any]) -> str:
+    held_out = _held_out(config["recipe"])
+    if "temperature" not in config:
+        return (
+            f"Questions held out of training, {held_out}, chose the epoch and the threshold below which the passage is taken not "
+            "to say; how sure it is was not calibrated."
+        )
+    return (
+        f"Held out of training, to choose the epoch: {held_out}. The questions of every {FOLDS}th development passage decided "
+        f"what the logits are divided by, {shown(config['temperature'])}, and the threshold below which the passage is taken "
+        f"not to say: on the source where it does worst against {_asked()}, it does as well as it can."
+    )
 
 
 def _asked() -> str:
