@@ -49,7 +49,7 @@ def weigh(name: str, traced: Traced) -> Weighed:
         # Out of a file no model can be asked; what is edited would have to be edited again.
         publish("weighing", "weights", "weights")
         return plain
-    by: Weighing = dropdown(st.sidebar, "Numbers", "weighing", options=WEIGHINGS, format_func=TITLES.get, help=_HELP)
+    by: Weighing = dropdown(st.sidebar, "Numbers", "weighing", options=WEIGHINGS, format_func=TITLES.__getitem__, help=_HELP)
     return as_in(replace(plain, by=by), traced)
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from attnviz.analysis.answer.meeting import SIDES
 from attnviz.analysis.view import BETWEEN
+from attnviz.analysis.weighing import WEIGHINGS
 from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
 from attnviz.core.head_inputs import MASKS
 from attnviz.core.trace import AttentionMap
@@ -38,7 +39,7 @@ TEXTS = (
 )
 # What a widget offers, where its labels are not its values, or where not all can be had without a network.
 OFFERED: dict[str, tuple[Any, ...]] = {
-    "between": BETWEEN, "side": SIDES, "way": tuple(WAYS), "mask": MASKS, "predict": PREDICTS,
+    "between": BETWEEN, "weighing": WEIGHINGS, "side": SIDES, "way": tuple(WAYS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
     "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
 }  # fmt: skip
@@ -62,8 +63,8 @@ PARAMETERS = {
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
-    "encode": "model text pair layer head mean words hide_special renormalize between scale attention target query key view "
-    "other edits editing edit_view",
+    "encode": "model text pair layer head mean words hide_special renormalize between weighing scale attention target query key "
+    "view other edits editing edit_view",
     "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
     "penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing edit_view",
     "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1 "

@@ -118,11 +118,7 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
 
 def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:
     by_source = metrics.get("by source", {})
-    return [
-        (name, *(_figure(row, measure) for measure in MEASURES))
-        for name, row in by_source.items()
-        if row
-    ]
+    return [(name, *(_figure(row, measure) for measure in MEASURES)) for name, row in by_source.items() if row]
 
 
 def _figure(row: dict[str, Any], measure: str) -> str:
