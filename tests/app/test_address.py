@@ -63,8 +63,8 @@ PARAMETERS = {
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
 HELD = {
-    "encode": "model text pair layer head mean words hide_special renormalize between weighing scale attention target query key "
-    "view other edits editing edit_view",
+    "encode": "model text pair layer head mean words hide_special renormalize between weighing scale attention target query "
+    "key view other edits editing edit_view",
     "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
     "penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing edit_view",
     "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1 "

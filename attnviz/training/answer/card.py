@@ -146,8 +146,8 @@ def _calibrated(config: dict[str, Any]) -> str:
     held_out = _held_out(config["recipe"])
     if "temperature" not in config:
         return (
-            f"Questions held out of training, {held_out}, chose the epoch and the threshold below which the passage is taken not "
-            "to say; how sure it is was not calibrated."
+            f"Questions held out of training, {held_out}, chose the epoch and the threshold below which the passage is taken "
+            "not to say; how sure it is was not calibrated."
         )
     return (
         f"Held out of training, to choose the epoch: {held_out}. The questions of every {FOLDS}th development passage decided "
