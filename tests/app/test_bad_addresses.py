@@ -26,6 +26,8 @@ SAID = {
     "claim",
     "sentences",
     "other",
+    "about",
+    "seen",
     "edits",
     *(f"edits{slot}" for slot in range(1, 5)),
 }
