@@ -64,7 +64,7 @@ def headline(report: Report, way: str, told: DeltaGenerator) -> None:
     named = {name: _lower(way_named(name).title) for name in figures}
     renamed = {named[name]: figure for name, figure in figures.items()}
     sentence = verdict(renamed, named[looked_at], named[best], figures["random"])
-    told.html(f'<div class="story"><p>{html.escape(sentence)}</p></div>')
+    told.html(f'<div class="story verdict"><p>{html.escape(sentence)}</p></div>')
 
 
 def show_text(report: Report, way: str, taken: tuple[int, ...]) -> None:
