@@ -293,7 +293,7 @@ def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: Att
 
 def test_two_sentences_stand_above_each_other_in_the_same_head(page: Page, app_url: str) -> None:
     open_page(page, app_url)
-    page.get_by_text("Compare", exact=True).click()
+    page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
     other = page.locator(".st-key-compared .story")
     expect(other).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.28", timeout=PICTURE)
     settle(page)
@@ -306,7 +306,7 @@ def test_two_sentences_stand_above_each_other_in_the_same_head(page: Page, app_u
     settle(page)
     page.get_by_role("tab", name="Arcs").click()
     expect(page.locator(".explorer[data-view=arcs]")).to_have_count(2, timeout=PICTURE)
-    page.get_by_text("Compare", exact=True).click()
+    page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
     expect(page.locator(".st-key-compared")).to_have_count(0, timeout=PICTURE)
     settle(page)
     assert "other" not in parameters(page)

@@ -43,7 +43,8 @@ def open_page(page: Page, app_url: str, path: str, query: str = "") -> None:
     expect(page.locator(".st-key-hero")).to_be_visible(timeout=PICTURE)
     page.locator(PARTS[path][2]).first.wait_for(timeout=PICTURE)
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
-    page.get_by_role("button", name="Copy link").wait_for(timeout=PICTURE)
+    # The toolbar is the last thing a page draws; it is there, unseen, while a page presents.
+    page.locator(".st-key-toolbar button").first.wait_for(state="attached", timeout=PICTURE)
     page.wait_for_timeout(1000)
 
 
