@@ -82,6 +82,9 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
     p = model.answers(Prompt(PASSAGE, question=QUESTION)).result.spans[0].probability
     often = math.exp(1) * math.sqrt(p / (1 - p))
     assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in bodies(app)
+
+
+def test_a_model_that_was_not_calibrated_says_p_alone(app: AppTest, models: dict[str, str]) -> None:
     assert "when so sure" not in bodies(opened(app, models["joint"]))
 
 
