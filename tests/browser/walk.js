@@ -12,7 +12,7 @@
     slider: "[data-testid=stSlider] input[type=range]", select: "[data-testid=stSelectbox]", models: "[data-testid=stMultiSelect]",
     button: "[data-testid=stButton] button:enabled", fold: "[data-testid=stExpander] summary",
     type: "[class*=st-key-prompt] :is(textarea, input)", target: "[data-testid=stTextInput] input", page: "[data-testid=stSidebarNavLink]",
-    link: "[data-testid=stPageLink] a",
+    link: "[data-testid=stPageLink] a", edit: ".explorer .bar .edit",
   };
   // What trains a model, takes a file or leaves the page.
   const NOT = /^(Start|Pause|Stop|Continue|Restart|Save the model|Close the file)$/;
