@@ -15,3 +15,9 @@ def _no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims are tested over a part of the sentences: what all of them say is tested in the shell."""
     monkeypatch.setattr("attnviz.ui.heads.atlas.shipped", lambda corpus: shipped(corpus)[:120])
+
+
+@pytest.fixture(autouse=True)
+def _few_slow_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ways that take a pass for every word are drawn as the one that is asked here."""
+    monkeypatch.setattr("attnviz.ui.matters.pictures.SLOW", ("leave-one-out",))

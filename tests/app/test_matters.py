@@ -37,7 +37,7 @@ def drawn(app: AppTest) -> str:
 
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back(app):
     opened(app, text=SENTENCE, pair=QUESTION, taken="0.2.999")
-    assert "On this text attention, mean of all layers finds what matters" in drawn(app)
+    assert "On this text “attention, mean of all layers” finds what matters" in drawn(app)
     assert "Without “Who”, “the”, p goes from" in said(app)
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])
@@ -66,7 +66,7 @@ def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets
 
 def test_the_head_from_which_somebody_came_is_asked_first(app):
     opened(app, text=SENTENCE, pair=QUESTION, seen="head:cross:0:3")
-    assert "On this text L0·H3, the head you came from finds" in drawn(app)
+    assert "On this text “L0·H3, the head you came from” finds" in drawn(app)
     assert app.query_params["seen"] in ("head:cross:0:3", ["head:cross:0:3"])
 
 

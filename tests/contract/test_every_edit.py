@@ -350,7 +350,7 @@ def test_a_decoder_that_writes_is_edited_in_every_step(ours: tuple[Any, Prompt])
         assert step.probability == pytest.approx(allowed[0][1], abs=1e-6)
 
 
-ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "1000"))
+ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "300"))
 
 
 def test_two_threads_with_different_edits_get_exactly_what_each_gets_alone(unchecked: None) -> None:

@@ -198,4 +198,4 @@ def test_two_threads_get_exactly_what_each_gets_alone(minilm: AttentionModel, un
     assert not wrong
 
 
-ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "1000"))
+ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "300"))

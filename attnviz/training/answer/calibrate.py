@@ -107,20 +107,24 @@ def best_threshold(sources: Sequence[SourceMargins]) -> float:
 
 def _surprise(scored: Sequence[ScoredSpans], temperature: float) -> float:
     """Average the negative log-likelihood, in nats, of whether the best spans are right."""
-    sure = np.array([probability(one.pairs, temperature) for one in scored])
+    sure = probabilities([one.pairs for one in scored], temperature)
     right = np.array([one.right for one in scored])
     return -float(np.mean(np.log(np.where(right, sure, 1 - sure).clip(1e-9))))
 
 
-def probability(pairs: Float[np.ndarray, " span"], temperature: float) -> float:
-    """Compute p(best span) among all spans and no answer, whose logit is 0.
+def probabilities(pairs: Sequence[Float[np.ndarray, " _"]], temperature: float) -> Float[np.ndarray, " passage"]:
+    """Compute p(best span) of each passage among all its spans and no answer, whose logit is 0.
 
-    >>> round(probability(np.array([2.0, 0.0]), 2.0), 3)
-    0.576
+    >>> probabilities([np.array([2.0, 0.0]), np.array([0.0])], 2.0).round(3).tolist()
+    [0.576, 0.5]
     """
-    scaled = pairs / temperature
-    top = max(float(scaled.max()), 0.0)
-    return float(np.exp(scaled.max() - top) / (np.exp(scaled - top).sum() + np.exp(-top)))
+    sizes = [len(spans) for spans in pairs]
+    starts = np.cumsum([0, *sizes[:-1]])
+    logits = np.concatenate(pairs) / temperature
+    best = np.maximum.reduceat(logits, starts)
+    top = np.maximum(best, 0.0)
+    rest = np.add.reduceat(np.exp(logits - np.repeat(top, sizes)), starts)
+    return np.exp(best - top) / (rest + np.exp(-top))
 
 
 def calibration_error(sure: Sequence[float], right: Sequence[float], n_bins: int = 10) -> float:

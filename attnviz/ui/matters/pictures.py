@@ -61,7 +61,7 @@ def headline(report: Report, way: str, told: DeltaGenerator) -> None:
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
     told.html(f'<p class="answer" dir="auto">{_capital(report.target)} <small>p = {report.probability:.0%}</small></p>')
     looked_at = way if way in figures else "attention"
-    named = {name: _lower(way_named(name).title) for name in figures}
+    named = {name: _quoted(_lower(way_named(name).title)) for name in figures}
     renamed = {named[name]: figure for name, figure in figures.items()}
     sentence = verdict(renamed, named[looked_at], named[best], figures["random"])
     told.html(f'<div class="story verdict"><p>{html.escape(sentence)}</p></div>')
@@ -127,6 +127,11 @@ def explained() -> None:
 
 def _capital(text: str) -> str:
     return html.escape(text[:1].upper() + text[1:])
+
+
+def _quoted(title: str) -> str:
+    # In a sentence a comma of its own would end the name.
+    return f"“{title}”" if "," in title else title
 
 
 def _lower(title: str) -> str:
