@@ -81,9 +81,17 @@
       .replace(/\sclass="([^"]*)"/g, (_, classes) => ` class="${classes.split(" ").sort().join(" ")}"`);
   }
 
+  // What Plotly draws anew says the same in another order.
+  function order(element) {
+    const attributes = [...element.attributes].sort((one, other) => (one.name < other.name ? -1 : 1));
+    for (const { name } of attributes) element.removeAttribute(name);
+    for (const attribute of attributes) element.setAttributeNode(attribute);
+  }
+
   function shapeOf(element) {
     const copy = element.cloneNode(true);
     for (const part of copy.querySelectorAll(PASSING)) part.remove();
+    for (const part of [copy, ...copy.querySelectorAll("*")]) order(part);
     return plain(copy.outerHTML);
   }
 
