@@ -77,7 +77,7 @@
       .replace(/explorer-[a-z0-9]{6,}/g, "explorer")
       .replace(/\b(trace|x?cb|clip|legend|topdefs-|defs-|g)[0-9a-f]{6}/g, "$1")
       .replace(/\s(?:tabindex|data-focus-visible-added)="[^"]*"/g, "")
-      .replace(/\sstyle=""/g, "")
+      .replace(/\s(?:style|class)=""/g, "")
       .replace(/\sclass="([^"]*)"/g, (_, classes) => ` class="${classes.split(" ").sort().join(" ")}"`);
   }
 
