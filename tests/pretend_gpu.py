@@ -77,6 +77,8 @@ def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     picks = operation in (aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default)
     if here and there and not is_copy and not picks:
         raise RuntimeError(f"{operation} on tensors of two devices, cpu and {DEVICE}")
+    if operation is aten._pack_padded_sequence.default and isinstance(args[1], OnTheCard):
+        raise RuntimeError("lengths of padded sequences belong on the CPU, whatever they are lengths of")
     # Where C++ asks a tensor for its device, it is told "meta".
     lands = torch.device(wanted).type in ("cuda", "meta") if wanted is not None else bool(there)
     if operation is aten.copy_.default:

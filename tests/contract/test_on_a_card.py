@@ -23,7 +23,7 @@ from attnviz.models.shipped import load_trained
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.nn.seq2seq import Seq2Seq
 from tests import tiny
-from tests.answerers import tiny_answerer
+from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.contract.test_every_way import whole
 from tests.pretend_gpu import DEVICE, OnTheCard, move, pretend_gpu
 from tests.summarizers import tiny_summarizer
@@ -92,6 +92,11 @@ def test_our_models_compute_the_same_there(name: str, tmp_path: Path, request: p
     if name in ("additive", "transformer"):
         request.getfixturevalue("short")
     assert_the_same_on_a_card(load_trained(made(tmp_path)), prompt)
+
+
+def test_answerers_of_the_hub_compute_the_same_there(tmp_path: Path) -> None:
+    tiny_hub_answerer(tmp_path)
+    assert_the_same_on_a_card(attnviz.load(str(tmp_path)), ANSWER)
 
 
 @pytest.mark.usefixtures("short")
