@@ -65,7 +65,8 @@ _ODD = (
     "answer-en", "answer-en-dual", "transformer-en-fr", "bahdanau-en-fr", "summarize-en", "encoder", "decoder", "cross",
     "head", "grid", "matrix", "BertViz", "open", "model", "worked", "1,1,1", "0:1", "![x](http://evil.example/p.png)",
     "<script>", "$x$", ":red[x]", "%s%n", "{0.__class__}", "1;2|3", "L0·H0",
-    "L0·H0: any -> previous", "any: /(a+)+$/ -> head", "0.1.2", "e3.1z", "e0.2z,e3.1c2.1,ek1", "e99.0w0.0=7", "▁le ▁chat", "The cat sat. " * 40,
+    "L0·H0: any -> previous", "any: /(a+)+$/ -> head", "0.1.2", "e3.1z", "e0.2z,e3.1c2.1,ek1", "e99.0w0.0=7",
+    "▁le ▁chat", "The cat sat. " * 40,
     "hi" + "s" * 60, "a b " * 300, "\u200b\u200d\ufeff", "\r\n\t", "'\"`\\", "中文测试", "مرحبا بالعالم",
 )  # fmt: skip
 _WEIRD: tuple[Any, ...] = (
