@@ -23,7 +23,8 @@ function listen() {
   document.addEventListener("keydown", enter, true);
   document.addEventListener("click", closeMenu);
   document.addEventListener("click", follow, true);
-  window.addEventListener("popstate", wait, true);
+  // Before Streamlit asks for the page that the browser went to: what is being typed is sent first.
+  window.addEventListener("popstate", () => document.activeElement?.blur?.(), true);
 }
 
 // A page is asked for once what was typed on this one has been sent: it would arrive at the other page, and be lost.
@@ -33,14 +34,6 @@ function follow(event) {
   event.preventDefault();
   event.stopImmediatePropagation();
   setTimeout(() => link.click(), SENT);
-}
-
-// The same where the browser goes back or forward.
-function wait(event) {
-  if (!event.isTrusted || !document.activeElement?.matches("textarea, input")) return;
-  event.stopImmediatePropagation();
-  document.activeElement.blur();
-  setTimeout(() => dispatchEvent(new PopStateEvent("popstate", { state: event.state })), SENT);
 }
 
 // On a phone the menu would lie on the page that it has opened.
