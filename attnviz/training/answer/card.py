@@ -42,8 +42,9 @@ _MEASURED = (
     "EM and F1 with SQuAD's own normalization against all accepted answers, where it must answer. At the threshold it ships "
     "with, {threshold}: how many of the answerable questions it declines, and of every {every}th of them how many with a "
     "passage of another article or post (mismatched), and with their own passage without the sentences that hold an accepted "
-    "answer (removed); all in percent. The expected calibration error, 0 to 1, is that of the best span's probability. These "
-    "four are of the development passages that did not decide them. None of the passages is in the training data."
+    "answer (removed); all in percent. The expected calibration error, 0 to 1, is that of its confidence: how often a best "
+    "span as likely as this one is right. These four are of the development passages that did not decide them. None of "
+    "the passages is in the training data."
 )
 
 
