@@ -14,10 +14,10 @@ from attnviz.ui.compare.pictures import (
     show_head,
     show_heads,
     sides,
-    tell,
+    tell_rows,
 )
 from attnviz.ui.explain import keep, notices
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.sidebar import forced_target, machine, map_picker
 
 READING = """
@@ -30,18 +30,22 @@ READING = """
 """
 
 
-def show(found: Comparison, asked: Sides, traces: tuple[Traced, Traced]) -> None:
-    """How far each head has moved, and one of them on both sides."""
+def show(found: Comparison, asked: Sides, traces: tuple[Traced, Traced], notice: str) -> None:
+    """How far each head has moved, and one of them on both sides; below it what to notice."""
     chosen = chosen_head(found)
     at = chosen or found.most
     with hero() as told:
-        tell(found, chosen, told)
-        heads, changes = st.columns([3, 2], gap="large")
-        with heads:
-            show_heads(found, at)
-        with changes:
-            show_changes(found, at)
+        story(found.sentence(chosen), place=told)
+        with st.container(key="desk-heads"):
+            heads, changes = st.columns([3, 2], gap="large")
+            with heads:
+                show_heads(found, at)
+            with changes:
+                show_changes(found, at)
         show_head(found, at, asked.names)
+        tell_rows(found)
+    if notice:
+        st.caption(f":material/lightbulb: {notice}")
     with st.expander("How to read this, and its traps"):
         st.markdown(READING)
     keep(own=lambda: offer_files(found, (traces[0].trace, traces[1].trace), at))
@@ -58,10 +62,9 @@ if asked:
         notices(other)
         attention = map_picker(one)
         machine(one)
-        if example:
-            st.caption(f":material/lightbulb: {example.notice}")
         try:
-            show(compare(one.trace, other.trace, kind=attention.kind), asked, (one, other))
+            found = compare(one.trace, other.trace, kind=attention.kind)
+            show(found, asked, (one, other), example.notice if example else "")
         except TraceError as error:
             st.info(escaped(error), icon=":material/compare_arrows:")
 finish()

@@ -24,7 +24,9 @@ WAYS = (
     ("answer", "Ask about it", "quiz", "passage", "The words that answer a question, marked in the text."),
     ("summarize", "Summarize it", "short_text", "text", "The words and sentences that attention keeps."),
     ("heads", "Name each head", "manage_search", "", "What each head does in 1,500 sentences. Claim something, and test it."),
+    ("compare", "Compare two", "compare_arrows", "text", "Two texts, two models, or an edit: which heads look elsewhere."),
     ("matters", "Find what matters", "balance", "text", "Which words an output depends on, asked in many ways."),
+    ("ablate", "Switch heads off", "tune", "text", "What the output loses without each head, and without many."),
     ("compute", "Compute it", "calculate", "text", "Every number of attention, step by step."),
     ("train", "Watch one learn", "model_training", "", "An alignment emerges while a small model learns."),
 )

@@ -40,6 +40,9 @@ from tests.factories import dot_product_map, make_map, sentence, typed
 FAMILIES = ("bert", "gpt2", "marian", "t5", "distilbert", "llama")
 FILES = ("config.json", "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
 PAGES = Path(__file__).parents[1] / "pages"
+ADDRESSED = (
+    "encode", "translate", "answer", "summarize", "heads", "matters", "compute", "train", "ablate", "compare",
+)  # fmt: skip
 KINDS = ("address", "trace", "toy", "folder")
 # Wall clock that no case may take, where nothing else runs on the machine.
 PATIENCE_SECONDS = 5.0
@@ -51,7 +54,8 @@ PARAMETERS = (
     "sentences_kept", "punctuation", "source", "lesson", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at",
     "numbers", "predict", "task", "kind", "layers", "n_heads", "divided", "forcing", "padding", "steps", "first", "pace",
     "toy_head", "toy_input_reverse", "toy_input_dates", "bertviz", "decoding", "kept", "embed",
-    "claim", "find", "sentences", "taken", "",
+    "claim", "find", "sentences", "taken", "about", "seen", "to", "order", "stopped", "other", "second", "edits", "edits1",
+    "editing", "edit_view", "",
 )  # fmt: skip
 _TEXTS = ("text", "pair", "question", "passage", "target", "reference", "tokens")
 _ODD = (
@@ -61,7 +65,8 @@ _ODD = (
     "answer-en", "answer-en-dual", "transformer-en-fr", "bahdanau-en-fr", "summarize-en", "encoder", "decoder", "cross",
     "head", "grid", "matrix", "BertViz", "open", "model", "worked", "1,1,1", "0:1", "![x](http://evil.example/p.png)",
     "<script>", "$x$", ":red[x]", "%s%n", "{0.__class__}", "1;2|3", "L0·H0",
-    "L0·H0: any -> previous", "any: /(a+)+$/ -> head", "0.1.2", "▁le ▁chat", "The cat sat. " * 40,
+    "L0·H0: any -> previous", "any: /(a+)+$/ -> head", "0.1.2", "e3.1z", "e0.2z,e3.1c2.1,ek1", "e99.0w0.0=7",
+    "▁le ▁chat", "The cat sat. " * 40,
     "hi" + "s" * 60, "a b " * 300, "\u200b\u200d\ufeff", "\r\n\t", "'\"`\\", "中文测试", "مرحبا بالعالم",
 )  # fmt: skip
 _WEIRD: tuple[Any, ...] = (
@@ -110,7 +115,7 @@ def value(draw: random.Random) -> str:
 def address(case: Case) -> tuple[str, dict[str, str | list[str]]]:
     """A page and its query parameters."""
     draw = case.draw
-    page = draw.choice(("encode", "translate", "answer", "summarize", "heads", "matters", "compute", "train"))
+    page = draw.choice(ADDRESSED)
     names = draw.sample(PARAMETERS, draw.randint(1, 9)) + draw.sample(_TEXTS, 1)
     found: dict[str, str | list[str]] = {name: value(draw) for name in names}
     if "models" in found and draw.random() < 0.5:

@@ -3,6 +3,9 @@
 const BOXES = "[class*=st-key-prompt]";
 // Below this width Streamlit lays its menu over the page.
 const PHONE = 768;
+// Streamlit sends what was typed in a task of its own, for the page that stands then.
+const SENT = 20;
+const LINKS = "[data-testid=stSidebarNavLink], [data-testid=stPageLink] a";
 let gone = null;
 let listens = false;
 
@@ -19,8 +22,18 @@ function listen() {
   listens = true;
   document.addEventListener("keydown", enter, true);
   document.addEventListener("click", closeMenu);
-  // Before Streamlit asks for the page that the browser went to: what is being typed is told first.
+  document.addEventListener("click", follow, true);
+  // Before Streamlit asks for the page that the browser went to: what is being typed is sent first.
   window.addEventListener("popstate", () => document.activeElement?.blur?.(), true);
+}
+
+// A page is asked for once what was typed on this one has been sent: it would arrive at the other page, and be lost.
+function follow(event) {
+  const link = event.target.closest?.(LINKS);
+  if (!link || !event.isTrusted || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  setTimeout(() => link.click(), SENT);
 }
 
 // On a phone the menu would lie on the page that it has opened.

@@ -110,12 +110,6 @@ def hero() -> Iterator[DeltaGenerator]:
     st.session_state.pictured = st.session_state.page
 
 
-def side_by_side(name: str, count: int) -> list[DeltaGenerator]:
-    """Columns of the same width, as many in a row as can be read; the parts of `pictures` stand at the same height in all."""
-    with st.container(key=f"side{count}-{name}"):
-        return st.columns(count, gap="large")
-
-
 def story(*sentences: Sentence, place: DeltaGenerator | None = None) -> None:
     """Sentences made from the picture's numbers, in large type, their tokens quoted and in the accent colour.
 

@@ -154,6 +154,9 @@ def _chips(page: str, text: str, pair: str, further: Sequence[Further], forget: 
         open_example(example)
 
     def turn(each: Further) -> None:
+        # A late word of a page that was left turns nothing.
+        if each.key not in st.session_state:
+            return
         if each is OTHER:
             # The same text at first, to change a word of it.
             forget_typed(each.box.key)

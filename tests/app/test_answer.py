@@ -2,8 +2,10 @@
 
 import base64
 import json
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     always = SpanDecoding(limit=7, threshold=-1e6, length_penalty=0.25)
     tiny_answerer(folder / "joint", decoding=always)
     tiny_answerer(folder / "dual", joint=False, decoding=always)
+    tiny_answerer(folder / "sure", decoding=replace(always, slope=0.5, intercept=1.0))
     tiny_answerer(folder / "shy", decoding=SpanDecoding(limit=7, threshold=1e6))
     tiny_hub_answerer(folder / "hub")
     return {path.name: str(path) for path in folder.iterdir()}
@@ -70,6 +73,19 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
     # Read apart, the two never meet in the encoder.
     assert "do not look at each other" in bodies(app)
     assert app.query_params["side"] == "question"
+
+
+def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["sure"])
+    model = attnviz.load(models["sure"])
+    assert isinstance(model, AnsweringModel)
+    p = model.answers(Prompt(PASSAGE, question=QUESTION)).result.spans[0].probability
+    often = math.exp(1) * math.sqrt(p / (1 - p))
+    assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in bodies(app)
+
+
+def test_a_model_that_was_not_calibrated_says_p_alone(app: AppTest, models: dict[str, str]) -> None:
+    assert "when so sure" not in bodies(opened(app, models["joint"]))
 
 
 @pytest.mark.parametrize("names", [["joint"], ["dual"], ["joint", "dual"], ["hub"]], ids="+".join)

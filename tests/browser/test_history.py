@@ -114,6 +114,18 @@ def test_what_was_typed_and_not_run_stays(page: Page, app_url: str) -> None:
     assert "Not+run+1" in page.url
 
 
+def test_a_page_that_is_opened_while_somebody_types_opens_and_the_text_stays(page: Page, app_url: str) -> None:
+    open_page(page, app_url)
+    for turn in range(2):
+        page.locator("textarea").first.fill("Typed")
+        page.keyboard.type(f" {turn}")
+        go(page, "Translate")
+        page.locator("textarea").first.fill("Typed, too")
+        page.keyboard.type(f" {turn}")
+        go(page, "Encode")
+        expect(page.locator("textarea").first).to_have_value(f"Typed {turn}", timeout=PICTURE)
+
+
 def test_a_text_is_carried_to_another_page_and_back_is_back(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     page.get_by_role("button", name="Translate", exact=True).click()

@@ -20,7 +20,9 @@ LABELS = """() => {
       const { width, height } = each.getBoundingClientRect();
       if (!isSeen || width <= 2 || height <= 2) continue;
       const text = [...each.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
-      const scale = each.ownerSVGElement ? each.getScreenCTM().a : (each.currentCSSZoom ?? 1);
+      const at = each.ownerSVGElement && each.getScreenCTM();
+      // Of what is turned, too.
+      const scale = at ? Math.hypot(at.a, at.b) : (each.currentCSSZoom ?? 1);
       if (text) found.push([size * scale, text]);
       const drawn = each.matches("canvas[tabindex]") && each.getContext("2d").font.match(/([\\d.]+)px/);
       if (drawn) found.push([Number(drawn[1]) * scale, "a canvas"]);

@@ -12,7 +12,7 @@
     slider: "[data-testid=stSlider] input[type=range]", select: "[data-testid=stSelectbox]", models: "[data-testid=stMultiSelect]",
     button: "[data-testid=stButton] button:enabled", fold: "[data-testid=stExpander] summary",
     type: "[class*=st-key-prompt] :is(textarea, input)", target: "[data-testid=stTextInput] input", page: "[data-testid=stSidebarNavLink]",
-    link: "[data-testid=stPageLink] a",
+    link: "[data-testid=stPageLink] a", edit: ".explorer .bar .edit",
   };
   // What trains a model, takes a file or leaves the page.
   const NOT = /^(Start|Pause|Stop|Continue|Restart|Save the model|Close the file)$/;
@@ -77,13 +77,21 @@
       .replace(/explorer-[a-z0-9]{6,}/g, "explorer")
       .replace(/\b(trace|x?cb|clip|legend|topdefs-|defs-|g)[0-9a-f]{6}/g, "$1")
       .replace(/\s(?:tabindex|data-focus-visible-added)="[^"]*"/g, "")
-      .replace(/\sstyle=""/g, "")
+      .replace(/\s(?:style|class)=""/g, "")
       .replace(/\sclass="([^"]*)"/g, (_, classes) => ` class="${classes.split(" ").sort().join(" ")}"`);
+  }
+
+  // What Plotly draws anew says the same in another order.
+  function order(element) {
+    const attributes = [...element.attributes].sort((one, other) => (one.name < other.name ? -1 : 1));
+    for (const { name } of attributes) element.removeAttribute(name);
+    for (const attribute of attributes) element.setAttributeNode(attribute);
   }
 
   function shapeOf(element) {
     const copy = element.cloneNode(true);
     for (const part of copy.querySelectorAll(PASSING)) part.remove();
+    for (const part of [copy, ...copy.querySelectorAll("*")]) order(part);
     return plain(copy.outerHTML);
   }
 

@@ -14,13 +14,15 @@ from playwright.sync_api import BrowserContext, Page
 from playwright.sync_api import Error as BrowserError
 
 SCRIPT = Path(__file__).with_name("walk.js").read_text(encoding="utf-8")
-PATIENCE = 60_000
+# The slow ways of Matters take a pass of the model for every word.
+PATIENCE = 240_000
 # Longer than the page waits before it tells Python what is looked at on Compute.
 QUIET = 0.7
 COMPARISONS = 8
-PAGES = ("", "encode", "translate", "answer", "summarize", "heads", "matters", "compute", "train")
+MATTERS = "matters?text=Ada+wrote+it+in+1843.&pair=Who+wrote+it%3F"
+PAGES = ("", "encode", "translate", "answer", "summarize", "heads", "compare", MATTERS, "ablate", "compute", "train")
 # Home and Train have few pictures that depend on anything.
-PAGE_WEIGHTS = (1, 12, 3, 2, 2, 2, 2, 4, 1)
+PAGE_WEIGHTS = (1, 12, 3, 2, 2, 2, 3, 3, 3, 4, 1)
 WIDTHS = (1440, 390, 1024)
 HEIGHT = 1000
 TEXTS = (
@@ -30,12 +32,14 @@ TEXTS = (
     "My sister gave her dog a bath; unbelievably, it enjoyed splashing around in the water of the tub until late at night.",
     "مرحبا 😀 cats",
 )
+# What a box of edits may be told: a head off, a link cut, a word hidden, nothing, and what no one can read.
+EDITS = ("e3.1z", "e0.0z,e3.1c2.1", "ek1", "", "cut it")
 # Of what can be done on a page, how often each kind of step is taken.
 WEIGHTS = {
     "type": 12, "example": 6, "heads": 3, "cells": 3, "arcs": 2, "plot": 3, "token": 2, "pick": 3, "tab": 3, "chip": 2,
     "gives": 1, "zoom": 1, "sort": 2, "links": 2, "way": 3, "number": 3, "guess": 3, "segment": 3, "toggle": 6, "step": 3,
     "slider": 2, "select": 3, "models": 1, "button": 1, "fold": 1, "target": 1, "page": 2, "link": 1,
-    "back": 1, "forward": 1, "theme": 1, "window": 1,
+    "edit": 4, "back": 1, "forward": 1, "theme": 1, "window": 1,
 }  # fmt: skip
 ANYWHERE = ("back", "forward", "theme", "window")
 
@@ -254,13 +258,18 @@ def _type(page: Page, step: Step, box: dict[str, float], at: int) -> None:
     page.keyboard.insert_text(TEXTS[int(step.x * len(TEXTS))])
     # Now and then what was typed is not run.
     if step.y < 0.75:
-        page.locator("[class*=st-key-prompt]").get_by_role("button", name="Run", exact=True).click()
+        try:
+            page.locator("[class*=st-key-prompt]").get_by_role("button", name="Run", exact=True).click(timeout=3000)
+        except BrowserError:
+            # The page went on to what a hasty step before had asked for.
+            return
 
 
 def _enter(page: Page, step: Step, box: dict[str, float], at: int) -> None:
     _middle(page, step, box, at)
     page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.insert_text(TEXTS[int(step.x * len(TEXTS))][:20])
+    texts = EDITS if step.name.startswith("Edits") else TEXTS
+    page.keyboard.insert_text(texts[int(step.x * len(texts))][:20])
     page.keyboard.press("Enter")
 
 
@@ -289,7 +298,7 @@ _DO: dict[str, Callable[[Page, Step, dict[str, float], int], None]] = {
     **dict.fromkeys(("heads", "cells", "arcs", "plot"), _click), "sort": _set, "links": _set, "slider": _slide,
     "type": _type, "target": _enter, "select": _select, "models": _models,
     **dict.fromkeys(("token", "pick", "tab", "chip", "gives", "zoom", "way", "number", "guess", "example", "segment", "toggle",
-                     "step", "button", "fold", "page", "link"), _middle),
+                     "step", "button", "fold", "page", "link", "edit"), _middle),
 }  # fmt: skip
 
 

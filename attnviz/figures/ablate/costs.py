@@ -56,4 +56,4 @@ def _scale(costs: HeadCosts, largest: float, theme: Theme) -> str:
     stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
     unit = "Δ ln p, nats" if costs.unit == "nats" else "1 − cosine"
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    return f'<p class="scale">likelier without it {ends[0]} {bar} {ends[1]} missed · {unit}</p>'
+    return f'<p class="scale"><span>likelier without it {ends[0]} {bar} {ends[1]} missed</span><span>{unit}</span></p>'

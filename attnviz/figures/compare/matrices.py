@@ -40,7 +40,7 @@ def divergence_grid(found: Comparison, *, chosen: tuple[int, int], theme: Theme 
 
     stops = ",".join(theme.colour(step / 8) for step in range(9))
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    scale = f'<p class="scale">0 {bar} {largest:.2f} bits · Jensen-Shannon divergence, 0 to 1</p>'
+    scale = f'<p class="scale"><span>0 {bar} {largest:.2f} bits</span><span>Jensen-Shannon divergence, 0 to 1</span></p>'
     grid = head_grid(found.divergence.shape, cell)
     width = least_width(found.divergence.shape[1])
     return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'

@@ -25,12 +25,12 @@ def deletion_figure(removals: Removals, *, theme: Theme = LIGHT) -> go.Figure:
     ])  # fmt: skip
     axis = {"gridcolor": theme.border, "zeroline": False, "title_font_size": LABEL_SIZE}
     figure.update_layout(
-        height=280,
-        margin={"l": 56, "r": 8, "t": 8, "b": 48},
+        height=300,
+        margin={"l": 56, "r": 8, "t": 52, "b": 48},
         font={"family": FONT, "size": LABEL_SIZE, "color": theme.text},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        legend={"orientation": "h", "y": 1.15, "x": 0},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         xaxis={"title": "words taken away", **axis},
         yaxis={"title": "p(output)", "range": [0, 1], **axis},
     )

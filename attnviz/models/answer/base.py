@@ -4,6 +4,7 @@ A passage of any length is read in overlapping windows. Each token keeps the log
 from an edge, and the best spans are found over the whole passage at once (`attnviz.text.spans`).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -35,6 +36,7 @@ class SpanDecoding:
     window          tokens read at once, the question and special tokens counted; a window begins `stride` passage tokens later
     threshold       by how much the best span's logit must exceed that of no answer: below, the passage is taken not to say
     length_penalty  what each token of an answer after its first takes from its span's logit
+    slope, intercept  of how often a best span is right, over the log odds of its probability: see `confidence`
 
     >>> SpanDecoding().limit
     29
@@ -45,6 +47,25 @@ class SpanDecoding:
     stride: int = 256
     threshold: float = 0.0
     length_penalty: float = 0.0
+    slope: float = 1.0
+    intercept: float = 0.0
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether it was measured how often answers are right that are so likely."""
+        return (self.slope, self.intercept) != (1.0, 0.0)
+
+    def confidence(self, probability: float) -> float:
+        """Estimate how often a best span of this probability is an accepted answer, 0 to 1 (Platt 1999, section 2).
+
+        Spans that differ by an article share what is likely, and several texts may be accepted: a span of p = 0.4 is right more
+        often than that.
+
+        >>> round(SpanDecoding(slope=0.5, intercept=1.0).confidence(0.5), 2)
+        0.73
+        """
+        p = min(max(probability, 1e-9), 1 - 1e-9)
+        return 1 / (1 + math.exp(-self.slope * math.log(p / (1 - p)) - self.intercept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +115,11 @@ class Answers:
     def declined(self) -> bool:
         """Whether the model says that the passage does not answer."""
         return self.result.margin < self.decoding.threshold
+
+    @property
+    def confidence(self) -> float:
+        """How often a best span as likely as this one is right, 0 to 1, where its passage answers."""
+        return self.decoding.confidence(self.result.spans[0].probability)
 
     def text(self, span: Span) -> str:
         """Cut a span out of the passage, as it stands there."""

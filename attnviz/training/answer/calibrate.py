@@ -1,8 +1,8 @@
 """How sure a trained answerer is, made true: by a part of the development questions, of several sources, that no figure counts.
 
-Its logits are divided by one temperature (Guo et al. 2017, arXiv:1706.04599, section 4.2), so that of the answers it gives with
-p = 0.8 about 80 in 100 are right. Below one margin over no answer it declines: the one that leaves most room over what is asked
-of every source (`ASKED`), where it leaves least.
+Its logits are divided by one temperature (Guo et al. 2017, arXiv:1706.04599, section 4.2), and a line over the log odds of the
+best span's p says how often such a span is right (Platt 1999). Below one margin over no answer it declines: the one that leaves
+most room over what is asked of every source (`ASKED`), where it leaves least.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import minimize
+from scipy.special import logit
 
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.own import AnswerModel
@@ -25,10 +27,17 @@ ASKED = {"own": 0.95, "mismatched": 0.95, "removed": 0.60}
 
 @dataclass(frozen=True)
 class Calibration:
-    """What divides the logits, and the margin over no answer, of undivided logits, below which the model declines."""
+    """What makes a trained answerer's numbers true.
+
+    temperature       divides the logits
+    threshold         the margin over no answer, of undivided logits, below which the model declines
+    slope, intercept  of `SpanDecoding.confidence`
+    """
 
     temperature: float = 1.0
     threshold: float = 0.0
+    slope: float = 1.0
+    intercept: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +84,8 @@ def calibrate(model: AnswerModel, data: Path, report: Callable[[str], None]) -> 
         strange = [[score_spans(model, one).margin for one in pairs] for pairs in (mismatched(kept, 1), removed(kept, 1))]
         margins.append(SourceMargins(np.array([one.margin for one in scored[source]]), *map(np.array, strange)))
         report(f"calibrating by {len(kept):,} questions of {source}")
-    return Calibration(best_temperature(scored), best_threshold(margins))
+    temperature = best_temperature(scored)
+    return Calibration(temperature, best_threshold(margins), *best_line(scored, temperature))
 
 
 def score_spans(model: AnswerModel, question: Question) -> ScoredSpans:
@@ -93,6 +103,22 @@ def best_temperature(scored: Mapping[str, Sequence[ScoredSpans]]) -> float:
         return float(np.mean([_surprise(each, temperature) for each in scored.values()]))
 
     return min(TEMPERATURES, key=surprise)
+
+
+def best_line(scored: Mapping[str, Sequence[ScoredSpans]], temperature: float) -> tuple[float, float]:
+    """Fit slope and intercept of `SpanDecoding.confidence` by maximum likelihood; sources count alike."""
+    odds, signs, shares = [], [], []
+    for each in scored.values():
+        odds.append(logit(probabilities([one.pairs for one in each], temperature).clip(1e-9, 1 - 1e-9)))
+        signs.append(np.where([one.right for one in each], 1.0, -1.0))
+        shares.append(np.full(len(each), 1 / len(each)))
+    x, sign, share = map(np.concatenate, (odds, signs, shares))
+
+    def surprise(line: Float[np.ndarray, "2"]) -> float:
+        return float(share @ np.logaddexp(0, -sign * (line[0] * x + line[1])))
+
+    slope, intercept = minimize(surprise, [1.0, 0.0]).x
+    return float(slope), float(intercept)
 
 
 def best_threshold(sources: Sequence[SourceMargins]) -> float:

@@ -88,7 +88,10 @@ def _save(recipe: AnswerRecipe, weights: dict[str, Tensor], calibration: Calibra
     """Write weights and configuration. The temperature divides all logits: what they are compared with is divided, too."""
     temperature = calibration.temperature
     decoding = SpanDecoding(
-        threshold=round(calibration.threshold / temperature, 2), length_penalty=round(recipe.length_penalty / temperature, 3)
+        threshold=round(calibration.threshold / temperature, 2),
+        length_penalty=round(recipe.length_penalty / temperature, 3),
+        slope=round(calibration.slope, 3),
+        intercept=round(calibration.intercept, 3),
     )
     divided = {name: weights[name] / temperature for name in ("output.weight", "output.bias")}
     save_weights(weights | divided, {**configuration(recipe, decoding), "temperature": round(temperature, 3)}, folder)
@@ -153,6 +156,16 @@ def _calibrated(config: dict[str, Any]) -> str:
         f"Held out of training, to choose the epoch: {held_out}. The questions of every {FOLDS}th development passage decided "
         f"what the logits are divided by, {shown(config['temperature'])}, and the threshold below which the passage is taken "
         f"not to say: on the source where it does worst against {_asked()}, it does as well as it can."
+        f"{_line(config['decoding'])}"
+    )
+
+
+def _line(decoding: dict[str, Any]) -> str:
+    if "slope" not in decoding:
+        return ""
+    return (
+        " So did they how often a best span of probability p is right: its log odds are "
+        f"{decoding['slope']} × those of p, {decoding['intercept']:+} (Platt 1999)."
     )
 
 

@@ -25,7 +25,7 @@ MEASURES = ("questions", "EM", "F1", "declined", "declined of mismatched", "decl
 
 @dataclass(frozen=True, eq=False)
 class AskedQuestions:
-    """What a model says of some pairs: its best spans, their margins over no answer and their probabilities."""
+    """What a model says of some pairs: its best spans, their margins over no answer, and its confidence in them."""
 
     texts: Sequence[str]
     margins: Float[np.ndarray, " question"]
@@ -74,6 +74,5 @@ def _measures(model: AnswerModel, questions: Sequence[Question]) -> dict[str, fl
 
 def _ask(model: AnswerModel, questions: Sequence[Question]) -> AskedQuestions:
     best = [model.best(Prompt(one.context, question=one.text)) for one in questions]
-    return AskedQuestions(
-        [each.text for each in best], np.array([each.margin for each in best]), np.array([each.probability for each in best])
-    )
+    sure = [model.decoding.confidence(each.probability) for each in best]
+    return AskedQuestions([each.text for each in best], np.array([each.margin for each in best]), np.array(sure))

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.comparison import Comparison
 from attnviz.core.edits import NO_EDITS, Edits
@@ -17,7 +16,7 @@ from attnviz.models import catalog
 from attnviz.ui.address.state import forget, publish, remember, remembered, restore, value
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.layout import escaped, story, theme
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import any_model, check_length, offered
 from attnviz.ui.prompt import example_pills, long_notice
@@ -153,12 +152,11 @@ def show_changes(found: Comparison, chosen: tuple[int, int]) -> None:
         _markup("changes", changes_table(changes, theme=theme()))
 
 
-def tell(found: Comparison, chosen: tuple[int, int] | None, place: DeltaGenerator) -> None:
-    """The sentence that the numbers make, and how many tokens are aligned."""
-    story(found.sentence(chosen), place=place)
+def tell_rows(found: Comparison) -> None:
+    """How many tokens are aligned, where some are not."""
     tokens = len(found.after.queries)
     if len(found.queries) < tokens:
-        place.caption(f"{len(found.queries)} of {tokens} rows have a token on both sides, and are compared.")
+        st.caption(f"{len(found.queries)} of {tokens} rows have a token on both sides, and are compared.")
 
 
 def offer_files(found: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:

@@ -25,7 +25,7 @@ def edit_toggle(place: DeltaGenerator, slots: Iterable[int | str]) -> None:
     """The switch of the Edit mode, where the explorer is folded away; with it, its grids of all heads open."""
 
     def turned() -> None:
-        if st.session_state.editing:
+        if st.session_state.get("editing"):
             st.session_state.update({f"all{slot}": True for slot in slots})
 
     toggle(

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from attnviz.training.answer.calibrate import ScoredSpans, SourceMargins, best_temperature, best_threshold, calibration_error
+from attnviz.models.answer.base import SpanDecoding
+from attnviz.training.answer.calibrate import (
+    ScoredSpans,
+    SourceMargins,
+    best_line,
+    best_temperature,
+    best_threshold,
+    calibration_error,
+)
 
 
 def scored(temperature: float, n: int, seed: int) -> list[ScoredSpans]:
@@ -20,6 +28,22 @@ def scored(temperature: float, n: int, seed: int) -> list[ScoredSpans]:
 @pytest.mark.parametrize("temperature", [0.7, 2.3])
 def test_a_temperature_that_is_known_is_found(temperature):
     assert best_temperature({"x": scored(temperature, 3000, 5)}) == pytest.approx(temperature, rel=0.12)
+
+
+def test_a_line_that_is_known_is_found():
+    """Spans of which 1 in 2 is right where p is 0.2, and 3 in 4 where it is 0.6: the line goes through both."""
+    made = [
+        ScoredSpans(np.array([np.log(p / (1 - p))]), right)
+        for p, rights in ((0.2, (True, False)), (0.6, (True, True, True, False)))
+        for right in rights
+        for _ in range(25)
+    ]
+    slope, intercept = best_line({"x": made}, 1.0)
+    line = SpanDecoding(slope=slope, intercept=intercept)
+    assert line.calibrated
+    assert [line.confidence(0.2), line.confidence(0.6)] == pytest.approx([0.5, 0.75], abs=1e-3)
+    assert SpanDecoding().confidence(0.37) == pytest.approx(0.37)
+    assert not SpanDecoding().calibrated
 
 
 def test_sources_count_alike_whatever_their_size():
