@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from attnviz.analysis.planted_truth import PlantedScores, agreement, ranking
+from attnviz.analysis.planted_truth import PlantedScores, agreement, over_seeds, ranking
 from attnviz.analysis.ways import WAYS
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
@@ -37,7 +37,7 @@ def scored(recipe: ToyRecipe, sources: int) -> list[PlantedScores]:
 
 
 def main(name: str, seeds: int, sources: int) -> bool:
-    """Print each seed's ranking, and how far any two of them agree."""
+    """Print each seed's ranking, the mean and spread over seeds, and how far any two of them agree."""
     torch.set_num_threads(1)
     rankings = []
     for seed in range(1, seeds + 1):
@@ -47,6 +47,8 @@ def main(name: str, seeds: int, sources: int) -> bool:
         told = ", ".join(f"{way} {far:.3f}" for way, far in rankings[-1].items())
         right = " ".join(f"{each.accuracy:.2f}" for each in scores)
         print(f"{name} seed {seed} ({time.perf_counter() - begun:.0f} s; right {right}): {told}", flush=True)
+    for way, (mean, spread) in over_seeds(rankings).items():
+        print(f"| {way} | {mean:.3f} | {spread:.3f} |", flush=True)
     least = min(agreement(rankings), default=1.0)
     print(f"{name}: least Kendall τ between two of {seeds} seeds {least:.2f} (bar {STABLE})", flush=True)
     return least >= STABLE

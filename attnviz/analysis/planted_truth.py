@@ -48,6 +48,17 @@ def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
     return dict(sorted(means.items(), key=lambda item: item[1]))
 
 
+def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
+    """Compute each way's mean distance over seeds and its standard deviation (of a sample), the nearest way first.
+
+    >>> over_seeds([{"a": 0.5, "b": 0.25}, {"a": 0.5, "b": 0.25}])
+    {'b': (0.25, 0.0), 'a': (0.5, 0.0)}
+    """
+    values = {name: np.array([each[name] for each in rankings]) for name in rankings[0]}
+    found = {name: (float(of.mean()), float(of.std(ddof=1)) if len(of) > 1 else 0.0) for name, of in values.items()}
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
 def agreement(rankings: Sequence[Mapping[str, float]]) -> list[float]:
     """Compute Kendall's τ between the rankings of any two seeds, of the ways that both know.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.analysis.planted_truth import PlantedScores, agreement, distance, ranking
+from attnviz.analysis.planted_truth import PlantedScores, agreement, distance, over_seeds, ranking
 from attnviz.analysis.ways import WAYS
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
@@ -25,6 +25,13 @@ def test_a_ranking_averages_over_checkpoints_and_seeds_may_disagree():
     first = ranking([scores(1, rollout=0.5, attention=0.25), scores(2, rollout=0.25, attention=0.25)])
     assert first == {"attention": 0.25, "rollout": 0.375}
     assert agreement([first, {"rollout": 0.1, "attention": 0.2}]) == [-1]
+
+
+def test_seeds_are_told_by_their_mean_and_their_spread():
+    got = over_seeds([{"rollout": 0.6, "attention": 0.25}, {"attention": 0.75, "rollout": 0.6}])
+    assert list(got) == ["attention", "rollout"]
+    np.testing.assert_allclose(list(got.values()), [(0.5, 0.125**0.5), (0.6, 0)], atol=1e-9)
+    assert over_seeds([{"attention": 0.25}]) == {"attention": (0.25, 0)}
 
 
 @pytest.mark.parametrize(("task", "kind"), [("numbers", "transformer"), ("reverse", "dot")])
