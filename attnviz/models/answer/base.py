@@ -116,11 +116,6 @@ class Answers:
         """Whether the model says that the passage does not answer."""
         return self.result.margin < self.decoding.threshold
 
-    @property
-    def confidence(self) -> float:
-        """How often a best span as likely as this one is right, 0 to 1, where its passage answers."""
-        return self.decoding.confidence(self.result.spans[0].probability)
-
     def text(self, span: Span) -> str:
         """Cut a span out of the passage, as it stands there."""
         return text_of(span, self.trace.prompt.text, self.tokens)

@@ -47,7 +47,7 @@ def headline(answered: Answered, place: DeltaGenerator) -> None:
     best = answers.result.spans[0]
     facts = [card.name, f"p = {best.probability:.2f}"]
     if answers.decoding.calibrated and not answers.declined:
-        facts.append(f"right {100 * answers.confidence:.0f} times in 100 when so sure")
+        facts.append(f"right {100 * answers.decoding.confidence(best.probability):.0f} times in 100 when so sure")
     if "F1" in card.metrics:
         facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD")
     span = f"<bdi>{html.escape(answers.text(best))}</bdi>"
