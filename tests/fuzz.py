@@ -51,7 +51,7 @@ PARAMETERS = (
     "sentences_kept", "punctuation", "source", "lesson", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at",
     "numbers", "predict", "task", "kind", "layers", "n_heads", "divided", "forcing", "padding", "steps", "first", "pace",
     "toy_head", "toy_input_reverse", "toy_input_dates", "bertviz", "decoding", "kept", "embed",
-    "claim", "find", "sentences", "taken", "",
+    "claim", "find", "sentences", "survey", "measure", "taken", "",
 )  # fmt: skip
 _TEXTS = ("text", "pair", "question", "passage", "target", "reference", "tokens")
 _ODD = (

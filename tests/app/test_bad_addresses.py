@@ -25,6 +25,7 @@ SAID = {
     "toy_input_reverse",
     "claim",
     "sentences",
+    "survey",
     "other",
     "about",
     "seen",
