@@ -17,13 +17,16 @@ from attnviz.ui.heads.pictures import (
     show_grid,
     show_test,
 )
+from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
 from attnviz.ui.layout import header, hero, story
 
 header("Heads", "Say what a head does. See whether it does so in 1,500 sentences, and what all the others do.")
 model = heads_model()
 claim = claim_box()
 verdict = st.container(key="verdict" if claim else None)
-if atlas := atlas_of(model):
+if survey := opened_survey():
+    show_survey(survey)
+elif atlas := atlas_of(model):
     chosen = head_choice(atlas)
     find = find_box(atlas)
     with hero() as told:
@@ -31,6 +34,7 @@ if atlas := atlas_of(model):
         show_grid(atlas, chosen, find)
     show_evidence(atlas, chosen, model)
 own = own_box()
+survey_box()
 explained()
 keep()
 with verdict:

@@ -54,8 +54,8 @@ PARAMETERS = (
     "sentences_kept", "punctuation", "source", "lesson", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at",
     "numbers", "predict", "task", "kind", "layers", "n_heads", "divided", "forcing", "padding", "steps", "first", "pace",
     "toy_head", "toy_input_reverse", "toy_input_dates", "bertviz", "decoding", "kept", "embed",
-    "claim", "find", "sentences", "taken", "about", "seen", "to", "order", "stopped", "other", "second", "edits", "edits1",
-    "editing", "edit_view", "",
+    "claim", "find", "sentences", "survey", "measure", "taken", "about", "seen", "to", "order", "stopped", "other", "second",
+    "edits", "edits1", "editing", "edit_view", "",
 )  # fmt: skip
 _TEXTS = ("text", "pair", "question", "passage", "target", "reference", "tokens")
 _ODD = (

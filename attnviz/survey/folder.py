@@ -8,6 +8,7 @@ headvis/        six numbers a head, in the form of Anthropic's HeadVis (2026)
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from attnviz.core import disk
 from attnviz.core.errors import CorpusError
 
 STATE, TABLE = "state.npz", "heads.parquet"
+# Statistics take 3 kB a head; no model has so many heads.
+MOST_BYTES = 128 * 2**20
 # HeadVis' name of each number, and ours.
 HEADVIS = {
     "induction_score": "after same", "prev_token_score": "previous", "self_score": "self", "bos_score": "first",
@@ -66,11 +69,15 @@ def from_bytes(data: bytes, name: str) -> State:
             arrays: dict[str, Any] = {field: file[field] for field in FIELDS}
         if tuple(facts["measures"]) != NAMES:
             raise ValueError("other measures")
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        wanted = Statistics.empty(*arrays["histogram"].shape[:2])
+        if any(arrays[field].shape != getattr(wanted, field).shape or arrays[field].dtype != float for field in FIELDS):
+            raise ValueError("arrays of other shapes")
+        examples = tuple((str(key), str(text)) for key, text in facts["examples"])
+        statistics = Statistics(**arrays, examples=examples, read=int(facts["read"]), tokens=int(facts["tokens"]))
+        model, kind, corpus = (str(facts[field]) for field in ("model", "kind", "corpus"))
+        return State(model, kind, corpus, tuple(facts["shards"]), int(facts["parts"]), statistics)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CorpusError(f"{name} holds no survey of this version of attnviz: survey the corpus again.") from error
-    examples = tuple((key, text) for key, text in facts["examples"])
-    statistics = Statistics(**arrays, examples=examples, read=facts["read"], tokens=facts["tokens"])
-    return State(facts["model"], facts["kind"], facts["corpus"], tuple(facts["shards"]), facts["parts"], statistics)
 
 
 def load(folder: Path) -> State | None:
@@ -81,6 +88,27 @@ def load(folder: Path) -> State | None:
     """
     path = folder / STATE
     return from_bytes(path.read_bytes(), str(path)) if path.exists() else None
+
+
+def opened(folder: Path) -> State:
+    """Read the survey of a folder that a person names.
+
+    Raises:
+        CorpusError: there is no such folder, no survey in it, or none that can be read.
+    """
+    try:
+        if not folder.is_dir():
+            raise CorpusError(f"There is no folder {folder}: name the one that `attnviz survey` wrote with -o.")
+        if (folder / STATE).exists() and (folder / STATE).stat().st_size > MOST_BYTES:
+            raise CorpusError(f"{folder} holds a survey of more than {MOST_BYTES >> 20} MB: read its {TABLE} instead.")
+        state = load(folder)
+    except CorpusError:
+        raise
+    except (OSError, ValueError) as error:
+        raise CorpusError(f"The folder {folder} cannot be read: name another, or allow it to be read.") from error
+    if state is None:
+        raise CorpusError(f"{folder} holds no survey: name the folder that `attnviz survey` wrote with -o.")
+    return state
 
 
 def save(folder: Path, state: State) -> None:

@@ -1,5 +1,7 @@
 """Claims and what became of them, in words that can be handed in."""
 
+import math
+
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, Rival, Tested
@@ -142,3 +144,24 @@ def describe_verdict(tested: Tested) -> str:
     else:
         why = f"So few cases could be above {describe_rival(strongest)} by luck (p = {tested.p:.2g} before the correction)"
     return f"{'It holds' if tested.holds else 'It does not hold'}: {rate}. {why}. For comparison: {rivals}."
+
+
+MEASURE_LABELS = {
+    "self": "Weight to itself", "previous": "Weight to the token before", "next": "Weight to the token after",
+    "first": "Weight to the first token", "last": "Weight to the last token", "special": "Weight to special tokens",
+    "punctuation": "Weight to punctuation", "same": "Weight to earlier same tokens",
+    "after same": "Weight to what followed the same token", "entropy": "Entropy", "confidence": "Largest weight",
+    "distance": "Distance", "block": "Weight to the other text",
+}  # fmt: skip
+_UNITS = {"entropy": "bits", "distance": "tokens"}
+
+
+def measure_text(measure: str, value: float) -> str:
+    """Write the mean of a measure with its unit; a dash where nothing was measured.
+
+    >>> measure_text("self", 0.0721), measure_text("entropy", 2.345), measure_text("block", float("nan"))
+    ('7.2%', '2.35 bits', '–')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"{value:.2f} {_UNITS[measure]}" if measure in _UNITS else f"{value:.1%}"

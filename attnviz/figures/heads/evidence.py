@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from attnviz.analysis.heads.atlas import Atlas, AtlasExample
 from attnviz.analysis.heads.measures import FURTHEST
@@ -64,9 +65,8 @@ def _bar(rate: float, interval: tuple[float, float] | None, rival: float | None 
     return f'<span class="measure"><i style="width:{100 * rate:.1f}%"></i>{across}{mark}</span>'
 
 
-def distance_bars(atlas: Atlas, layer: int, head: int, *, theme: Theme = LIGHT) -> str:
+def distance_bars(shares: Float[np.ndarray, " bin"], *, theme: Theme = LIGHT) -> str:
     """Draw which share of a head's attention goes so many tokens back or on."""
-    shares = np.asarray(atlas.histogram[layer, head])
     highest = max(float(shares.max()), 1e-12)
     bars = "".join(
         f'<i{" class=own" if step == 0 else ""} style="height:{100 * share / highest:.1f}%" title="{step:+d}: {share:.1%}"></i>'

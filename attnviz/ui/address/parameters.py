@@ -194,7 +194,10 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME, "why": _OPEN,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
-    "heads": {"model": NAME, **_HEAD, "claim": Text(most=600), "find": NAME, "sentences": _TEXT},
+    "heads": {
+        **{"model": NAME, "claim": Text(most=600), "find": NAME, "sentences": _TEXT}, **_HEAD,
+        "survey": Text(most=400), "measure": NAME,
+    },
     "train": {
         "lesson": Choice(("alignment", "induction")),
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),

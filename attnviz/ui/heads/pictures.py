@@ -137,10 +137,11 @@ def telling_head(atlas: Atlas) -> tuple[int, int]:
 
 def show_grid(atlas: Atlas, chosen: tuple[int, int], find: int | None) -> None:
     """Every head; a click chooses one."""
-    _markup("atlas", heads_grid(atlas, chosen=chosen, find=find, theme=theme()), _pick_head)
+    _markup("atlas", heads_grid(atlas, chosen=chosen, find=find, theme=theme()), pick_head)
 
 
-def _pick_head(picked: str) -> None:
+def pick_head(picked: str) -> None:
+    """Chooses the head of a cell that was clicked; for a callback."""
     if match := re.fullmatch(r"(\d{1,4})\.(\d{1,4})", picked):
         st.session_state.update(layer=int(match[1]), head=int(match[2]))
 
@@ -182,7 +183,7 @@ def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.markdown(f"**How far {name} looks**, in tokens")
-        _markup("distances", distance_bars(atlas, layer, head, theme=theme()))
+        _markup("distances", distance_bars(atlas.histogram[layer, head], theme=theme()))
     with right:
         if examples := atlas.examples.get(f"{layer}.{head}", ()):
             sentences = shipped(TREEBANK)

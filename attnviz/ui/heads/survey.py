@@ -1,0 +1,105 @@
+"""A survey that `attnviz survey` wrote, opened on the page Heads: a folder of the server's disk, for those at the machine."""
+
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from attnviz.analysis.heads.statistics import NAMES, Statistics
+from attnviz.analysis.heads.wording import MEASURE_LABELS, measure_text
+from attnviz.analysis.wording import Part, Sentence, head_name
+from attnviz.core.errors import AttnvizError, CorpusError
+from attnviz.figures import html as shared
+from attnviz.figures.heads.evidence import distance_bars
+from attnviz.figures.heads.grid import STYLE
+from attnviz.figures.heads.survey import measure_grid, measures_table
+from attnviz.survey.folder import State, opened
+from attnviz.ui.address.state import publish, restore
+from attnviz.ui.heads.pictures import pick_head
+from attnviz.ui.layout import escaped, hero, story, theme
+from attnviz.ui.markup import Markup
+from attnviz.ui.permissions import folders_allowed
+from attnviz.ui.sidebar import stepper
+
+_markup = Markup("survey", shared.STYLE + STYLE)
+_FIRST = "previous"
+
+
+def opened_survey() -> State | None:
+    """The survey whose folder is asked for; None where none is, and after the page has said what is wrong with it."""
+    restore("survey", "")
+    folder = st.session_state.survey.strip()
+    if not folder:
+        return None
+    try:
+        if not folders_allowed():
+            raise CorpusError("Surveys are not opened on this server: start attnviz on your own machine, where the folder is.")
+        return opened(Path(folder))
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/folder_off:")
+        return None
+
+
+def survey_box() -> None:
+    """Where those at the machine name a survey's folder."""
+    folder = st.session_state.survey
+    if folders_allowed():
+        with st.sidebar.expander("Open a survey", expanded=bool(folder)):
+            folder = st.text_input(
+                "Folder", key="survey", placeholder="survey", max_chars=400,
+                help="What `attnviz survey MODEL --text FILES -o FOLDER` wrote: all heads, measured over a corpus of any size.",
+            )  # fmt: skip
+    publish("survey", folder, "")
+
+
+def show_survey(survey: State) -> None:
+    """One measure of every head, then all measures of the chosen one."""
+    statistics = survey.statistics
+    measure, number = _measure_choice()
+    layer, head = _head_choice(statistics, number)
+    with hero() as told:
+        story(*_headline(survey, measure, (layer, head)), place=told)
+        grid = measure_grid(statistics.means[number], measure, chosen=(layer, head), theme=theme())
+        _markup("measured", grid, pick_head)
+    name = head_name(layer, head)
+    st.subheader(f"What {name} does over this corpus", anchor=False)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _markup("measures", measures_table(statistics, layer, head, shown=measure, theme=theme()), _pick_measure)
+    with right:
+        st.markdown(f"**How far {name} looks**, in tokens")
+        histogram = statistics.histogram[layer, head]
+        _markup("survey_distances", distance_bars(histogram / max(histogram.sum(), 1e-12), theme=theme()))
+
+
+def _measure_choice() -> tuple[str, int]:
+    restore("measure", _FIRST, NAMES)
+    measure = st.sidebar.selectbox("Measure", NAMES, key="measure", format_func=MEASURE_LABELS.__getitem__)
+    publish("measure", measure, _FIRST)
+    return measure, NAMES.index(measure)
+
+
+def _head_choice(statistics: Statistics, number: int) -> tuple[int, int]:
+    """The head that is looked at; unasked, the one with the largest mean."""
+    means = np.nan_to_num(statistics.means[number], nan=-1.0)
+    layer, head = (int(place) for place in np.unravel_index(means.argmax(), means.shape))
+    left, right = st.sidebar.columns(2)
+    with left:
+        chosen = stepper("Layer", "layer", layer, means.shape[0])
+    with right:
+        return chosen, stepper("Head", "head", head, means.shape[1])
+
+
+def _headline(survey: State, measure: str, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
+    statistics, number = survey.statistics, NAMES.index(measure)
+    low, high = (measure_text(measure, float(end[number][chosen])) for end in statistics.intervals)
+    corpus = f"A survey of {survey.model} over {statistics.read:,} texts with {statistics.tokens:,} tokens."
+    mean = measure_text(measure, float(statistics.means[number][chosen]))
+    said = f" on average, between {low} and {high} in 95 of 100 such corpora." if statistics.rows[number] else ": not measured."
+    label = f"{head_name(*chosen)}: {MEASURE_LABELS[measure].lower()} "
+    return (Part(label), Part(mean, strong=True), Part(said)), (Part(corpus),)
+
+
+def _pick_measure(picked: str) -> None:
+    if picked in NAMES:
+        st.session_state.measure = picked

@@ -1,0 +1,100 @@
+"""A survey's folder on the page Heads: it shows the survey's numbers, its address holds it, and no visitor reads the disk."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from attnviz.analysis.heads.statistics import measure, merge
+from attnviz.survey.folder import STATE, State, save
+from attnviz.ui.heads import survey as page
+from tests.factories import make_map, numbered
+from tests.visits import PAGES
+
+MAPS = [make_map(numbered(size)) for size in (5, 7)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    statistics = merge(*(measure(each, "a text") for each in MAPS))
+    save(tmp_path / "survey", State("tiny-model", "encoder", "abc", ("1/1",), 1, statistics))
+    return tmp_path / "survey"
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    bodies: dict[str, str] = {}
+    monkeypatch.setattr(page, "_markup", lambda key, body, on_pick=None: bodies.update({key: body}))
+    return bodies
+
+
+def opened(**address: str | list[str]) -> AppTest:
+    app = AppTest.from_file(str(PAGES / "heads.py"), default_timeout=60)
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def previous(layer: int, head: int) -> float:
+    """Average what every token gives to the one before it, in plain loops."""
+    return float(np.mean([each.weights(layer, head)[row, row - 1] for each in MAPS for row in range(1, len(each.queries))]))
+
+
+def test_a_survey_shows_its_numbers_and_a_fresh_load_shows_them_again(folder: Path, drawn: dict[str, str]) -> None:
+    app = opened()
+    app.text_input(key="survey").set_value(str(folder)).run()
+    assert not app.error
+    for layer, head in np.ndindex(2, 3):
+        cell = drawn["measured"].split(f'data-pick="{layer}.{head}"')[1].split("</button>")[0]
+        assert f">{previous(layer, head):.1%}<" in cell
+    app.selectbox(key="measure").set_value("entropy").run()
+    app.number_input(key="layer").set_value(1).run()
+    first = dict(drawn)
+    assert "bits" in first["measured"]
+    drawn.clear()
+    again = opened(**app.query_params)
+    assert drawn == first
+    assert again.query_params == app.query_params
+
+
+@pytest.mark.parametrize("allowed", ["0", ""], ids=["forbidden", "public"])
+def test_nobody_reads_the_disk_of_a_public_server(folder: Path, drawn: dict[str, str], monkeypatch, allowed: str) -> None:
+    if allowed:
+        monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", allowed)
+    else:
+        monkeypatch.delenv("ATTNVIZ_ALLOW_FOLDERS")
+    monkeypatch.setattr(page, "opened", lambda folder: pytest.fail("read"))
+    for path in (str(folder), "/etc", str(folder / "none")):
+        app = opened(survey=path)
+        assert [each.value for each in app.error] == [
+            "Surveys are not opened on this server: start attnviz on your own machine, where the folder is."
+        ]
+        assert not [each for each in app.text_input if each.key == "survey"]
+    assert not drawn
+
+
+def test_a_bad_folder_gets_one_sentence(folder: Path, drawn: dict[str, str]) -> None:
+    state = (folder / STATE).read_bytes()
+    arrays = dict(np.load(folder / STATE))
+    np.savez(narrow := io.BytesIO(), **arrays | {"sums": arrays["sums"][:, :, :2]})
+    wrong = {"cut": state[:200], "other": b"no survey", "narrow": narrow.getvalue(), "changed": state[:-300] + bytes(300)}
+    for name, written in wrong.items():
+        (folder / STATE).write_bytes(written)
+        assert "survey the corpus again" in refusal(folder), name
+    (folder / STATE).unlink()
+    assert "holds no survey" in refusal(folder)
+    assert "There is no folder" in refusal(folder / "none")
+    assert "There is no folder" in refusal(Path("a\0b")) or "cannot be read" in refusal(Path("a\0b"))
+    assert "cannot be read" in refusal(Path("x" * 300)) or "There is no folder" in refusal(Path("x" * 300))
+    assert not drawn
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(page.CorpusError) as error:
+        page.opened(folder)
+    assert str(error.value).count(". ") == 0
+    return str(error.value)
