@@ -66,6 +66,6 @@ def test_axe_finds_nothing_serious_and_a_phone_scrolls_down_only(page: Page, app
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 844})
     open_page(page, app_url, name)
-    assert serious(page) == []
+    assert serious(page, scheme) == []
     wide = page.locator('[data-testid="stMain"]').evaluate("main => main.scrollWidth - main.clientWidth")
     assert wide <= 1

@@ -16,7 +16,7 @@ NOT_OURS = {
 }
 
 
-def serious(page: Page, scheme: str) -> list[tuple[str, str, str]]:
+def serious(page: Page, scheme: str = "light") -> list[tuple[str, str, str]]:
     """What axe calls serious or critical: the rule, the element, and what is wrong with it."""
     found = Axe().run(page, context=NOT_OURS, options=RULES[scheme]).response["violations"]
     return [

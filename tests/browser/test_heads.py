@@ -87,5 +87,5 @@ def test_axe_finds_nothing_serious_where_heads_are_found_on_a_phone(page: Page, 
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 844})
     open_heads(page, app_url, find="obj -> head")
-    assert serious(page) == []
+    assert serious(page, scheme) == []
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -313,7 +313,7 @@ def test_four_models_fit_any_window_and_axe_finds_nothing(
         assert box
         assert box["x"] >= frame["x"] - 1, part
         assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1, part
-    assert serious(page) == []
+    assert serious(page, scheme) == []
     # With its choices open or not: words of 14 px or more.
     sizes = page.locator(".alignment :is(bdi, em, small, th, td, span, p)").evaluate_all(
         "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
