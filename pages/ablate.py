@@ -46,7 +46,7 @@ def show(seen: Ablated, traced: Traced, costs: HeadCosts) -> None:
     with hero() as told:
         story(describe_costs(costs), place=told)
         answer(traced.trace.output)
-        left, right = st.columns(2, gap="large")
+        left, right = st.container(key="measured").columns(2, gap="large")
         with left:
             show_costs(costs, chosen)
         show_head(chosen, costs, seen)

@@ -115,11 +115,13 @@ export class GridView {
   }
 
   draw() {
-    if (!this.thumbs || !this.element.clientWidth) return;
+    if (!this.element.clientWidth) return;
     const { overview, palette, state, editing } = this.explorer;
     this.tellCaption();
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
+    // While they are decoded their place is kept: nothing below it moves when they come.
+    if (!this.thumbs) return;
     const pictures = this.chosen({ cell, height });
     context.textAlign = "center";
     const x = (place) => GRID_LEFT + place * (cell + GRID_GAP);

@@ -235,7 +235,7 @@ class Legend {
   constructor() {
     this.ramp = make("canvas", { width: "256", height: "1", "aria-hidden": "true" });
     this.end = make("span");
-    this.masked = make("span", { class: "masked-key" }, make("i"), "masked");
+    this.masked = make("span", { class: "masked-key", hidden: true }, make("i"), "masked");
     this.start = make("span");
     this.element = make("p", { class: "legend" }, this.start, this.ramp, this.end, this.masked);
   }
