@@ -16,7 +16,7 @@ from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.tokens import token_strip
 from attnviz.ui.address.state import asked, forget_cell, publish, value
-from attnviz.ui.address.widgets import segments
+from attnviz.ui.address.widgets import segments, sent
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edits.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
@@ -189,14 +189,14 @@ def _mount(
     name = shown.name
 
     def pick() -> None:
-        change = st.session_state[key].picked or {}
+        change = sent(key, "picked") or {}
         st.session_state.update({look: str(change.get("look", ""))[:LOOK_CHARACTERS], seq: change.get("seq", 0)})
         # A click on the map before this one means nothing here.
         if change.get("of") == name:
             picked(change)
 
     def want() -> None:
-        st.session_state[wanted] = st.session_state[key].wanted
+        st.session_state[wanted] = sent(key, "wanted")
 
     settings |= {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
     looked: str = st.session_state.get(look, asked(look, ""))

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.figures.html import SCRIPT
+from attnviz.ui.address.widgets import sent
 
 
 class Markup:
@@ -16,7 +16,7 @@ class Markup:
 
     def __call__(self, key: str, body: str, on_pick: Callable[[str], None] | None = None) -> None:
         def picked() -> None:
-            if on_pick and (value := st.session_state[key].picked) is not None:
+            if on_pick and (value := sent(key, "picked")) is not None:
                 on_pick(value)
 
         self._mount(key=key, data=body, on_picked_change=picked)

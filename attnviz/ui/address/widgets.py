@@ -10,6 +10,19 @@ from attnviz.ui.address.parameters import Choice, Flag, Number
 from attnviz.ui.address.state import declared, publish, restore
 
 
+def sent(key: str, name: str) -> Any:
+    """Give what the component or the figure of a key has sent by that name; None where it is on the page no more.
+
+    For callbacks: what a browser has sent may come late, when the page has drawn something else.
+    """
+    return getattr(st.session_state.get(key), name, None)
+
+
+def clicked(key: str) -> list[dict[str, Any]]:
+    """Give the points of a Plotly figure that were clicked."""
+    return getattr(sent(key, "selection"), "points", [])
+
+
 def toggle(place: DeltaGenerator, label: str, name: str, **more: Any) -> bool:
     """A switch."""
     kind = declared(name, Flag)

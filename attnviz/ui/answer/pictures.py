@@ -23,7 +23,7 @@ from attnviz.figures.answer.spans import STYLE, Bars, asked_and_answered, asked_
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models import catalog
 from attnviz.ui.address.state import forget, forget_cell, publish, value
-from attnviz.ui.address.widgets import dropdown, segments, toggle
+from attnviz.ui.address.widgets import clicked, dropdown, segments, toggle
 from attnviz.ui.answer.edited import EditedAnswer
 from attnviz.ui.answer.kept import marked_answer as marked_answer_sheet
 from attnviz.ui.background.results import Answered
@@ -220,7 +220,7 @@ def show_meeting(shown: Meeting, answer: tuple[int, int], slot: int, look: Looki
     rows, columns = matrix.rows, matrix.columns
 
     def select() -> None:
-        if points := st.session_state[f"meeting{slot}"].selection.points:
+        if points := clicked(f"meeting{slot}"):
             select_cell(rows[int(points[0]["y"])], columns[int(points[0]["x"])], slot)
 
     figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160))

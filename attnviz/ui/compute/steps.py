@@ -8,7 +8,7 @@ from streamlit.components.v2 import component
 from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
 from attnviz.ui.address.state import publish, value
-from attnviz.ui.address.widgets import segments
+from attnviz.ui.address.widgets import segments, sent
 from attnviz.ui.layout import theme
 
 _STEPS = component("attnviz.steps", html='<div class="compute"></div>', css=STYLE, js=SCRIPT)
@@ -34,14 +34,14 @@ def show_steps(
     state, symbols = st.session_state, [step.symbol for step in steps]
 
     def moved() -> None:
-        if (move := state.steps.moved) is not None:
+        if (move := sent("steps", "moved")) is not None:
             state.steps_seq = int(move["seq"])
             step, row, column = map(int, move["at"])
             state.at = ",".join(map(str, [step, row, column, *([move["asked"]] if move["asked"] else [])]))
             state.at_step = symbols[step] if step < len(symbols) else None
 
     def revealed() -> None:
-        if (key := state.steps.revealed) is not None:
+        if (key := sent("steps", "revealed")) is not None:
             state.revealed = str(key)
 
     unasked = _unasked(steps, first, cell)

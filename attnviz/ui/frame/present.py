@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.widgets import sent
 
 _PRESENT = component(
     "attnviz.present", html="<div></div>", js=Path(__file__).with_name("present.js").read_text(encoding="utf-8")
@@ -18,7 +19,7 @@ def presenter() -> None:
 
     def turned() -> None:
         # The browser has turned already; its number tells it which of its turns a run has heard of.
-        change = st.session_state.presenter.turned or {}
+        change = sent("presenter", "turned") or {}
         st.session_state.update(present=change.get("on") is True, present_turn=change.get("turn"))
 
     _PRESENT(key="presenter", data={"on": on, "turn": st.session_state.get("present_turn")}, on_turned_change=turned)

@@ -17,7 +17,7 @@ from attnviz.figures import html as shared
 from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
 from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
 from attnviz.ui.address.state import LINK_CHARACTERS, forget, publish, restore, value
-from attnviz.ui.address.widgets import bounded, dropdown, segments, toggle
+from attnviz.ui.address.widgets import bounded, clicked, dropdown, segments, toggle
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
 from attnviz.ui.edits.shown import Shown
@@ -173,8 +173,7 @@ def show_heads(maps: Shown, shown: Summary, chosen: Options) -> None:
     shares = shares_of_heads(attention, shown.passage, shown.selection.units)
 
     def select() -> None:
-        points = st.session_state.heads.selection.points
-        if points:
+        if points := clicked("heads"):
             choose_head(int(points[0]["y"]), int(points[0]["x"]))
 
     figure = heads_agreement(shares, selected=(chosen.layer, chosen.head), theme=theme())

@@ -18,6 +18,7 @@ from attnviz.text.toys import Toy
 from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.address.state import forget_drafts, remember, remembered
+from attnviz.ui.address.widgets import clicked
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.background.uploads import check_file
@@ -98,7 +99,7 @@ def _show_matrix(matrix: HeadMatrix) -> Sentence:
     cell = selected_cell(matrix, "1") or clearest
 
     def select() -> None:
-        if points := st.session_state.matrix1.selection.points:
+        if points := clicked("matrix1"):
             select_cell(matrix.rows[int(points[0]["y"])], matrix.columns[int(points[0]["x"])], 1)
 
     said = describe_origin(matrix, *cell)

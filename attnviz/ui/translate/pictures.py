@@ -12,6 +12,7 @@ from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, a
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import forget_cell, publish, value
+from attnviz.ui.address.widgets import sent
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.explorer import select_cell
 from attnviz.ui.head_picker import named
@@ -49,7 +50,7 @@ def show_alignments(shown: Mapping[int, Drafted], drawn: Drawing, large: int, fi
     offered = {slot: [[name for name, _ in step.alternatives] for step in each.draft.steps] for slot, each in shown.items()}
 
     def pick() -> None:
-        change = st.session_state[_KEY].picked or {}
+        change = sent(_KEY, "picked") or {}
         st.session_state[_SEQ] = change.get("seq", 0)
         # A click on the picture before this one means nothing here.
         if change.get("of") == name:
