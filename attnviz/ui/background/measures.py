@@ -9,9 +9,6 @@ from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.background import results
 
-# The curve stands beside the grid of costs, below its own bar.
-CURVE_PIXELS = 240
-
 
 def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report | None:
     """What each word was worth to a target, by these ways; None after the page has said why there is nothing."""
@@ -30,7 +27,7 @@ def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
 
 def removal_curve(name: str, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve | None:
     """How the output holds when many heads are off; None after the page has said why there is nothing."""
-    return results.computed(name, _removal_curve, (prompt, to, costs), CURVE_PIXELS)
+    return results.computed(name, _removal_curve, (prompt, to, costs))
 
 
 def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:

@@ -20,7 +20,7 @@ from attnviz.models.answer.base import Answers, answers
 from attnviz.models.base import AttentionModel, ModelCard, Progress
 from attnviz.models.inspect import InspectedTrace, inspect_trace
 from attnviz.models.translate.decode import DecodingOptions, Draft, draft
-from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, Result, shared
+from attnviz.ui.background.jobs import Job, Result, shared
 from attnviz.ui.background.lru import Shelf
 from attnviz.ui.background.places import downloading, workers
 from attnviz.ui.layout import escaped
@@ -110,8 +110,8 @@ def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace
     return computed(name, _open, (prompt, begins))
 
 
-def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...], pixels: int = PICTURE_PIXELS) -> Any:
-    """What `compute(model, progress, *asked)` gives, computed once for everybody; `pixels`: how high what will stand there is."""
+def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
+    """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
     place = st.empty()
     kept, key = traces_kept(), (compute, name, *asked)
     try:
@@ -125,7 +125,7 @@ def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...], pix
             kept.weigh(key, found.trace.nbytes if hasattr(found, "trace") else found.nbytes)
             return found
 
-        return shared(kept, key, work, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND, pixels=pixels)
+        return shared(kept, key, work, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
     except (AttnvizError, MemoryError) as error:
         place.error(
             escaped(error) or "This needs more memory than there is: try a shorter text or a smaller model.",
