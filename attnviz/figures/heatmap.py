@@ -33,6 +33,7 @@ class Look:
     selected    (query, key) positions in the matrix, drawn as a crossing row and column
     height      of the whole figure, in pixels; short texts take less
     bar         length of the colour bar, in pixels
+    number      what one of its numbers is, in a word
     """
 
     theme: Theme = LIGHT
@@ -40,6 +41,7 @@ class Look:
     selected: tuple[int, int] | None = None
     height: int = 720
     bar: int = 220
+    number: str = "weight"
 
 
 def heatmap(
@@ -87,13 +89,13 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         xgap=gap,
         ygap=gap,
         hoverongaps=False,
-        hovertemplate=f"{_NAMES if clickable else _AXES}<br>weight <b>%{{z:.4f}}</b><extra></extra>",
+        hovertemplate=f"{_NAMES if clickable else _AXES}<br>{look.number} <b>%{{z:.4f}}</b><extra></extra>",
         customdata=_hover_names(matrix) if clickable else None,
         colorbar=_colour_bar(look),
     )
     traces: list[go.Heatmap | go.Scatter] = [cells] if matrix.visible.all() else [masked, cells]
     if clickable:
-        traces.append(_click_targets(matrix))
+        traces.append(_click_targets(matrix, look.number))
     # All at once: a figure that is changed afterwards takes three times as long.
     return go.Figure(traces, {**_layout(matrix, look), "shapes": _marks(matrix, look)})
 
@@ -115,10 +117,10 @@ def _full_name(token: Token) -> str:
     return f"<b>{label(token)}</b>{piece}"
 
 
-def _click_targets(matrix: HeadMatrix) -> go.Scatter:
+def _click_targets(matrix: HeadMatrix, number: str) -> go.Scatter:
     queries, keys = np.indices(matrix.weights.shape).reshape(2, -1)
     weight_texts = [
-        f"weight <b>{weight:.4f}</b>" if seen else "masked"
+        f"{number} <b>{weight:.4f}</b>" if seen else "masked"
         for weight, seen in zip(matrix.weights.flat, matrix.visible.flat, strict=True)
     ]
     return go.Scatter(
@@ -137,7 +139,7 @@ def _click_targets(matrix: HeadMatrix) -> go.Scatter:
 def _colour_bar(look: Look) -> dict:
     theme = look.theme
     return {
-        "title": {"text": "weight", "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
+        "title": {"text": look.number, "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
         "tickfont": {"size": LABEL_SIZE, "color": theme.faint},
         "nticks": 3,
         "tickangle": 0,

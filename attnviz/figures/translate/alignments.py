@@ -49,6 +49,7 @@ class Aligned:
 
     slot     the number of the model on its page, from 1
     head     the name of the head that is drawn; empty for a model of one
+    number   what one of its numbers is, in a word
     unlike   where the translation differs from those of the others, as (start, end)
     choices  what each row's tokens were, and could have been
     cell     the chosen row and column
@@ -66,6 +67,7 @@ class Aligned:
     cell: tuple[int, int]
     unlike: tuple[tuple[int, int], ...] = ()
     links: tuple[Link, ...] | None = None
+    number: str = "weight"
 
 
 @functools.cache
@@ -97,6 +99,7 @@ def _described(model: Aligned) -> dict[str, object]:
         "slot": model.slot,
         "name": model.name,
         "head": model.head,
+        "number": model.number,
         "logP": f"{model.log_probability:.2f}".replace("-", "−").replace("inf", "∞"),
         "bleu": "" if model.bleu is None else f"{model.bleu:.1f}",
         "parts": sentence_parts(model.translation, matrix.queries, model.unlike),

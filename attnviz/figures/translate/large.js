@@ -139,7 +139,7 @@ export class LargeMatrix {
     const value = model.masked(place.query, place.key) ? "masked" : model.weight(place.query, place.key).toFixed(4);
     const { left, top, cell } = this.size;
     const names = [make("strong", {}, word(target)), " ← ", make("strong", {}, word(source))];
-    app.note.show(this.canvas, left + (place.key + 1) * cell, top + (place.query + 1) * cell, names, ["weight ", make("strong", {}, value)]);
+    app.note.show(this.canvas, left + (place.key + 1) * cell, top + (place.query + 1) * cell, names, [`${model.number} `, make("strong", {}, value)]);
     app.live.say(`${target} from ${source}, ${value}`);
   }
 

@@ -18,6 +18,7 @@ from attnviz.ui.explorer import select_cell
 from attnviz.ui.head_picker import named
 from attnviz.ui.layout import theme
 from attnviz.ui.translate.drawing import Drawing, chosen_cell
+from attnviz.ui.weighing import number_of
 
 _ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())
 _KEY, _SEQ = "alignments", "alignments_seq"
@@ -75,15 +76,18 @@ def _take(change: dict[str, Any]) -> None:
 def _aligned(slot: int, drafted: Drafted, drawn: Drawing, fixed: int, unlike: tuple[tuple[int, int], ...]) -> Aligned:
     matrix, draft, card = drawn.matrix(drafted), drafted.draft, drafted.card
     given = "target given" if draft.trace.prompt.target else ""
-    head = named(card, *drawn.head_of(drafted))
+    (layer, number), by = drawn.head_of(drafted), drafted.weighed
+    head = by.named(layer, number) if by and by.by == "mixing" else named(card, layer, number)
+    unit = number_of(drafted)
     return Aligned(
         slot=slot,
         name=card.name,
-        head=" · ".join(filter(None, (head, given))),
+        head=" · ".join(filter(None, (head, unit if by else "", given))),
         translation=draft.trace.output,
         log_probability=draft.log_probability,
         bleu=card.metrics.get("BLEU"),
         matrix=matrix,
+        number=unit,
         choices=row_choices(drafted, drawn, matrix, fixed),
         cell=chosen_cell(matrix, slot, drawn.word),
         unlike=unlike,
