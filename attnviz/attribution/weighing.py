@@ -56,6 +56,11 @@ def _weigh(trace: AttentionTrace, reading: Reading, by: Weighing) -> WeighedTrac
             f"What a head moves is computed for at most {MOST_TOKENS} tokens, and here are {reading.n_positions}: type less."
         )
     passed = list(zip(recorded(reading), reading.places, strict=True))
+    if any(attention.output is None for attention, _ in passed):
+        raise ModelError(
+            f"The attention of {trace.model} has no output matrix of its own, so it is not known how much it moves: "
+            "its weights are all there is."
+        )
     _check_same_pass(trace, passed)
     made = [_composed(attention, place) for attention, place in passed]
     if by == "mixing" and None in made:

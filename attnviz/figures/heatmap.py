@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import AttentionMap, Token
+from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
 from attnviz.figures.tokens import label
 
@@ -34,6 +35,7 @@ class Look:
     height      of the whole figure, in pixels; short texts take less
     bar         length of the colour bar, in pixels
     number      what one of its numbers is, in a word
+    edited      what of the head is edited: it looks switched off
     """
 
     theme: Theme = LIGHT
@@ -42,6 +44,7 @@ class Look:
     height: int = 720
     bar: int = 220
     number: str = "weight"
+    edited: HeadMarks = NO_MARKS
 
 
 def heatmap(
@@ -97,7 +100,7 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
     if clickable:
         traces.append(_click_targets(matrix, look.number))
     # All at once: a figure that is changed afterwards takes three times as long.
-    return go.Figure(traces, {**_layout(matrix, look), "shapes": _marks(matrix, look)})
+    return go.Figure(traces, {**_layout(matrix, look), "shapes": [*_edits(matrix, look), *_marks(matrix, look)]})
 
 
 # What hovering tells, from the names kept with each cell, or from the axes' labels, which weigh nothing.
@@ -206,6 +209,23 @@ def _ticks(tokens: tuple[Token, ...], selected: int | None, step: int, theme: Th
 def _cut(token: Token) -> Token:
     too_long = len(token.text) > MAX_LABEL_LENGTH
     return replace(token, text=f"{token.text[: MAX_LABEL_LENGTH - 1]}…") if too_long else token
+
+
+def _edits(matrix: HeadMatrix, look: Look) -> list[dict]:
+    """Fade what is switched off, strike out links that are cut, and ring weights that were typed."""
+    edited, (n_queries, n_keys) = look.edited, matrix.weights.shape
+    columns = [*edited.columns, *(range(n_keys) if edited.off else ())]
+    faded = [(key, -0.5, n_queries - 0.5) for key in columns]
+    faded += [(key, query - 0.5, query + 0.5) for query, key, what in edited.cells if what == "cut"]
+    fade = {"type": "rect", "fillcolor": look.theme.masked, "opacity": 0.6, "line": {"width": 0}}
+    shapes = [{**fade, "x0": key - 0.5, "x1": key + 0.5, "y0": top, "y1": bottom} for key, top, bottom in faded]
+    for query, key, what in edited.cells:
+        line = {"color": look.theme.text, "width": 1.5}
+        # Rows go down: a stroke from the lower left to the upper right.
+        corners = {"x0": key - 0.45, "x1": key + 0.45, "y0": query + 0.45, "y1": query - 0.45}
+        kind = {"type": "line", "line": line} if what == "cut" else {"type": "rect", "line": {**line, "dash": "dot"}}
+        shapes.append({**kind, **corners})
+    return shapes
 
 
 def _marks(matrix: HeadMatrix, look: Look) -> list[dict]:

@@ -238,6 +238,19 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
     assert not any("changes a token" in each.value for each in app.markdown)
 
 
+def test_cut_links_and_hidden_words_look_switched_off(app: AppTest) -> None:
+    given = {"layer": "0", "head": "1", "all_heads": "false", "side": "passage", "picture": "matrix", "whole_words": "false"}
+    opened(app, "answer-en", **given, edits1="ek2,e0.1c9.3", question=QUESTION)
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    trace = attnviz.load("answer-en").trace(Prompt(PASSAGE, question=QUESTION), edits="ek2,e0.1c9.3")
+    matrix = meeting(trace, "passage", layer=0, head=1, view=View()).around(*_place(trace.output))
+    hidden = matrix.columns.index(2)
+    faded = [each for each in figure["layout"]["shapes"] if each.get("opacity") == 0.6]
+    assert (faded[0]["x0"], faded[0]["x1"]) == (hidden - 0.5, hidden + 0.5)
+    strokes = [each for each in figure["layout"]["shapes"] if each["type"] == "line"]
+    assert len(strokes) == (9 in matrix.rows)
+
+
 def _place(answer: str) -> tuple[int, int]:
     return PASSAGE.index(answer), PASSAGE.index(answer) + len(answer)
 

@@ -394,3 +394,14 @@ def test_what_is_edited_shows_its_weights(app: AppTest) -> None:
     assert "weighing" not in app.query_params
     assert "weighing" not in {each.key for each in app.selectbox}
     assert models(app)[0]["number"] == "weight"
+
+
+def test_cut_links_and_hidden_words_are_marked_where_they_stand(app: AppTest) -> None:
+    given = {"layer": "1", "head": "2", "all_heads": "false", "whole_words": "false", "hide_special": "true"}
+    wanted = {"models": "transformer-en-fr", "text": "I am tired.", "reading": "Shifted", **given}
+    # Query 0 is the start mark, which is not shown.
+    opened(app, **wanted, edits1="c1.2c2.1,c1.0c1.1,ck3")
+    assert [models(app)[0][name] for name in ("edited", "hidden", "off")] == [[[1, 1, "cut"]], [3], False]
+    app.session_state["edit_view"] = "Before"
+    before = opened(app)
+    assert [models(before)[0][name] for name in ("edited", "hidden")] == [[], []]

@@ -30,7 +30,7 @@ from attnviz.ui.background.results import Answered
 from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.edits.panel import edit_toggle
 from attnviz.ui.explain import explain_button
-from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
+from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, head_picker
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
@@ -229,7 +229,10 @@ def show_meeting(found: EditedAnswer, shown: Meeting, slot: int, look: Looking) 
         if points := clicked(f"meeting{slot}"):
             select_cell(rows[int(points[0]["y"])], columns[int(points[0]["x"])], slot)
 
-    figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160, number_of(found.shown)))
+    trace = found.shown.trace
+    places = places_of(look.attention(trace), look.block(trace)).within(matrix)
+    marks = places.head_marks(trace.edits, *look.head_of(trace))
+    figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160, number_of(found.shown), marks))
     alt = f"Attention between question and passage: {matrix.queries[cell[0]].text} → {matrix.keys[cell[1]].text}"
     st.plotly_chart(figure, theme=None, key=f"meeting{slot}", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
     return matrix, cell

@@ -14,7 +14,7 @@ from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import forget_cell, publish, value
 from attnviz.ui.address.widgets import sent
 from attnviz.ui.background.results import Drafted
-from attnviz.ui.explorer import select_cell
+from attnviz.ui.explorer import places_of, select_cell
 from attnviz.ui.head_picker import named
 from attnviz.ui.layout import theme
 from attnviz.ui.translate.drawing import Drawing, chosen_cell
@@ -79,6 +79,8 @@ def _aligned(slot: int, drafted: Drafted, drawn: Drawing, fixed: int, unlike: tu
     (layer, number), by = drawn.head_of(drafted), drafted.weighed
     head = by.named(layer, number) if by and by.by == "mixing" else named(card, layer, number)
     unit = number_of(drafted)
+    places = places_of(drawn.attention(drafted), drawn.view).within(matrix)
+    marks = places.head_marks(drafted.trace.edits, layer, number)
     return Aligned(
         slot=slot,
         name=card.name,
@@ -88,6 +90,7 @@ def _aligned(slot: int, drafted: Drafted, drawn: Drawing, fixed: int, unlike: tu
         bleu=card.metrics.get("BLEU"),
         matrix=matrix,
         number=unit,
+        marks=marks,
         choices=row_choices(drafted, drawn, matrix, fixed),
         cell=chosen_cell(matrix, slot, drawn.word),
         unlike=unlike,
