@@ -32,10 +32,10 @@ PASSAGE = (
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DRAWN = """(word) => new Promise((done, fail) => {
   const parts = () => [...document.querySelectorAll(".st-key-hero [data-testid=stBidiComponentIsolated]")];
-  const explorer = ({ shadowRoot }) => shadowRoot.querySelector(".explorer[data-head]")?.explorer;
+  const explorer = ({ shadowRoot }) => shadowRoot?.querySelector(".explorer[data-head]")?.explorer;
   const explorers = () => parts().map(explorer).filter(Boolean);
   const tokens = (explorer) => (explorer.current() ? explorer.overview.keys.map(([text]) => text) : []);
-  const drawn = ({ shadowRoot }) => [...shadowRoot.children].filter(({ tagName }) => tagName !== "STYLE");
+  const drawn = ({ shadowRoot }) => [...(shadowRoot?.children ?? [])].filter(({ tagName }) => tagName !== "STYLE");
   const texts = () => parts().flatMap(drawn).map(({ textContent }) => textContent);
   const shown = () => (explorers().length ? explorers().flatMap(tokens) : texts());
   const start = performance.now();
