@@ -58,9 +58,9 @@ def as_in(shown: Traced, traced: Traced) -> Weighed:
     by = shown.by if isinstance(shown, Weighed) else "weights"
     name = shown.name if isinstance(shown, Weighed) else ""
     plain = Weighed(traced.trace, traced.card, traced.seconds, traced.file, name)
-    if by == "weights" or (found := weighed(name, traced.trace.prompt, by)) is None:
+    if by == "weights" or (weighed_trace := weighed(name, traced.trace.prompt, by)) is None:
         return plain
-    return replace(plain, trace=found.trace, by=by, changes=found)
+    return replace(plain, trace=weighed_trace.trace, by=by, changes=weighed_trace)
 
 
 def tell_weighing(shown: Weighed, attention: AttentionMap, layer: int) -> bool:

@@ -16,7 +16,7 @@ PARTS = {
     "summarize": ("textarea", ".answer", ".story p"),
     "heads": ("[class*=st-key-prompt] textarea", "", ".story p"),
     "compare": ("textarea", "", ".story p"),
-    "matters": ("textarea", ".answer", ".st-key-told p"),
+    "matters": ("textarea", ".answer", ".st-key-heading p"),
     "ablate": ("textarea", "", ".story p"),
     "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
     "train": ('[data-testid="stButtonGroup"]', "", ".story p"),

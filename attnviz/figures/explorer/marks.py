@@ -70,14 +70,14 @@ class PicturePlaces:
         """
         rows = {query: row for row, part in enumerate(self.rows) for query in part}
         columns = {key: column for column, part in enumerate(self.columns) for key in part}
-        found: dict[str, list] = {"heads": [], "cells": [], "columns": []}
+        places: dict[str, list] = {"heads": [], "cells": [], "columns": []}
         for edit in (edit for edit in edits.each if edit.kind == self.kind):
             if isinstance(edit, HeadSet | HeadPatched):
-                found["heads"].append([edit.layer, edit.head])
+                places["heads"].append([edit.layer, edit.head])
             elif isinstance(edit, WordHidden):
                 if edit.key in columns:
-                    found["columns"].append([edit.layer, columns[edit.key]])
+                    places["columns"].append([edit.layer, columns[edit.key]])
             elif edit.query in rows and edit.key in columns:
                 what = "set" if isinstance(edit, WeightSet) else "cut"
-                found["cells"].append([edit.layer, edit.head, rows[edit.query], columns[edit.key], what])
-        return found
+                places["cells"].append([edit.layer, edit.head, rows[edit.query], columns[edit.key], what])
+        return places

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from attnviz.core.kinds import Kind
 from attnviz.core.trace import Prompt
-from attnviz.figures.edits.said import Said, number, ranked, told
+from attnviz.figures.edits.said import Said, changed_text, number, ranked
 from attnviz.ui.background.results import Answered, answer
 from attnviz.ui.edits.said import show_said
 from attnviz.ui.edits.shown import Shown
@@ -40,7 +40,7 @@ class EditedAnswer:
         texts = [_DECLINES if each.declined else each.trace.output for each in both]
         lists = [[(each.text(span), span.probability) for span in each.result.spans[:3]] for each in both]
         nothing = number("p of no answer", both[0].result.nothing, both[1].result.nothing)
-        return [told("Answer", *texts), ranked("Likeliest spans, p", *lists), nothing]
+        return [changed_text("Answer", *texts), ranked("Likeliest spans, p", *lists), nothing]
 
 
 def edited_answer(slot: int, name: str, prompt: Prompt) -> EditedAnswer | None:

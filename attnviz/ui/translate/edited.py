@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Prompt
-from attnviz.figures.edits.said import number, told
+from attnviz.figures.edits.said import changed_text, number
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.background.results import Drafted, translate
 from attnviz.ui.edits.panel import edit_toggle, show_buttons, show_panel
@@ -42,7 +42,7 @@ class EditedDraft:
         if self.after is not None:
             before, after = self.before, self.after
             rows = [
-                told("Translation", before.trace.output, after.trace.output),
+                changed_text("Translation", before.trace.output, after.trace.output),
                 number("log p of it", before.draft.log_probability, after.draft.log_probability, ".2f"),
                 number("log p of the one before", before.draft.log_probability, after.original, ".2f"),
             ]
