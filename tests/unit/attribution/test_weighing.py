@@ -35,9 +35,9 @@ def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
 @pytest.mark.parametrize(("name", "prompt"), [("minilm", CAT), ("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
 @pytest.mark.parametrize("by", ["norms", "mixing"])
 def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
-    plain, found = loaded(name).trace(prompt), weighed_trace(loaded(name), prompt, by)
-    assert found.trace.kinds == plain.kinds
-    for before, after in zip(plain.maps, found.trace.maps, strict=True):
+    plain, actual = loaded(name).trace(prompt), weighed_trace(loaded(name), prompt, by)
+    assert actual.trace.kinds == plain.kinds
+    for before, after in zip(plain.maps, actual.trace.maps, strict=True):
         assert (after.queries, after.keys, after.n_layers, after.causal) == (
             before.queries, before.keys, before.n_layers, before.causal,
         )  # fmt: skip
@@ -45,8 +45,8 @@ def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
         for layer in range(after.n_layers):
             assert np.array_equal(after.visible(layer), before.visible(layer))
             np.testing.assert_allclose(after.layer_weights(layer).sum(axis=2), 1, atol=1e-5)
-            assert 0 < found.changes[after.kind, layer] < 1
-            assert "changes a token by" in found.sentence(after.kind, layer)
+            assert 0 < actual.changes[after.kind, layer] < 1
+            assert "changes a token by" in actual.sentence(after.kind, layer)
 
 
 def test_the_two_texts_of_a_dual_answerer_stand_where_its_trace_has_them():
