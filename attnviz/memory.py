@@ -46,8 +46,8 @@ def read(root: Path = Path("/")) -> Memory | None:
         SettingError: ATTNVIZ_MEMORY_MB is no positive number.
     """
     used = _kilobytes(root / _USED, "VmRSS")
-    told = settings.number("ATTNVIZ_MEMORY_MB")
-    limits = [told * 2**20] if told else [*_container(root), *_kilobytes(root / _MACHINE, "MemTotal")]
+    megabytes = settings.number("ATTNVIZ_MEMORY_MB")
+    limits = [megabytes * 2**20] if megabytes else [*_container(root), *_kilobytes(root / _MACHINE, "MemTotal")]
     return Memory(used[0], min(limits)) if used and limits else None
 
 
@@ -77,7 +77,7 @@ def settle() -> None:
 
 def _kilobytes(path: Path, name: str) -> list[int]:
     """The bytes of a line such as "VmRSS:  1234 kB"."""
-    return [int(found) * 1024 for found in re.findall(rf"^{name}:\s+(\d+) kB$", _text(path), re.MULTILINE)]
+    return [int(number) * 1024 for number in re.findall(rf"^{name}:\s+(\d+) kB$", _text(path), re.MULTILINE)]
 
 
 def _container(root: Path) -> list[int]:

@@ -73,10 +73,10 @@ def measure(kind: str, task: str) -> float:
     run.model.load_state_dict(run.best)
     unseen = sentences(task, 500, SEED + 2)
     with torch.no_grad():
-        found, reading = accuracy(run.model.eval(), unseen, task)
+        actual, reading = accuracy(run.model.eval(), unseen, task)
         loss = development_loss(run.model, unseen)
-    print(f"{kind:12s} {task:8s} {found:8.3f} {loss:7.4f} {time.perf_counter() - began:8.1f}   {reading}", flush=True)
-    return found
+    print(f"{kind:12s} {task:8s} {actual:8.3f} {loss:7.4f} {time.perf_counter() - began:8.1f}   {reading}", flush=True)
+    return actual
 
 
 def main(kinds: list[str]) -> int:

@@ -37,12 +37,12 @@ def passage(words: int) -> str:
 
 def timed(model: AnswerModel, words: int, runs: int) -> tuple[float, str]:
     """The median of some runs in milliseconds, after one that nobody counts, and the answer."""
-    prompt, found, text = Prompt(passage(words), question=QUESTION), [], ""
+    prompt, actual, text = Prompt(passage(words), question=QUESTION), [], ""
     for _ in range(runs + 1):
         start = time.perf_counter()
         text = model.best(prompt).text
-        found.append((time.perf_counter() - start) * 1000)
-    return statistics.median(found[1:]), text
+        actual.append((time.perf_counter() - start) * 1000)
+    return statistics.median(actual[1:]), text
 
 
 def searched(model: AnswerModel, question: Question) -> tuple[float, str]:
@@ -73,8 +73,8 @@ def check(model: AnswerModel, data: Path) -> int:
     wrong = 0
     for one in questions:
         sum_, text = searched(model, one)
-        found = model.answers(Prompt(one.context, question=one.text), n_best=1)
-        wrong += found.text(found.result.spans[0]) != text or abs(found.result.margin - sum_) > 1e-4
+        actual = model.answers(Prompt(one.context, question=one.text), n_best=1)
+        wrong += actual.text(actual.result.spans[0]) != text or abs(actual.result.margin - sum_) > 1e-4
     return wrong
 
 

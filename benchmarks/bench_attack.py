@@ -140,24 +140,24 @@ def attacked(app: App, attack: Attack, threads: int, seconds: float) -> tuple[li
 
     for first in range(threads):
         threading.Thread(target=again, args=(first * 1_000 + random.randint(0, 10**9),), daemon=True).start()
-    found, peak, draw = [], 0.0, random.Random()
+    actual, peak, draw = [], 0.0, random.Random()
     visit = Visit(app)
     while time.monotonic() < ends:
-        found.append(visit.open("encode", text=f"{sentence(draw)} {draw.random()}"))
+        actual.append(visit.open("encode", text=f"{sentence(draw)} {draw.random()}"))
         peak = max(peak, app.megabytes())
         time.sleep(0.1)
     visit.close()
-    return found, visit.errors, peak
+    return actual, visit.errors, peak
 
 
 def crowd(app: App) -> bool:
     """20 visits at once; whether a bar was missed."""
     seconds, errors, memory = lesson(app, VISITS, PAUSE, LESSON, tuple(BARS))
     print(f"{VISITS} visits at once, each on a page of its own every {PAUSE:.0f} s; load {os.getloadavg()[0]:.1f}")
-    for page, found in seconds.items():
-        print(f"  {page:<12}{len(found):>4} pages, p95 {p95(found):.2f} s of {BARS[page]}")
+    for page, actual in seconds.items():
+        print(f"  {page:<12}{len(actual):>4} pages, p95 {p95(actual):.2f} s of {BARS[page]}")
     print(f"  peak {max(memory):,.0f} MB, errors: {len(errors)}", *sorted(set(errors)), sep="\n    ")
-    return bool(errors) or any(p95(found) > BARS[page] for page, found in seconds.items())
+    return bool(errors) or any(p95(actual) > BARS[page] for page, actual in seconds.items())
 
 
 def main(*names: str) -> int:
@@ -172,12 +172,12 @@ def main(*names: str) -> int:
             print(f"{app.megabytes():,.0f} MB before, load {os.getloadavg()[0]:.1f}")
             print(f"{'attack':<12}{'Encodes':>8}{'median':>9}{'p95':>9}{'slowest':>9}{'peak':>10}   load", flush=True)
             for name in names or ATTACKS:
-                found, errors, peak = attacked(app, *ATTACKS[name], SECONDS)
-                middle, slow = sorted(found)[len(found) // 2], p95(found) if len(found) > 1 else found[0]
+                actual, errors, peak = attacked(app, *ATTACKS[name], SECONDS)
+                middle, slow = sorted(actual)[len(actual) // 2], p95(actual) if len(actual) > 1 else actual[0]
                 missed |= slow > ENCODE_SECONDS or peak > PEAK_MB or bool(errors)
                 load = os.getloadavg()[0]
                 print(
-                    f"{name:<12}{len(found):>8}{middle:>8.2f}s{slow:>8.2f}s{max(found):>8.2f}s{peak:>7,.0f} MB{load:>7.1f}",
+                    f"{name:<12}{len(actual):>8}{middle:>8.2f}s{slow:>8.2f}s{max(actual):>8.2f}s{peak:>7,.0f} MB{load:>7.1f}",
                     *errors[:2],
                     flush=True,
                 )

@@ -88,8 +88,8 @@ def main(visits: int = 30, pause: float = 10.0, length: float = 300.0) -> int:
         seconds, errors, memory = lesson(app, visits, pause, length)
     print(f"{visits} visits, a press every {pause:.0f} s each, {length:.0f} s")
     print(f"{'page':<12}{'pictures':>10}{'median':>9}{'p95':>9}")
-    for page, found in seconds.items():
-        print(f"{page:<12}{len(found):>10}{statistics.median(found):>8.2f}s{p95(found):>8.2f}s")
+    for page, actual in seconds.items():
+        print(f"{page:<12}{len(actual):>10}{statistics.median(actual):>8.2f}s{p95(actual):>8.2f}s")
     first = memory[min(60, len(memory) // 2)]
     print(f"memory after the first minute {first:,.0f} MB, at the end {memory[-1]:,.0f} MB, peak {max(memory):,.0f} MB")
     print(f"errors: {len(errors)}", *sorted(set(errors)), sep="\n  ")
@@ -97,9 +97,9 @@ def main(visits: int = 30, pause: float = 10.0, length: float = 300.0) -> int:
     return int(bool(errors) or slow or memory[-1] > GROWTH * first or max(memory) > PEAK_MB)
 
 
-def p95(found: list[float]) -> float:
+def p95(actual: list[float]) -> float:
     """The time that one in twenty exceeds."""
-    return sorted(found)[max(0, int(0.95 * len(found)) - 1)]
+    return sorted(actual)[max(0, int(0.95 * len(actual)) - 1)]
 
 
 if __name__ == "__main__":

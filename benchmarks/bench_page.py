@@ -1,8 +1,8 @@
 """How long a person waits: from starting the server to the first picture, and from pressing Run to the next ones.
 
-Needs Chromium. Each sentence is new to the app; a new picture counts as drawn once the labels of every matrix on the page hold
-a word that only this sentence has, two frames later. Encode reads 16 tokens with its first model; Translate ten words with
-every translator of the catalog, up to four, side by side.
+Needs Chromium. Each text is new to the app: it holds a word that none before it had. A new picture counts as drawn two frames
+after that word stands in it: in the tokens of the head that Encode's explorer draws, in the text of the picture elsewhere.
+Encode reads 16 tokens with its first model, Translate ten words with one model, and with every one of the catalog, up to four.
 """
 
 import statistics
@@ -25,21 +25,25 @@ WALKERS = (
     "cats dogs cows pigs mice rats bats bees birds bears wolves horses sheep goats lions snakes ducks boys girls kings queens "
     "deer ants soldiers"
 )
+PASSAGE = (
+    "Ada Lovelace wrote the first program in 1843, for a machine that was never built. She kept {} in her garden. "
+    "Her notes were read again a century later, when the first computers were switched on."
+)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-DRAWN = """([word, pictures]) => new Promise((done, fail) => {
-  const names = (plot) => Object.values(plot._fullLayout?.xaxis?.labelalias ?? {});
-  const plots = () => [...document.querySelectorAll(".js-plotly-plot")].map(names);
-  const parts = () => [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
-  const explorers = () => parts().map(({ shadowRoot }) => shadowRoot.querySelector(".explorer[data-head]")?.explorer);
-  const tokens = (explorer) => (explorer?.current() ? explorer.overview.keys.map(([text]) => text) : []);
-  const labels = () => [...plots(), ...explorers().map(tokens)];
-  const shows = () => labels().filter((texts) => texts.join(" ").includes(word)).length >= pictures;
+DRAWN = """(word) => new Promise((done, fail) => {
+  const parts = () => [...document.querySelectorAll(".st-key-hero [data-testid=stBidiComponentIsolated]")];
+  const explorer = ({ shadowRoot }) => shadowRoot?.querySelector(".explorer[data-head]")?.explorer;
+  const explorers = () => parts().map(explorer).filter(Boolean);
+  const tokens = (explorer) => (explorer.current() ? explorer.overview.keys.map(([text]) => text) : []);
+  const drawn = ({ shadowRoot }) => [...(shadowRoot?.children ?? [])].filter(({ tagName }) => tagName !== "STYLE");
+  const texts = () => parts().flatMap(drawn).map(({ textContent }) => textContent);
+  const shown = () => (explorers().length ? explorers().flatMap(tokens) : texts());
   const start = performance.now();
   const seconds = () => (performance.now() - start) / 1000;
   [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Run").click();
   const look = () => {
     if (seconds() > 30) fail(new Error(`no picture of ${word} within 30 s`));
-    else if (shows()) requestAnimationFrame(() => requestAnimationFrame(() => done(seconds())));
+    else if (shown().join(" ").includes(word)) requestAnimationFrame(() => requestAnimationFrame(() => done(seconds())));
     else requestAnimationFrame(look);
   };
   look();
@@ -51,33 +55,42 @@ class Waiting:
     """A page on which Run is pressed again and again: `limit` in seconds, for the median."""
 
     page: str
-    sentence: str
-    pictures: int
+    text: str
     runs: int
     limit: float
     warm_up: int = 3
 
     def measure(self, page: Page, address: str) -> list[float]:
-        """Seconds from pressing Run to the last picture of a new sentence, on the browser's own clock."""
+        """Seconds from pressing Run to the picture of a new text, on the browser's own clock."""
         page.goto(f"{address}/{self.page}")
-        page.locator(".js-plotly-plot .hm, .explorer[data-head*=':']").nth(self.pictures - 1).wait_for(timeout=60_000)
-        page.wait_for_timeout(2000)
+        page.locator(".st-key-hero").wait_for(timeout=60_000)
+        page.wait_for_timeout(3000)
         seconds = []
         for word in WALKERS.split()[: self.runs + self.warm_up]:
-            page.locator("textarea").first.fill(self.sentence.format(word))
+            box = page.locator("[class*=st-key-prompt] textarea").first
+            box.fill(self.text.format(word))
             # A person's click takes the focus from the text, which hands it to the form; a script's does not.
-            page.locator("textarea").first.blur()
+            box.blur()
             page.wait_for_timeout(300)
-            seconds.append(page.evaluate(DRAWN, [word, self.pictures]))
+            seconds.append(page.evaluate(DRAWN, word))
+            page.wait_for_timeout(700)
         return seconds[self.warm_up :]
 
 
 def waits() -> dict[str, Waiting]:
     """What is measured, by the name of its line."""
-    models = min(SLOTS, len(catalog.available_for("translate")))
-    encode = Waiting("encode", "Because the {} were tired, they did not cross the old street today.", 1, 20, 1.0)
-    translate = Waiting("translate", "I saw two {} near the old house this morning.", models, 10, 1.5)
-    return {"Encode: Run to picture, 16 tokens": encode, f"Translate: Run to {models} × matrix, 10 words": translate}
+    models = catalog.available_for("translate")[:SLOTS]
+    several = "&".join(f"models={name}" for name in models)
+    ten_words = "I saw two {} near the old house this morning."
+    return {
+        "Encode: Run to picture, 16 tokens": Waiting(
+            "encode", "Because the {} were tired, they did not cross the old street today.", 15, 0.4
+        ),
+        "Answer: Run to picture": Waiting("answer", PASSAGE, 10, 0.6),
+        "Summarize: Run to picture": Waiting("summarize", PASSAGE, 10, 0.5),
+        "Translate: Run to picture, 10 words": Waiting("translate?models=transformer-en-fr", ten_words, 10, 0.5),
+        f"Translate: Run to {len(models)} pictures, 10 words": Waiting(f"translate?{several}", ten_words, 10, 1.0),
+    }
 
 
 def main() -> int:

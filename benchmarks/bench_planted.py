@@ -44,9 +44,9 @@ def main(name: str, seeds: int, sources: int) -> bool:
         begun = time.perf_counter()
         scores = scored(replace(preset(name).recipe, seed=seed), sources)
         rankings.append(ranking(scores))
-        told = ", ".join(f"{way} {far:.3f}" for way, far in rankings[-1].items())
+        message = ", ".join(f"{way} {far:.3f}" for way, far in rankings[-1].items())
         right = " ".join(f"{each.accuracy:.2f}" for each in scores)
-        print(f"{name} seed {seed} ({time.perf_counter() - begun:.0f} s; right {right}): {told}", flush=True)
+        print(f"{name} seed {seed} ({time.perf_counter() - begun:.0f} s; right {right}): {message}", flush=True)
     for way, (mean, spread) in over_seeds(rankings).items():
         print(f"| {way} | {mean:.3f} | {spread:.3f} |", flush=True)
     least = min(agreement(rankings), default=1.0)

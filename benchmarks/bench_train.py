@@ -65,8 +65,8 @@ def press(page: Page, name: str) -> None:
 
 def figures(page: Page) -> tuple[float, float]:
     """The accuracy and the error rate that the page shows; the worst there are while it is being drawn."""
-    found = page.locator(".curve strong").all_inner_texts()
-    return (float(found[0].rstrip("%")) / 100, float(found[1])) if len(found) > 1 else (0.0, 1.0)
+    actual = page.locator(".curve strong").all_inner_texts()
+    return (float(actual[0].rstrip("%")) / 100, float(actual[1])) if len(actual) > 1 else (0.0, 1.0)
 
 
 def learned(page: Page, address: str, goal: Goal) -> float:
@@ -109,13 +109,13 @@ def others(browser: Browser, address: str) -> bool:
         open_train(page, address, LONG)
         press(page, "Start")
         page.wait_for_timeout(1000)
-    told = trainers[2].get_by_text("Waiting.").count() == 1
-    print(f"{'the third who starts is told why it waits':44}{'yes' if told else 'no':>9}", flush=True)
+    message = trainers[2].get_by_text("Waiting.").count() == 1
+    print(f"{'the third who starts is message why it waits':44}{'yes' if message else 'no':>9}", flush=True)
     busy = statistics.median(encode.measure(reader, address))
     print(f"{'Encode while two train':44}{busy:>8.2f}s{2 * alone:>8.2f}s   {load()}", flush=True)
     for page in [*trainers, reader]:
         page.context.close()
-    return told and busy <= 2 * alone
+    return message and busy <= 2 * alone
 
 
 def leave(browser: Browser, address: str) -> bool:
@@ -154,8 +154,8 @@ def process(address: str) -> int:
 
 def state(server: int) -> tuple[int, float]:
     """How many threads a process has, and how many megabytes of memory."""
-    told = dict(line.split(":", 1) for line in Path(f"/proc/{server}/status").read_text().splitlines())
-    return int(told["Threads"]), int(told["VmRSS"].split()[0]) / 1024
+    message = dict(line.split(":", 1) for line in Path(f"/proc/{server}/status").read_text().splitlines())
+    return int(message["Threads"]), int(message["VmRSS"].split()[0]) / 1024
 
 
 def load() -> str:

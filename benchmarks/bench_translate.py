@@ -20,12 +20,12 @@ LSTM, TRANSFORMER, BEAM = 60, 120, 4
 
 def milliseconds(work: Callable[[], object]) -> float:
     """The median of some runs, after some that nobody counts."""
-    found = []
+    actual = []
     for _ in range(WARM_UP + RUNS):
         start = time.perf_counter()
         work()
-        found.append((time.perf_counter() - start) * 1000)
-    return statistics.median(found[WARM_UP:])
+        actual.append((time.perf_counter() - start) * 1000)
+    return statistics.median(actual[WARM_UP:])
 
 
 def main() -> int:

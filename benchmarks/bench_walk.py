@@ -32,14 +32,14 @@ def walks(walker: Walker, watch: Watch, seeds: range) -> int:
     for count, seed in enumerate(seeds):
         width, theme = WAYS[count // IN_A_ROW % len(WAYS)]
         began = time.perf_counter()
-        before, found = walker.stroll(seed, ACTIONS, theme=theme, width=width, before=before)
-        print(f"walk {seed}: {'a difference' if found else 'the same'}, {time.perf_counter() - began:.1f} s", flush=True)
-        if found or watch.problems:
+        before, actual = walker.stroll(seed, ACTIONS, theme=theme, width=width, before=before)
+        print(f"walk {seed}: {'a difference' if actual else 'the same'}, {time.perf_counter() - began:.1f} s", flush=True)
+        if actual or watch.problems:
             wrong += 1
-            print(found or before, *watch.problems, sep="\n", flush=True)
+            print(actual or before, *watch.problems, sep="\n", flush=True)
             watch.problems.clear()
-            if found:
-                print("The shortest walk that ends so:", walker.shrink(found), sep="\n", flush=True)
+            if actual:
+                print("The shortest walk that ends so:", walker.shrink(actual), sep="\n", flush=True)
             before = None
         elif count % IN_A_ROW == IN_A_ROW - 1:
             before = None

@@ -43,8 +43,8 @@ Self-Attention*.
 def show(seen: Ablated, traced: Traced, costs: HeadCosts) -> None:
     """What each head costs, and how the output holds when many go; then what there is to take along."""
     chosen = chosen_head(costs)
-    with hero() as told:
-        story(describe_costs(costs), place=told)
+    with hero() as heading:
+        story(describe_costs(costs), place=heading)
         answer(traced.trace.output)
         left, right = st.container(key="measured").columns(2, gap="large")
         with left:

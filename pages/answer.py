@@ -45,19 +45,19 @@ def tell(slot: int, answered: Answered, look: Looking, place: DeltaGenerator) ->
     tell_answer(answered, shown, chosen_word(shown, slot), look.name(answered), place)
 
 
-def show_edits(found: Mapping[int, EditedAnswer], look: Looking) -> None:
+def show_edits(answers: Mapping[int, EditedAnswer], look: Looking) -> None:
     """What is edited in each model, with the way back, and what it says before and after."""
-    first = compares_at([each.editing for each in found.values()])
-    for place, answered in zip(st.columns(len(found), gap="large"), found.values(), strict=True):
+    first = compares_at([each.editing for each in answers.values()])
+    for place, answered in zip(st.columns(len(answers), gap="large"), answers.values(), strict=True):
         with place:
             alike = answered.maps(look.attention(answered.shown.trace).kind).alike
             show_panel(answered.editing, answered.before.trace, alike=alike, compares=answered.editing is first)
             answered.tell()
 
 
-def show(slot: int, name: str, found: EditedAnswer, look: Looking, picture: str) -> None:
+def show(slot: int, name: str, edited: EditedAnswer, look: Looking, picture: str) -> None:
     """One model's picture: question and passage, where they meet as a matrix, or start × end."""
-    answered = found.shown
+    answered = edited.shown
     attention = look.attention(answered.trace)
     if picture == "spans":
         st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
@@ -68,9 +68,9 @@ def show(slot: int, name: str, found: EditedAnswer, look: Looking, picture: str)
         show_passage(answered, shown, chosen_word(shown, slot), slot, look)
         return
     st.caption(f"{look.name(answered)}. Rows look at columns; of a long passage the part around the answer.")
-    chosen = show_meeting(found, shown, slot, look)
-    if found.editing.on:
-        show_buttons(found.editing, places_of(attention, look.block(answered.trace)), look.head_of(answered.trace), chosen)
+    chosen = show_meeting(edited, shown, slot, look)
+    if edited.editing.on:
+        show_buttons(edited.editing, places_of(attention, look.block(answered.trace)), look.head_of(answered.trace), chosen)
     explain_cell(name, answered, look, slot, chosen)
 
 
@@ -78,18 +78,18 @@ header("Answer", "Ask about a passage. See the words that answer, and where ques
 names = answerers_picker()
 prompt, example = question_box(forget=forget_question)
 options = st.sidebar.container()
-found: dict[int, EditedAnswer] = {}
+edited_answers: dict[int, EditedAnswer] = {}
 shown: dict[int, Answered] = {}
 if not names:
     st.info(CHOOSE if catalog.available_for("answer") else NO_MODEL, icon=":material/school:")
 elif prompt:
     answers = {slot: edited_answer(slot, name, prompt) for slot, name in enumerate(names, start=1)}
-    found = {slot: answered for slot, answered in answers.items() if answered}
-    shown = {slot: answered.shown for slot, answered in found.items()}
+    edited_answers = {slot: answered for slot, answered in answers.items() if answered}
+    shown = {slot: answered.shown for slot, answered in edited_answers.items()}
 if shown:
     look = looking(list(shown.values()), options)
-    found = weighed_answers(found, names, options)
-    shown = {slot: each.shown for slot, each in found.items()}
+    edited_answers = weighed_answers(edited_answers, names, options)
+    shown = {slot: each.shown for slot, each in edited_answers.items()}
     try:
         with hero() as beside:
             for answered in shown.values():
@@ -99,13 +99,13 @@ if shown:
             for place, (slot, answered) in zip(places, shown.items(), strict=True):
                 tell(slot, answered, look, place)
             picture = picture_picker(list(shown))
-            show_edits(found, look)
-            for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), found.items(), strict=True):
+            show_edits(edited_answers, look)
+            for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), edited_answers.items(), strict=True):
                 with place:
                     show(slot, names[slot - 1], answered, look, picture)
         if example:
             st.caption(f":material/lightbulb: {example.notice}")
-        for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), found.items(), strict=True):
+        for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), edited_answers.items(), strict=True):
             with place:
                 show_every_head(answered, look, slot)
     except TraceError as error:

@@ -30,25 +30,25 @@ READING = """
 """
 
 
-def show(found: Comparison, asked: Sides, traces: tuple[Traced, Traced], notice: str) -> None:
+def show(compared: Comparison, asked: Sides, traces: tuple[Traced, Traced], notice: str) -> None:
     """How far each head has moved, and one of them on both sides; below it what to notice."""
-    chosen = chosen_head(found)
-    at = chosen or found.most
-    with hero() as told:
-        story(found.sentence(chosen), place=told)
+    chosen = chosen_head(compared)
+    at = chosen or compared.most
+    with hero() as heading:
+        story(compared.sentence(chosen), place=heading)
         with st.container(key="desk-heads"):
             heads, changes = st.columns([3, 2], gap="large")
             with heads:
-                show_heads(found, at)
+                show_heads(compared, at)
             with changes:
-                show_changes(found, at)
-        show_head(found, at, asked.names)
-        tell_rows(found)
+                show_changes(compared, at)
+        show_head(compared, at, asked.names)
+        tell_rows(compared)
     if notice:
         st.caption(f":material/lightbulb: {notice}")
     with st.expander("How to read this, and its traps"):
         st.markdown(READING)
-    keep(own=lambda: offer_files(found, (traces[0].trace, traces[1].trace), at))
+    keep(own=lambda: offer_files(compared, (traces[0].trace, traces[1].trace), at))
 
 
 header("Compare", "Two texts, two models, or before and after an edit: see which heads look elsewhere.")
@@ -63,8 +63,8 @@ if asked:
         attention = map_picker(one)
         machine(one)
         try:
-            found = compare(one.trace, other.trace, kind=attention.kind)
-            show(found, asked, (one, other), example.notice if example else "")
+            compared = compare(one.trace, other.trace, kind=attention.kind)
+            show(compared, asked, (one, other), example.notice if example else "")
         except TraceError as error:
             st.info(escaped(error), icon=":material/compare_arrows:")
 finish()

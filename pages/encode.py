@@ -27,14 +27,14 @@ from attnviz.ui.weighing import Weighed, in_python, tell_weighing, weigh
 
 def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | None) -> None:
     """The sentences that the numbers of the picture make, and below them the picture in its frame."""
-    attention, editing = shown.told, shown.editing
+    attention, editing = shown.current, shown.editing
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix) or focus_cell(head_matrix(shown.first, layer=choice.layer, head=choice.head, view=choice.view))
     name = traced.named(choice.layer, choice.head)
     link = describe_link(matrix, name, cell, traced.number)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
-    with hero() as told:
-        story(*(shown.sentences(choice) or (link, describe_head(whole))), place=told)
+    with hero() as heading:
+        story(*(shown.sentences(choice) or (link, describe_head(whole))), place=heading)
         if editing:
             show_panel(editing, shown.before, alike=shown.alike)
         show_reading(model, shown)
@@ -77,5 +77,5 @@ if before and asked:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()
     kept = before if shown.compared == "Before" else traced
-    keep([in_python(kept_head(model, kept, shown.told, choice), model, traced.changes)])
+    keep([in_python(kept_head(model, kept, shown.current, choice), model, traced.changes)])
 finish()

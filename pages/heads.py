@@ -29,8 +29,8 @@ if survey := opened_survey():
 elif atlas := atlas_of(model):
     chosen = head_choice(atlas)
     find = find_box(atlas)
-    with hero() as told:
-        story(*headline(atlas, chosen), place=told)
+    with hero() as heading:
+        story(*headline(atlas, chosen), place=heading)
         show_grid(atlas, chosen, find)
     show_evidence(atlas, chosen, model)
 own = own_box()

@@ -43,8 +43,8 @@ def show(traced: Traced, example: Example) -> None:
         text = "" if is_example else traced.trace.prompt.text
         visit("encode", text=text, layer=layer, head=head, mean=head is None or None)
 
-    with hero() as told:
-        story(describe_link(matrix, head_name(example.layer, example.head), cell), place=told)
+    with hero() as heading:
+        story(describe_link(matrix, head_name(example.layer, example.head), cell), place=heading)
         grid, sentence = st.columns([3, 2], gap="large")
         with grid:
             show_heads(attention, HeadChoice(example.layer, example.head, View(), True), open_in_encode)

@@ -39,8 +39,8 @@ if prompt and report:
     slow = matters(model, prompt, target, SLOW) if asks_slow() else None
     report = report.joined(slow) if slow else report
     taken, rows, way = taken_words(report), (*names[:-1], *SLOW, names[-1]), chosen_way(report)
-    with hero() as told:
-        headline(report, way, told)
+    with hero() as heading:
+        headline(report, way, heading)
         show_text(report, way, taken)
         show_taken(report, taken, without(model, prompt, target, taken) if taken else None)
         table = st.empty()

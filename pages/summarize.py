@@ -80,7 +80,7 @@ if prompt and before:
     traced = before if editing.compared == "Before" else after
     notices(traced)
     maps = Shown.of(before.trace, after.trace, "cross" if "cross" in traced.trace.kinds else traced.trace.kinds[0], editing)
-    attention = maps.told
+    attention = maps.current
     chosen = options(attention, traced.card.selects, place)
     shown = []
     machine(traced)

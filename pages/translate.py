@@ -45,8 +45,8 @@ elif typed:
     prompt = forced_target(typed)
     wanted = {slot: options_of(slot, how) for slot, _ in enumerate(names, start=1)}
     tried = {slot: edited_draft(slot, names[slot - 1], prompt, each) for slot, each in wanted.items()}
-    found = {slot: drafted for slot, drafted in tried.items() if drafted}
-    shown = {slot: drafted.shown for slot, drafted in found.items()}
+    edited = {slot: drafted for slot, drafted in tried.items() if drafted}
+    shown = {slot: drafted.shown for slot, drafted in edited.items()}
     kept = []
     if shown:
         large = large_slot(list(shown))
@@ -58,26 +58,26 @@ elif typed:
         label = f"Advanced · {escaped(shown[large].card.name)}"
         folded = st.expander(label, expanded=is_wanted(large, shown[large]), icon=":material/tune:")
         drawn = drawing(list(shown.values()), options, folded, example.word if example else "")
-        found = weighed_drafts(found, names, options)
-        shown = {slot: drafted.shown for slot, drafted in found.items()}
+        edited = weighed_drafts(edited, names, options)
+        shown = {slot: drafted.shown for slot, drafted in edited.items()}
         kept = [drawn.kept(names[slot - 1], each, wanted[slot]) for slot, each in shown.items()]
         try:
-            with picture, hero() as told:
-                off = found[large].maps.off(*drawn.head_of(shown[large]))
-                story(*(off or sentences(large, shown[large], drawn)), place=told)
-                found[large].panel()
+            with picture, hero() as heading:
+                off = edited[large].maps.off(*drawn.head_of(shown[large]))
+                story(*(off or sentences(large, shown[large], drawn)), place=heading)
+                edited[large].panel()
                 fixed = {slot: 0 if prompt.target else len(wanted[slot].begins) for slot in shown}
                 show_alignments(shown, drawn, large, fixed)
                 matrix = drawn.matrix(shown[large])
-                found[large].buttons(drawn, (matrix, chosen_cell(matrix, large, drawn.word)))
+                edited[large].buttons(drawn, (matrix, chosen_cell(matrix, large, drawn.word)))
             with below:
-                found[large].turn()
+                edited[large].turn()
                 explain_alignment(shown[large], drawn, large)
                 tell_weighing(shown[large].weighed, "cross", drawn.head_of(shown[large])[0])
                 if example:
                     st.caption(f":material/lightbulb: {example.notice}")
             with folded:
-                advanced(large, found[large], drawn, wanted[large].begins)
+                advanced(large, edited[large], drawn, wanted[large].begins)
         except TraceError as error:
             st.info(escaped(error), icon=":material/visibility_off:")
         machines(list(shown.values()))

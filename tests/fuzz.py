@@ -102,14 +102,14 @@ def text(draw: random.Random) -> str:
 
 def value(draw: random.Random) -> str:
     """What may stand in a query parameter; at times packed, or packed by somebody who does not know how."""
-    found = draw.choice(_ODD) if draw.random() < 0.7 else text(draw)
+    given = draw.choice(_ODD) if draw.random() < 0.7 else text(draw)
     match draw.randrange(12):
         case 0:
-            return pack(found.encode("utf-8", "replace").decode() * 9)
+            return pack(given.encode("utf-8", "replace").decode() * 9)
         case 1:
-            data = zlib.compress(found.encode("utf-8", "surrogatepass"), wbits=-15)[: draw.randint(1, 99)]
+            data = zlib.compress(given.encode("utf-8", "surrogatepass"), wbits=-15)[: draw.randint(1, 99)]
             return "~z~" + base64.urlsafe_b64encode(data).decode()
-    return found
+    return given
 
 
 def address(case: Case) -> tuple[str, dict[str, str | list[str]]]:
@@ -117,15 +117,15 @@ def address(case: Case) -> tuple[str, dict[str, str | list[str]]]:
     draw = case.draw
     page = draw.choice(ADDRESSED)
     names = draw.sample(PARAMETERS, draw.randint(1, 9)) + draw.sample(_TEXTS, 1)
-    found: dict[str, str | list[str]] = {name: value(draw) for name in names}
-    if "models" in found and draw.random() < 0.5:
-        found["models"] = [value(draw) for _ in range(draw.randint(1, 6))]
+    given: dict[str, str | list[str]] = {name: value(draw) for name in names}
+    if "models" in given and draw.random() < 0.5:
+        given["models"] = [value(draw) for _ in range(draw.randint(1, 6))]
     if page == "compute":
-        found.setdefault("source", "model")
-    if page == "heads" and not str(found.get("sentences", "")).strip():
+        given.setdefault("source", "model")
+    if page == "heads" and not str(given.get("sentences", "")).strip():
         # A claim over the treebank takes longer than anybody's patience, and says so.
-        found["sentences"] = "The cat sat on the mat.\nIt ran."
-    return page, found
+        given["sentences"] = "The cat sat on the mat.\nIt ran."
+    return page, given
 
 
 def run_address(case: Case, *, patience: float = PATIENCE_SECONDS) -> str:
@@ -144,10 +144,10 @@ def run_address(case: Case, *, patience: float = PATIENCE_SECONDS) -> str:
 def sendable(query: dict[str, str | list[str]]) -> dict[str, str | list[str]]:
     """The query parameters as a browser can send them: no lone surrogate, but within a packed text."""
 
-    def text(found: str) -> str:
-        return found.encode("utf-8", "replace").decode()
+    def text(given: str) -> str:
+        return given.encode("utf-8", "replace").decode()
 
-    return {name: text(found) if isinstance(found, str) else [text(each) for each in found] for name, found in query.items()}
+    return {name: text(given) if isinstance(given, str) else [text(each) for each in given] for name, given in query.items()}
 
 
 @contextmanager
@@ -157,8 +157,8 @@ def logged() -> Iterator[list[str]]:
 
     class Keep(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            told = "".join(traceback.format_exception(*record.exc_info)[-3:]) if record.exc_info else ""
-            records.append(f" logged: {record.getMessage()[-300:]} {told}")
+            wording = "".join(traceback.format_exception(*record.exc_info)[-3:]) if record.exc_info else ""
+            records.append(f" logged: {record.getMessage()[-300:]} {wording}")
 
     handler = Keep(logging.ERROR)
     loggers = [logging.getLogger(), logging.getLogger("streamlit")]
@@ -236,23 +236,23 @@ def _sealed(outside: Any, header: Any, body: bytes, draw: random.Random) -> byte
     return data.replace(zeros.encode(), digest(data, 8 + len(top), zeros).encode() or zeros.encode(), 1)
 
 
-def change(found: Any, draw: random.Random) -> None:
+def change(given: Any, draw: random.Random) -> None:
     """Changes one thing somewhere in what JSON can hold: another value, another name, gone, or there twice."""
-    while isinstance(found, dict | list) and found:
-        keys = list(found) if isinstance(found, dict) else list(range(len(found)))
+    while isinstance(given, dict | list) and given:
+        keys = list(given) if isinstance(given, dict) else list(range(len(given)))
         key = draw.choice(keys)
-        if isinstance(found[key], dict | list) and found[key] and draw.random() < 0.85:
-            found = found[key]
+        if isinstance(given[key], dict | list) and given[key] and draw.random() < 0.85:
+            given = given[key]
             continue
         match draw.randrange(6):
             case 0:
-                del found[key]
-            case 1 if isinstance(found, dict):
-                found[draw.choice(("x", "shape", "data_offsets", "dtype", "kind"))] = found.pop(key)
-            case 1 | 2 if isinstance(found, list):
-                found.append(copy.deepcopy(found[key]))
+                del given[key]
+            case 1 if isinstance(given, dict):
+                given[draw.choice(("x", "shape", "data_offsets", "dtype", "kind"))] = given.pop(key)
+            case 1 | 2 if isinstance(given, list):
+                given.append(copy.deepcopy(given[key]))
             case _:
-                found[key] = copy.deepcopy(draw.choice(_WEIRD))
+                given[key] = copy.deepcopy(draw.choice(_WEIRD))
         return
 
 

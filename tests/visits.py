@@ -24,20 +24,20 @@ class Visit:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, page: str, address: dict[str, Any] | None = None) -> None:
         self.app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
         self.app.query_params = dict(address or {})
-        self.found: list[Any] = []
+        self.actual: list[Any] = []
         self._patched = monkeypatch
         self.run()
 
     def run(self) -> None:
         """Runs the page with what was done on it, and its address as a browser would have it by then."""
-        self.found.clear()
+        self.actual.clear()
         compute = models.computed
 
         def kept(*arguments: Any) -> Any:
-            found = compute(*arguments)
-            if found is None or hasattr(found, "trace"):
-                self.found.append(found)
-            return found
+            actual = compute(*arguments)
+            if actual is None or hasattr(actual, "trace"):
+                self.actual.append(actual)
+            return actual
 
         with self._patched.context() as patched:
             patched.setattr(models, "computed", kept)
@@ -53,8 +53,8 @@ class Visit:
     @property
     def widgets(self) -> dict[str, Widget]:
         """What a person can use now, by its name."""
-        found = [node for node in self.nodes if isinstance(node, Widget) and not isinstance(node, Button | DownloadButton)]
-        return {node.key: node for node in found if node.key and not node.disabled}
+        actual = [node for node in self.nodes if isinstance(node, Widget) and not isinstance(node, Button | DownloadButton)]
+        return {node.key: node for node in actual if node.key and not node.disabled}
 
     @property
     def address(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Visit:
     @property
     def hashes(self) -> list[str]:
         """The content of every trace, and of a model that can be trained, exactly."""
-        files = [to_bytes(each.trace, exact=True) for each in self.found if hasattr(each, "trace")]
+        files = [to_bytes(each.trace, exact=True) for each in self.actual if hasattr(each, "trace")]
         if "run" in self.app.session_state:
             run = self.app.session_state.run
             files.append(to_file(run.recipe, run.frames[0]))
@@ -80,8 +80,8 @@ class Visit:
         """The query parameters of the link that the page offers to copy; a page that only says what is wrong offers none."""
         if not self.app.code:
             return self.address
-        found = parse_qs(self.app.code[-1].value.partition("?")[2], keep_blank_values=True, strict_parsing=True)
-        return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+        actual = parse_qs(self.app.code[-1].value.partition("?")[2], keep_blank_values=True, strict_parsing=True)
+        return {name: values if len(values) > 1 else values[0] for name, values in actual.items()}
 
 
 def differences(one: Visit, other: Visit) -> list[str]:

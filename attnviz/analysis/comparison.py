@@ -72,7 +72,7 @@ class Comparison:
 
     def changes(self, layer: int, head: int, most: int = 6) -> tuple[Change, ...]:
         """List the links between aligned tokens that changed most in a head, the largest change first."""
-        moved, found = self.difference(layer, head), []
+        moved, links = self.difference(layer, head), []
         maps = self.before.weights(layer, head), self.after.weights(layer, head)
         for place in np.argsort(-np.abs(moved), axis=None, kind="stable")[:most].tolist():
             row, column = divmod(place, len(self.keys))
@@ -80,8 +80,8 @@ class Comparison:
                 break
             query, key = self.queries[row], self.keys[column]
             was, now = float(maps[0][query[0], key[0]]), float(maps[1][query[1], key[1]])
-            found.append(Change(self.after.queries[query[1]], self.after.keys[key[1]], was, now))
-        return tuple(found)
+            links.append(Change(self.after.queries[query[1]], self.after.keys[key[1]], was, now))
+        return tuple(links)
 
     def sentence(self, place: tuple[int, int] | None = None) -> Sentence:
         """Say what changed in a head, or in the one that changed most, and in which of its rows."""
@@ -99,16 +99,16 @@ class Comparison:
             self.before.weights(layer, head)[self.queries[row][0]],
             self.after.weights(layer, head)[self.queries[row][1]],
         )
-        told = Part(self.after.queries[self.queries[row][1]].text, True, True)
+        row_label = Part(self.after.queries[self.queries[row][1]].text, True, True)
         if not after.any():
-            return (*lead, Part(": "), told, Part(" now looks at nothing, since the head is off."))
+            return (*lead, Part(": "), row_label, Part(" now looks at nothing, since the head is off."))
         was = {new: float(before[old]) for old, new in self.keys}
         key = max(range(len(after)), key=lambda place: float(after[place]) - was.get(place, 0.0))
         past = f"was {was[key]:.2f}" if key in was else "not there before"
         return (
             *lead,
             Part(": "),
-            told,
+            row_label,
             Part(" now looks at "),
             Part(self.after.keys[key].text, True, True),
             Part(f" ({after[key]:.2f}, {past})."),
@@ -162,8 +162,8 @@ def divergence(one: Float[np.ndarray, "*batch key"], other: Float[np.ndarray, "*
     >>> divergence(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.0, 1.0], [0.5, 0.5]])).tolist()
     [1.0, 0.0]
     """
-    found = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
-    return np.clip(found, 0, 1)
+    bits = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
+    return np.clip(bits, 0, 1)
 
 
 def _entropy(shares: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:

@@ -54,11 +54,11 @@ def describe_edits(edits: Edits, trace: AttentionTrace) -> dict[str, str]:
         if isinstance(edit, HeadSet):
             layers.setdefault((edit.kind, edit.layer, edit.to), []).append(edit)
     whole = {key: heads for key, heads in layers.items() if key[0] in maps and 1 < maps[key[0]].n_heads == len(heads)}
-    found = {}
+    groups = {}
     for (kind, layer, to), heads in whole.items():
-        found[Edits(tuple(heads)).text] = f"{_KIND[kind] if len(maps) > 1 else ''}{head_name(layer, None)} {_SET[to]}"
+        groups[Edits(tuple(heads)).text] = f"{_KIND[kind] if len(maps) > 1 else ''}{head_name(layer, None)} {_SET[to]}"
     alone = [edit for edit in edits.each if edit not in {head for heads in whole.values() for head in heads}]
-    return found | {Edits((edit,)).text: describe_edit(edit, maps) for edit in alone}
+    return groups | {Edits((edit,)).text: describe_edit(edit, maps) for edit in alone}
 
 
 def toggled(edits: tuple[Edit, ...], more: tuple[Edit, ...]) -> tuple[Edit, ...]:

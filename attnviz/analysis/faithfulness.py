@@ -144,10 +144,10 @@ def verdict(figures: Mapping[str, Faithfulness], looked_at: str, best: str, chan
     """
     own, other = figures[looked_at].comprehensiveness, figures[best].comprehensiveness
     against = f"({own:.2f} against {chance.comprehensiveness:.2f})"
-    found = f"On this text {looked_at} finds what matters {_compared(own, chance.comprehensiveness)} chance {against}"
+    opening = f"On this text {looked_at} finds what matters {_compared(own, chance.comprehensiveness)} chance {against}"
     if looked_at == best:
-        return f"{found}, and no other way that was asked does better."
-    return f"{found}, and {_compared(own, other)} {best} ({other:.2f})."
+        return f"{opening}, and no other way that was asked does better."
+    return f"{opening}, and {_compared(own, other)} {best} ({other:.2f})."
 
 
 def _compared(one: float, other: float) -> str:

@@ -55,8 +55,8 @@ def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float
     {'b': (0.25, 0.0), 'a': (0.5, 0.0)}
     """
     values = {name: np.array([each[name] for each in rankings]) for name in rankings[0]}
-    found = {name: (float(of.mean()), float(of.std(ddof=1)) if len(of) > 1 else 0.0) for name, of in values.items()}
-    return dict(sorted(found.items(), key=lambda item: item[1]))
+    summary = {name: (float(of.mean()), float(of.std(ddof=1)) if len(of) > 1 else 0.0) for name, of in values.items()}
+    return dict(sorted(summary.items(), key=lambda item: item[1]))
 
 
 def agreement(rankings: Sequence[Mapping[str, float]]) -> list[float]:
@@ -65,9 +65,9 @@ def agreement(rankings: Sequence[Mapping[str, float]]) -> list[float]:
     >>> agreement([{"a": 0.1, "b": 0.2}, {"a": 0.3, "b": 0.4}, {"b": 0.1, "a": 0.2}])
     [1.0, -1.0, -1.0]
     """
-    found = []
+    correlations = []
     for place, one in enumerate(rankings):
         for other in rankings[place + 1 :]:
             names = [name for name in one if name in other]
-            found.append(kendall_tau(*(np.array([each[name] for name in names]) for each in (one, other))))
-    return found
+            correlations.append(kendall_tau(*(np.array([each[name] for name in names]) for each in (one, other))))
+    return correlations

@@ -24,7 +24,7 @@ def planted_scores(model: TranslationModel, solved: Sequence[Solved], ways: Sequ
     Raises:
         PromptError: a source is none of the model's task.
     """
-    found: dict[str, list[float]] = defaultdict(list)
+    distances_of: dict[str, list[float]] = defaultdict(list)
     refused: dict[str, str] = {}
     right = []
     for each in solved:
@@ -40,8 +40,8 @@ def planted_scores(model: TranslationModel, solved: Sequence[Solved], ways: Sequ
                 if way.name in refused:
                     continue
                 try:
-                    found[way.name].append(distance(shares(way, reading).values, links))
+                    distances_of[way.name].append(distance(shares(way, reading).values, links))
                 except ModelError as error:
                     refused[way.name] = str(error)
-    distances = {name: float(np.mean(values)) for name, values in found.items() if name not in refused}
+    distances = {name: float(np.mean(values)) for name, values in distances_of.items() if name not in refused}
     return PlantedScores(step, distances, float(np.mean(right)), refused)

@@ -115,15 +115,15 @@ def _conditions(model: Any, to: Any) -> Conditions:
     from attnviz.models.ablation import every_head, without
 
     heads = every_head(model)
-    found: Conditions = {f"{kind} L{layer}·H{head}": without([(kind, layer, head)], to) for kind, layer, head in heads}
+    conditions: Conditions = {f"{kind} L{layer}·H{head}": without([(kind, layer, head)], to) for kind, layer, head in heads}
     for kind in dict.fromkeys(kind for kind, _, _ in heads):
         mine = [place for place in heads if place[0] == kind]
         for layer in sorted({place[1] for place in mine}):
-            found[f"{kind} L{layer}, all heads"] = without([place for place in mine if place[1] == layer], to)
-        found[f"{kind}, all heads"] = without(mine, to)
+            conditions[f"{kind} L{layer}, all heads"] = without([place for place in mine if place[1] == layer], to)
+        conditions[f"{kind}, all heads"] = without(mine, to)
         for one in mine:
-            found[f"{kind}, all heads but L{one[1]}·H{one[2]}"] = without([place for place in mine if place != one], to)
-    return {name: edits for name, edits in found.items() if edits}
+            conditions[f"{kind}, all heads but L{one[1]}·H{one[2]}"] = without([place for place in mine if place != one], to)
+    return {name: edits for name, edits in conditions.items() if edits}
 
 
 class _Journal:

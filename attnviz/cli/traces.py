@@ -123,18 +123,15 @@ def show_trace(arguments: argparse.Namespace) -> int:
 
 def compare_traces(arguments: argparse.Namespace) -> int:
     """Print how far each head of two traces is apart, in bits, and what changed most."""
-    found = attnviz.compare(attnviz.open(arguments.before), attnviz.open(arguments.after), kind=arguments.kind)
-    said = plain(found.sentence())
+    comparison = attnviz.compare(attnviz.open(arguments.before), attnviz.open(arguments.after), kind=arguments.kind)
+    said = plain(comparison.sentence())
     if arguments.json:
-        print(
-            json.dumps(
-                {"kind": found.before.kind, "bits": found.divergence.round(6).tolist(), "sentence": said}, ensure_ascii=False
-            )
-        )
+        bits = comparison.divergence.round(6).tolist()
+        print(json.dumps({"kind": comparison.before.kind, "bits": bits, "sentence": said}, ensure_ascii=False))
         return 0
     print(said)
-    print("".join(f"{f'H{head}':>7}" for head in range(found.before.n_heads)).rjust(7 * found.before.n_heads + 5))
-    for layer, row in enumerate(found.divergence):
+    print("".join(f"{f'H{head}':>7}" for head in range(comparison.before.n_heads)).rjust(7 * comparison.before.n_heads + 5))
+    for layer, row in enumerate(comparison.divergence):
         print(f"{f'L{layer}':<5}" + "".join(f"{bits:7.3f}" for bits in row))
     return 0
 
@@ -143,8 +140,8 @@ def list_models(arguments: argparse.Namespace) -> int:
     """The names of the catalog and those worth a look on the hub; or all that is known of one model."""
     if arguments.name:
         card = vars(catalog.load(arguments.name, progress=progress_line).card)
-        told = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
-        print(json.dumps(told, ensure_ascii=False) if arguments.json else _aligned(told))
+        fields = {name: value for name, value in card.items() if value not in ("", (), {}, None)}
+        print(json.dumps(fields, ensure_ascii=False) if arguments.json else _aligned(fields))
         return 0
     if arguments.json:
         print(json.dumps({"attnviz": catalog.available(), "hub": catalog.HUB}))
@@ -203,10 +200,10 @@ def cuts(trace: AttentionTrace) -> list[str]:
 
 
 def _described(trace: AttentionTrace) -> str:
-    told = summary(trace)
-    facts = {"model": trace.model, "revision": trace.revision, **told["prompt"]}
+    summarized = summary(trace)
+    facts = {"model": trace.model, "revision": trace.revision, **summarized["prompt"]}
     facts |= {"cut": "; ".join(cuts(trace)), "output": trace.output, "edits": trace.edits.text}
-    for kind, each in told["maps"].items():
+    for kind, each in summarized["maps"].items():
         size = f"{each['layers']} layers of {each['heads']} heads, {len(each['queries'])} queries, {len(each['keys'])} keys"
         facts[kind] = size
     facts["versions"] = ", ".join(f"{name} {version}" for name, version in trace.versions)
@@ -217,10 +214,10 @@ def _aligned(facts: dict[str, Any]) -> str:
     width = max(map(len, facts)) + 2
     lines = []
     for name, value in facts.items():
-        told = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         if isinstance(value, dict):
-            told = ", ".join(f"{key} {number}" for key, number in value.items())
-        lines.append(f"{name:<{width}}{told}")
+            text = ", ".join(f"{key} {number}" for key, number in value.items())
+        lines.append(f"{name:<{width}}{text}")
     return "\n".join(lines)
 
 

@@ -17,22 +17,22 @@ from attnviz.figures.diverging import diverging
 COLUMNS = ("layer", "head", "divergence_bits")
 
 
-def draw(found: Comparison, traces: tuple[AttentionTrace, AttentionTrace], layer: int, head: int) -> Sheet:
+def draw(comparison: Comparison, traces: tuple[AttentionTrace, AttentionTrace], layer: int, head: int) -> Sheet:
     """Draw a head of both traces, and the difference between their aligned tokens."""
-    kind = found.before.kind
+    kind = comparison.before.kind
     sides = [picture(trace, kind=kind, layer=layer, head=head) for trace in traces]
     sheets = [titled(matrix.draw(each), _name(each)) for each in sides]
-    title = f"{head_name(layer, head)}: {found.divergence[layer, head]:.2f} bits"
-    return titled(side_by_side([*sheets, titled(_difference(found, layer, head), "Difference")], title), title)
+    title = f"{head_name(layer, head)}: {comparison.divergence[layer, head]:.2f} bits"
+    return titled(side_by_side([*sheets, titled(_difference(comparison, layer, head), "Difference")], title), title)
 
 
-def as_csv(found: Comparison) -> bytes:
+def as_csv(comparison: Comparison) -> bytes:
     """Write how far each head has moved, in bits, the one that moved most first."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(COLUMNS)
-    rows = sorted(np.ndindex(*found.divergence.shape), key=lambda place: -float(found.divergence[place]))
-    writer.writerows((layer, head, f"{float(found.divergence[layer, head]):.9g}") for layer, head in rows)
+    rows = sorted(np.ndindex(*comparison.divergence.shape), key=lambda place: -float(comparison.divergence[place]))
+    writer.writerows((layer, head, f"{float(comparison.divergence[layer, head]):.9g}") for layer, head in rows)
     return buffer.getvalue().encode("utf-8")
 
 
@@ -40,10 +40,10 @@ def _name(side: Picture) -> str:
     return f"{side.model}: {side.name}"
 
 
-def _difference(found: Comparison, layer: int, head: int) -> Sheet:
-    moved = found.difference(layer, head)
+def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:
+    moved = comparison.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
-    rows, columns = ([printable(text) for text in texts] for texts in aligned_labels(found))
+    rows, columns = ([printable(text) for text in texts] for texts in aligned_labels(comparison))
     room = matrix.fit(rows, columns)
     items: list[Item] = []
     for row, column in np.ndindex(*moved.shape):

@@ -26,7 +26,7 @@ def bundle(entry: Path, given: Mapping[str, str] | None = None) -> str:
         for names, source in _IMPORT.findall(text):
             if missing := set(names.split(", ")) - {each for export, each in declared[source] if export}:
                 raise ValueError(f"{name} imports {', '.join(sorted(missing))} from {source}, which does not export it")
-    counts = Counter(name for found in declared.values() for _, name in found)
+    counts = Counter(name for declarations in declared.values() for _, name in declarations)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ValueError(f"{', '.join(twice)} is declared twice: rename one, for the modules become one text")
     return "\n".join(_plain(name, texts[name], is_entry=name == entry.name) for name in _order(texts))
@@ -54,7 +54,7 @@ def _order(texts: Mapping[str, str]) -> list[str]:
 
 def _plain(name: str, text: str, *, is_entry: bool) -> str:
     """Drop the imports, and the word export before declarations."""
-    plain = _DECLARATION.sub(lambda found: found[0].removeprefix("export "), _IMPORT.sub("", text))
+    plain = _DECLARATION.sub(lambda match: match[0].removeprefix("export "), _IMPORT.sub("", text))
     allowed = "(?! default )" if is_entry else ""
     if odd := re.search(rf"^(?:import|export)\b{allowed}.*", plain, re.M):
         raise ValueError(f"{name}: write an import or export that bundle() can join instead of: {odd[0]}")

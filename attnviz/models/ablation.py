@@ -72,6 +72,6 @@ def removal_curve(
 
 
 def _scored(scorer: Scorer, rows: Sequence[Edits], progress: Progress) -> Float[np.ndarray, " row"]:
-    found = scorer.scores(rows, lambda done: progress("Switching heads off", done))
+    scores = scorer.scores(rows, lambda done: progress("Switching heads off", done))
     progress("Switching heads off", 1.0)
-    return found
+    return scores

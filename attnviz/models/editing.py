@@ -95,10 +95,10 @@ def with_edited_heads(kind: Kind, layers: Sequence[QueryKeyLayer], first: int = 
     now = editing.running()
     if now is None:
         return tuple(layers)
-    found = [now.changed.get((kind, first + number)) for number in range(len(layers))]
+    changes = [now.changed.get((kind, first + number)) for number in range(len(layers))]
     return tuple(
         layer if changed is None else replace(layer, edited=EditedHeads(changed[0], changed[1][0].float().cpu().numpy()))
-        for layer, changed in zip(layers, found, strict=True)
+        for layer, changed in zip(layers, changes, strict=True)
     )
 
 

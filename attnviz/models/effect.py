@@ -153,8 +153,8 @@ def _reading(encoder: TracedModel, prompt: Prompt) -> EncoderReading:
         outputs: Any = encoder.model(**encoder.tensors(source), output_hidden_states=True)
     states = outputs.hidden_states[-1][0].float().cpu().numpy()
     logits = getattr(outputs, "logits", None)
-    found = () if logits is None else _likeliest(encoder, source, logits[0].float())
-    return EncoderReading(source.tokens, states, found, _similarity(source.tokens, states))
+    likeliest = () if logits is None else _likeliest(encoder, source, logits[0].float())
+    return EncoderReading(source.tokens, states, likeliest, _similarity(source.tokens, states))
 
 
 def _likeliest(encoder: TracedModel, source: Encoded, logits: Tensor) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:

@@ -59,25 +59,25 @@ class Scorer:
     n_tokens: int
     shares: bool = False
 
-    def scores(self, several: Sequence[Edits], told: Callable[[float], None] = lambda _: None) -> Float[np.ndarray, " edits"]:
+    def scores(self, several: Sequence[Edits], report: Callable[[float], None] = lambda _: None) -> Float[np.ndarray, " edits"]:
         """Compute the score under each of several edits; a cancellation point stands between batches.
 
-        `told` hears how much is done, 0 to 1.
+        `report` hears how much is done, 0 to 1.
 
         Raises:
             EditError: the model does not have what is edited, or an edit patches from another text.
         """
         if any(edits.texts for edits in several):
             raise EditError("Heads that are patched from another text are not scored together: trace them one by one.")
-        points, found, done = points_of(self.model), np.zeros(len(several)), 0
+        points, scores, done = points_of(self.model), np.zeros(len(several)), 0
         for layer, places in self._batches(several):
             cancellation_point()
-            told(done / len(several))
+            report(done / len(several))
             rows = [several[place] for place in places]
             with intervening(intervention(self.model, points, rows)), widening(layer, len(rows)), torch.inference_mode():
-                found[places] = self.forward(len(rows)).double().cpu().numpy()
+                scores[places] = self.forward(len(rows)).double().cpu().numpy()
             done += len(rows)
-        return found
+        return scores
 
     def _batches(self, several: Sequence[Edits]) -> Iterator[tuple[int, list[int]]]:
         """Lay together what is computed at once, and the layer up to which it is alike."""

@@ -67,8 +67,8 @@ def _intervals(half: Half) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _statistics(model: AttentionModel, sentences: Sequence) -> Statistics:
     total = None
     for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
-        found = measure(surveyed.attention)
-        total = found if total is None else merge(total, found)
+        part = measure(surveyed.attention)
+        total = part if total is None else merge(total, part)
     if total is None:
         raise CorpusError(f"{model.card.name} can read none of these sentences: choose others.")
     return total
@@ -81,10 +81,10 @@ def _shares(statistics: Statistics) -> np.ndarray:
 
 def _examples(atlas: Atlas, claims: Sequence[Claim], looks: Looks) -> dict[str, tuple[AtlasExample, ...]]:
     """Find for each head the words of the treebank that its best claim is most and least right about."""
-    found = {}
+    examples = {}
     for layer in range(atlas.shape[0]):
         for head in range(atlas.shape[1]):
             best = atlas.best(layer, head)
             if best is not None and not claims[best].needs_antecedent:
-                found[f"{layer}.{head}"] = examples_of(claims[best], looks.sentences, looks.model, (layer, head))
-    return found
+                examples[f"{layer}.{head}"] = examples_of(claims[best], looks.sentences, looks.model, (layer, head))
+    return examples

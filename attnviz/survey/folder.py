@@ -129,18 +129,18 @@ def rows(state: State) -> dict[str, list[Any]]:
     """Lay the statistics out in columns, one row a head and measure; a measure that no row of any text had is left out."""
     statistics = state.statistics
     means, errors, (low, high) = statistics.means, statistics.errors, statistics.intervals
-    found: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
     for place in np.ndindex(*means.shape):
         measure, layer, head = place
         if statistics.rows[measure]:
             spread = max(statistics.squares[place] / statistics.rows[measure] - means[place] ** 2, 0) ** 0.5
-            found.append({
+            lines.append({
                 "model": state.model, "kind": state.kind, "layer": layer, "head": head, "measure": NAMES[measure],
                 "mean": float(means[place]), "standard_error": float(errors[place]), "low": float(low[place]),
                 "high": float(high[place]), "standard_deviation": float(spread), "rows": int(statistics.rows[measure]),
                 "texts": int(statistics.texts[measure]),
             })  # fmt: skip
-    return {name: [row[name] for row in found] for name in found[0]} if found else {}
+    return {name: [row[name] for row in lines] for name in lines[0]} if lines else {}
 
 
 def headvis(state: State) -> list[dict[str, Any]]:

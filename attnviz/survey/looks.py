@@ -67,9 +67,9 @@ class Looks:
             try:
                 if isinstance(claim, ClaimError):
                     raise claim
-                found = self.evidence(claim)
-                choose(claim, found.model)
-                evidence[index] = claim, found
+                claim_evidence = self.evidence(claim)
+                choose(claim, claim_evidence.model)
+                evidence[index] = claim, claim_evidence
                 results.append(ClaimError(""))
             except ClaimError as error:
                 results.append(error)
@@ -113,18 +113,18 @@ def look(
         looks = replace(looks, untrained=tuple(again[index] for index in range(len(again))))
     if "shuffled" in rivals:
         mixed = tuple(shuffled(sentence, SEED + index) for index, sentence in enumerate(kept[:few]))
-        found = _read(model, mixed, part(total - few, f"{name} reads the words of {few} shuffled"))
-        looks = replace(looks, shuffled=(mixed, tuple(found[index] for index in range(len(mixed)))))
+        looked = _read(model, mixed, part(total - few, f"{name} reads the words of {few} shuffled"))
+        looks = replace(looks, shuffled=(mixed, tuple(looked[index] for index in range(len(mixed)))))
     return looks
 
 
 def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[int], None]) -> dict[int, Strongest]:
-    found: dict[int, Strongest] = {}
+    looks: dict[int, Strongest] = {}
     for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
-        found[surveyed.index] = strongest(word_attention(surveyed.attention, sentences[surveyed.index]))
-        if len(found) % 16 == 0:
-            report(len(found))
-    return found
+        looks[surveyed.index] = strongest(word_attention(surveyed.attention, sentences[surveyed.index]))
+        if len(looks) % 16 == 0:
+            report(len(looks))
+    return looks
 
 
 def shuffled(sentence: ParsedSentence, seed: int) -> ParsedSentence:

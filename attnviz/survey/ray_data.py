@@ -24,10 +24,10 @@ class PartReader:
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, list[Any]]:
         parts, states = [], []
         for part, texts in zip(batch["part"].tolist(), batch["texts"].tolist(), strict=True):
-            found, kind = read_part(self.model, list(texts))
-            if found is not None:
+            statistics, kind = read_part(self.model, list(texts))
+            if statistics is not None:
                 parts.append(part)
-                states.append(to_bytes(State(self.job.model, kind, self.job.corpus, (self.job.shard_name,), 1, found)))
+                states.append(to_bytes(State(self.job.model, kind, self.job.corpus, (self.job.shard_name,), 1, statistics)))
         return {"part": parts, "state": states}
 
 
@@ -61,10 +61,10 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int) -> S
 
 def _summed(rows: Iterable[dict[str, Any]], job: SurveyJob) -> State:
     """Add up the parts in the order of the corpus, as a run on one machine does."""
-    found = {row["part"]: from_bytes(row["state"], f"part {row['part']}") for row in rows}
-    if not found:
+    state_of = {row["part"]: from_bytes(row["state"], f"part {row['part']}") for row in rows}
+    if not state_of:
         raise CorpusError("The model can read none of these texts: choose others.")
-    states = [found[part] for part in sorted(found)]
+    states = [state_of[part] for part in sorted(state_of)]
     total = states[0].statistics
     for state in states[1:]:
         total = merge(total, state.statistics)

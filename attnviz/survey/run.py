@@ -35,8 +35,8 @@ class SurveyJob:
         for path in self.files:
             if not path.is_file():
                 raise CorpusError(f"There is no file {path}: name texts that are there, one text a line.")
-        told = "\n".join(f"{path.name} {path.stat().st_size}" for path in self.files)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        listing = "\n".join(f"{path.name} {path.stat().st_size}" for path in self.files)
+        return hashlib.sha256(listing.encode()).hexdigest()[:16]
 
     @property
     def shard_name(self) -> str:
@@ -65,9 +65,9 @@ def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progre
     for index, (_, texts) in enumerate(job.parts()):
         if index < done:
             continue
-        found, kind = read_part(model, texts)
-        if found is not None:
-            statistics = merge(state.statistics, found) if state else found
+        part, kind = read_part(model, texts)
+        if part is not None:
+            statistics = merge(state.statistics, part) if state else part
             state = State(job.model, kind, job.corpus, (job.shard_name,), index + 1, statistics)
             save(folder, state)
             progress(f"{statistics.read:,} texts, {statistics.tokens:,} tokens", None)
@@ -89,6 +89,6 @@ def read_part(model: AttentionModel, texts: Sequence[str]) -> tuple[Statistics |
     total, kind = None, ""
     for surveyed in trace_all(model, texts):
         attention = surveyed.attention
-        found, kind = measure(attention, texts[surveyed.index]), attention.kind
-        total = found if total is None else merge(total, found)
+        part, kind = measure(attention, texts[surveyed.index]), attention.kind
+        total = part if total is None else merge(total, part)
     return total, kind

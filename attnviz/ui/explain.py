@@ -85,13 +85,13 @@ def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice,
             st.caption("This cell is masked: its score counts as minus infinity, so its weight is exactly 0.")
             return
         query, key = matrix.rows[cell[0]], matrix.columns[cell[1]]
-        found = score(attention, layer=choice.layer, head=choice.head, query=query, key=key)
-        if found is None:
+        parts = score(attention, layer=choice.layer, head=choice.head, query=query, key=key)
+        if parts is None:
             st.caption("This model adds terms of its own to its scores; its weights are shown as it gives them.")
             return
         st.latex(
-            rf"q \cdot k = {found.product:.2f}, \qquad {found.product:.2f} \times {found.scaling:.4f} = {found.scaled:.2f}, "
-            rf"\qquad \mathrm{{softmax}} \to {found.weight:.4f} \qquad (d = {found.dim})"
+            rf"q \cdot k = {parts.product:.2f}, \qquad {parts.product:.2f} \times {parts.scaling:.4f} = {parts.scaled:.2f}, "
+            rf"\qquad \mathrm{{softmax}} \to {parts.weight:.4f} \qquad (d = {parts.dim})"
         )
 
 

@@ -106,7 +106,7 @@ def hero() -> Iterator[DeltaGenerator]:
     """
     with st.container(border=True, key="hero"):
         reserve_toolbar()
-        yield st.container(key="told", gap=None)
+        yield st.container(key="heading", gap=None)
     st.session_state.pictured = st.session_state.page
 
 

@@ -81,9 +81,9 @@ def opened(model: str, prompt: Prompt | None) -> Traced | None:
         close()
         return None
     trace = held.trace
-    told = [f"Opened from {held.file}", *(f"{name} {version}" for name, version in trace.versions)]
+    facts = [f"Opened from {held.file}", *(f"{name} {version}" for name, version in trace.versions)]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.html(f'<p class="machine">{html.escape(" · ".join(told))}</p>')
+        st.html(f'<p class="machine">{html.escape(" · ".join(facts))}</p>')
         st.button("Close the file", key="close_file", icon=":material/close:", type="tertiary", on_click=close)
     return Traced(trace, _card(trace), 0.0, held.file)
 

@@ -62,16 +62,16 @@ def numbers_picker(sidebar: DeltaGenerator, *, known: bool = True) -> Weighing:
 
 def weigh_answer(name: str, answered: Answered, by: Weighing) -> Answered:
     """The answer with these numbers in its maps; with its weights, where no others are known."""
-    if by == "weights" or (found := weighed(name, answered.trace.prompt, by)) is None:
+    if by == "weights" or (moved := weighed(name, answered.trace.prompt, by)) is None:
         return answered
-    return replace(answered, answers=replace(answered.answers, trace=found.trace), weighed=found)
+    return replace(answered, answers=replace(answered.answers, trace=moved.trace), weighed=moved)
 
 
 def weigh_draft(name: str, drafted: Drafted, by: Weighing) -> Drafted:
     """The translation with these numbers in its maps; with its weights, where no others are known."""
-    if by == "weights" or (found := weighed_draft(name, drafted.draft, by)) is None:
+    if by == "weights" or (moved := weighed_draft(name, drafted.draft, by)) is None:
         return drafted
-    return replace(drafted, draft=replace(drafted.draft, trace=found.trace), weighed=found)
+    return replace(drafted, draft=replace(drafted.draft, trace=moved.trace), weighed=moved)
 
 
 def number_of(shown: Drafted | Answered) -> str:
@@ -84,27 +84,27 @@ def as_in(shown: Traced, traced: Traced) -> Weighed:
     by = shown.by if isinstance(shown, Weighed) else "weights"
     name = shown.name if isinstance(shown, Weighed) else ""
     plain = Weighed(traced.trace, traced.card, traced.seconds, traced.file, name)
-    if by == "weights" or (found := weighed(name, traced.trace.prompt, by)) is None:
+    if by == "weights" or (weighed_trace := weighed(name, traced.trace.prompt, by)) is None:
         return plain
-    return replace(plain, trace=found.trace, by=by, changes=found)
+    return replace(plain, trace=weighed_trace.trace, by=by, changes=weighed_trace)
 
 
-def tell_weighing(found: WeighedTrace | None, kind: Kind, layer: int) -> bool:
+def tell_weighing(moved: WeighedTrace | None, kind: Kind, layer: int) -> bool:
     """What the numbers are, and how much the layer changes a token; False where they are weights."""
-    if found is None:
+    if moved is None:
         return False
-    st.markdown(f"**{escaped(found.sentence(kind, layer))}** {_MEANING[found.by]}")
+    st.markdown(f"**{escaped(moved.sentence(kind, layer))}** {_MEANING[moved.by]}")
     return True
 
 
-def in_python(kept: Kept, name: str, found: WeighedTrace | None) -> Kept:
+def in_python(kept: Kept, name: str, moved: WeighedTrace | None) -> Kept:
     """What can be taken along of the model of that name, made in Python with the same numbers."""
-    if found is None:
+    if moved is None:
         return kept
-    prompt = prompt_expression(found.trace.prompt)
+    prompt = prompt_expression(moved.trace.prompt)
     return replace(
         kept,
-        made=f"weighed_trace(av.load({name!r}), {prompt}, {found.by!r}).trace",
+        made=f"weighed_trace(av.load({name!r}), {prompt}, {moved.by!r}).trace",
         imports=(*kept.imports, "from attnviz.attribution.weighing import weighed_trace"),
     )
 

@@ -166,7 +166,7 @@ class Person:
     def click(self, visit: Visit) -> None:
         """Does to the session what a click in a picture of the page does."""
         draw, state = self.draw, visit.app.session_state
-        traces = [each.trace for each in visit.found if hasattr(each, "trace")]
+        traces = [each.trace for each in visit.actual if hasattr(each, "trace")]
         clicks = {"encode": {"cell", "view", "pair", "edits", "editing"},
                   "translate": {"cell1", "all1", "begins1", "candidate1", "hero", "alternatives", "edits1"},
                   "heads": set[str](), "matters": {"taken"},
@@ -202,9 +202,9 @@ class Person:
             state[name] = f"{draw.randrange(5)},0,0"
         elif name in ("asked1", "candidate1"):
             state[name] = draw.randint(1, 2)
-        elif name == "begins1" and (pieces := visit.found[0].draft.pieces):
+        elif name == "begins1" and (pieces := visit.actual[0].draft.pieces):
             step = draw.randrange(len(pieces))
-            state[name] = " ".join((*pieces[:step], visit.found[0].draft.steps[step].alternatives[-1][0]))
+            state[name] = " ".join((*pieces[:step], visit.actual[0].draft.steps[step].alternatives[-1][0]))
         elif name in ("numbers", "own"):
             n_tokens, dim = state["numbers"]["x"].shape
             state["numbers"] = state["edited"] = random_numbers(n_tokens, dim, draw.randrange(99))

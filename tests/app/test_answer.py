@@ -93,20 +93,20 @@ def test_a_model_that_was_not_calibrated_says_p_alone(app: AppTest, models: dict
 @pytest.mark.parametrize("names", [["joint"], ["dual"], ["joint", "dual"], ["hub"]], ids="+".join)
 def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[str, str], names: list[str]) -> None:
     opened(app, *(models[name] for name in names))
-    found: list[dict[Side, StrongestHead]] = []
+    actual: list[dict[Side, StrongestHead]] = []
     for name in names:
         model = attnviz.load(models[name])
         assert isinstance(model, AnsweringModel)
         answered = model.answers(Prompt(PASSAGE, question=QUESTION))
         best, tokens = answered.result.spans[0], answered.tokens
-        found.append(strongest_heads(answered.trace, tokens[best.start].start, tokens[best.end].end))
-    shares = {side: min(heads[side].share for heads in found) for side in ("cross", "passage") if side in found[0]}
+        actual.append(strongest_heads(answered.trace, tokens[best.start].start, tokens[best.end].end))
+    shares = {side: min(heads[side].share for heads in actual) for side in ("cross", "passage") if side in actual[0]}
     side = max(shares, key=lambda side: shares[side])
     assert side == {"dual": "cross", "joint+dual": "cross", "hub": "passage"}.get("+".join(names), side)
     assert app.selectbox(key="side").value == side
     assert "side" not in app.query_params
-    told = found[0][side]
-    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (told.layer, told.head)
+    message = actual[0][side]
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (message.layer, message.head)
 
 
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
@@ -139,8 +139,8 @@ def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict
     opened(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1", picture="matrix")
     model = attnviz.load(models["hub"])
     assert isinstance(model, AnsweringModel)
-    found = model.answers(Prompt(PASSAGE, question=QUESTION))
-    assert answers(app) == [found.trace.output]
+    actual = model.answers(Prompt(PASSAGE, question=QUESTION))
+    assert answers(app) == [actual.trace.output]
     assert len(app.selectbox(key="side").options) == 2
     assert "L0·H2: " in bodies(app)
     assert app.button(key="explain1")
@@ -155,8 +155,8 @@ def test_a_cell_is_explained_in_compute(app: AppTest, models: dict[str, str]) ->
     compute.run()
     assert not compute.exception
     trace = attnviz.load(models["joint"]).trace(Prompt(PASSAGE, question=QUESTION))
-    told = next(caption.value for caption in compute.caption if "in the heatmap" in caption.value)
-    assert f"has {trace.cross.weights(1, 3)[4, 2]:.4f} in the heatmap" in told
+    message = next(caption.value for caption in compute.caption if "in the heatmap" in caption.value)
+    assert f"has {trace.cross.weights(1, 3)[4, 2]:.4f} in the heatmap" in message
 
 
 def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> None:
@@ -176,7 +176,7 @@ def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ({"question": " "}, "There is no question yet"),
         ({"passage": "\n"}, "There is no passage to look in yet"),
@@ -189,10 +189,10 @@ def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
 def test_what_cannot_be_answered_is_one_sentence_and_nothing_is_lost(
-    app: AppTest, models: dict[str, str], typed: dict[str, str], told: str
+    app: AppTest, models: dict[str, str], typed: dict[str, str], message: str
 ) -> None:
     opened(app, models["hub"], **typed)
-    assert [told in error.value for error in app.error] == [True]
+    assert [message in error.value for error in app.error] == [True]
     for name, value in typed.items():
         assert app.text_area(key=f"typed_{name}").value == value
 

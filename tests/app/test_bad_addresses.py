@@ -32,7 +32,7 @@ SAID = {
     *(f"edits{slot}" for slot in range(1, 5)),
 }
 BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute": {"source": "model"}, "encode": {"model": "transformer-en-fr"}}
-each_page = pytest.mark.parametrize("page", [page for page, found in PARAMETERS.items() if found])
+each_page = pytest.mark.parametrize("page", [page for page, actual in PARAMETERS.items() if actual])
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
@@ -70,8 +70,8 @@ def test_every_parameter_reads_only_what_it_may_be(page: str, bad: str) -> None:
         if isinstance(kind, Names):
             assert all(name.encode() for name in kind.read_all([bad]) or ())
         elif isinstance(kind, Number):
-            found = kind.read(bad)
-            assert found is None or kind.least <= found <= kind.most
+            actual = kind.read(bad)
+            assert actual is None or kind.least <= actual <= kind.most
         elif isinstance(kind, Choice):
             assert kind.read(bad) in (None, *kind.options)
         else:

@@ -37,8 +37,8 @@ def test_there_are_some_of_every_kind() -> None:
 @pytest.mark.parametrize("link", dict.fromkeys(LINKS), ids=lambda link: link[22:70])
 def test_a_link_opens_its_picture(link: str, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = urlsplit(link)
-    found = parse_qs(parts.query, strict_parsing=bool(parts.query))
-    given = {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+    actual = parse_qs(parts.query, strict_parsing=bool(parts.query))
+    given = {name: values if len(values) > 1 else values[0] for name, values in actual.items()}
     visit = Visit(monkeypatch, parts.path.strip("/"), given)
     assert not visit.app.error
     assert any(node.type in ("bidi_component", "plotly_chart") for node in visit.nodes)
@@ -47,7 +47,7 @@ def test_a_link_opens_its_picture(link: str, monkeypatch: pytest.MonkeyPatch) ->
     assert held.items() >= given.items()
 
 
-def told(part: str) -> str:
+def message(part: str) -> str:
     """The text of the link that has this part."""
     (link,) = [link for link in LINKS if part in link]
     return parse_qs(urlsplit(link).query)["text"][0]
@@ -55,15 +55,15 @@ def told(part: str) -> str:
 
 def test_the_four_translators_that_are_compared_differ() -> None:
     names = available_for("translate")
-    text = told("/translate?text=")
+    text = message("/translate?text=")
     assert len({attnviz.load(name).trace(text).output for name in names}) == len(names) == 4
 
 
 def test_the_summary_that_is_compared_with_the_first_sentence_keeps_another() -> None:
-    text = told("/summarize?")
+    text = message("/summarize?")
     trace = attnviz.load("minilm").trace(text)
-    found = read_passage(text, trace.encoder.keys)
-    compared = {way.name: way for way in selectors(found, trace, selects=None, layer=5, head=None)}
+    actual = read_passage(text, trace.encoder.keys)
+    compared = {way.name: way for way in selectors(actual, trace, selects=None, layer=5, head=None)}
     attention, first = (compared[name].sentences.argmax() for name in ("Attention, last layer (L5)", "First"))
     assert attention != first == 0
 

@@ -25,15 +25,15 @@ TEXT = "The red car is not new."
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the page gives to the browser to draw, the last at the end."""
-    found: list[dict[str, Any]] = []
+    actual: list[dict[str, Any]] = []
     computation = mounted.computation
 
     def kept(*arguments: Any, **options: Any) -> dict[str, Any]:
-        found.append(computation(*arguments, **options))
-        return found[-1]
+        actual.append(computation(*arguments, **options))
+        return actual[-1]
 
     monkeypatch.setattr(mounted, "computation", kept)
-    return found
+    return actual
 
 
 @pytest.fixture
@@ -164,16 +164,16 @@ def test_random_numbers_are_new_numbers(app: AppTest, drawn: list) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"tokens": " "}, "There is nothing to compute yet"),
         ({"source": "model", "text": " "}, "There is nothing to read yet"),
         ({"source": "model", "model": "/nowhere/at/all"}, "/nowhere/at/all"),
     ],
 )
-def test_what_cannot_be_computed_is_one_sentence(app: AppTest, parameters: dict, told: str) -> None:
+def test_what_cannot_be_computed_is_one_sentence(app: AppTest, parameters: dict, message: str) -> None:
     opened(app, **parameters)
-    assert [told in each.value for each in (*app.error, *app.info)] == [True]
+    assert [message in each.value for each in (*app.error, *app.info)] == [True]
 
 
 @pytest.mark.parametrize("numbers", ["nonsense", "1|2", "9e9|1|1|1|1", "nan|1|1|1|1"])
@@ -188,9 +188,9 @@ def test_a_sentence_of_ten_words_is_cut_to_eight_with_a_word_about_it(app: AppTe
     opened(app, tokens=" ".join(words))
     assert not app.error
     assert step(drawn, "X")["matrices"][0]["rows"] == words[:8]
-    told = [caption.value for caption in app.caption if "8 tokens at most" in caption.value]
-    assert len(told) == 1
-    assert told[0].endswith("“\\*dog\\*”, “today” are left out.")
+    message = [caption.value for caption in app.caption if "8 tokens at most" in caption.value]
+    assert len(message) == 1
+    assert message[0].endswith("“\\*dog\\*”, “today” are left out.")
     assert app.text_input(key="tokens").value == " ".join(words)
 
 
@@ -278,8 +278,8 @@ def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
 
 def test_a_score_is_taken_apart_where_somebody_asks_and_the_address_says_so(app: AppTest) -> None:
     opened(app, source="model", model="minilm", text=TEXT, layer="1", head="3", query="2", key="1", why="open")
-    (told,) = [each.proto.body for each in app.get("html") if "Of all tokens" in each.proto.body]
-    assert "L1·H3" in told
+    (message,) = [each.proto.body for each in app.get("html") if "Of all tokens" in each.proto.body]
+    assert "L1·H3" in message
     assert any("All pairs add up to the score" in each.value for each in app.caption)
     assert app.query_params["why"] in ("open", ["open"])
 

@@ -102,11 +102,11 @@ def test_an_address_with_a_head_that_does_not_exist_opens_the_last_there_is(app:
 
 
 @pytest.mark.parametrize(
-    ("shape", "told"), [((1, 1, 3, 5), "3 × 5 tokens · 1 head"), ((2, 3, 5, 5), "5 tokens · 6 heads")], ids=str
+    ("shape", "message"), [((1, 1, 3, 5), "3 × 5 tokens · 1 head"), ((2, 3, 5, 5), "5 tokens · 6 heads")], ids=str
 )
-def test_a_picture_says_how_much_it_shows(shape: tuple[int, int, int, int], told: str) -> None:
+def test_a_picture_says_how_much_it_shows(shape: tuple[int, int, int, int], message: str) -> None:
     layers, heads, queries, keys = shape
-    assert size(make_map(numbered(queries), numbered(keys), layers=layers, heads=heads)) == told
+    assert size(make_map(numbered(queries), numbered(keys), layers=layers, heads=heads)) == message
 
 
 def test_an_address_with_the_mean_has_no_head_to_choose(app: AppTest) -> None:

@@ -44,8 +44,8 @@ def markdown(message: Message) -> Iterator[str]:
 
 def raw(nodes: list[Node]) -> list[str]:
     """What stands on a page unescaped."""
-    found = (text for node in nodes if isinstance(proto := getattr(node, "proto", None), Message) for text in markdown(proto))
-    return [text for text in found if RAW.search(text)]
+    actual = (text for node in nodes if isinstance(proto := getattr(node, "proto", None), Message) for text in markdown(proto))
+    return [text for text in actual if RAW.search(text)]
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def test_the_name_of_a_model_is_text(page: str, tmp_path: Path, monkeypatch: pyt
         page,
         {"models": str(folder), "model": str(folder), "text": text, "passage": text, "question": "[x]?", **source},
     )
-    assert visit.found[0] is not None, [each.value for each in visit.app.error]
+    assert visit.actual[0] is not None, [each.value for each in visit.app.error]
     assert raw(visit.nodes) == []
 
 

@@ -76,9 +76,9 @@ def test_a_file_is_shown_until_another_text_is_asked_for(app: AppTest, monkeypat
     app.query_params.update({name: values[0] for name, values in parse_qs(going.query, strict_parsing=True).items()})
     app.run()
     assert not app.exception
-    told = " ".join(each.proto.body for each in app.get("html"))
-    assert "Opened from &lt;b&gt;x.attn" in told
-    assert "attnviz 0." in told
+    message = " ".join(each.proto.body for each in app.get("html"))
+    assert "Opened from &lt;b&gt;x.attn" in message
+    assert "attnviz 0." in message
     assert app.text_area(key="typed").value == "w0 w1 w2 w3 w4"
     assert app.selectbox(key="model").value == "mine/own"
     assert not app.error
@@ -117,10 +117,10 @@ def test_the_python_of_a_naive_reading_names_rows_as_the_page_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: DecodingOptions | None
 ) -> None:
     folder = str(tiny_translator(tmp_path / "tiny", "transformer"))
-    found = draft(attnviz.load(folder), Prompt("The red car."), options or DecodingOptions())
-    attention = read_as(found.trace.cross, found.written, "naive")
+    actual = draft(attnviz.load(folder), Prompt("The red car."), options or DecodingOptions())
+    attention = read_as(actual.trace.cross, actual.written, "naive")
     matrix = head_matrix(attention, layer=1, head=None, view=View(words=True))
-    shown = Picture(found.trace, "cross", 1, None, matrix, View(words=True))
+    shown = Picture(actual.trace, "cross", 1, None, matrix, View(words=True))
     kept = taking.kept_draft(folder, lambda: shown, Prompt("The red car."), options, naive=True)
     figures: list[go.Figure] = []
     monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(figure))

@@ -63,8 +63,8 @@ def test_text_after_text_leaves_no_more_behind(page: str, monkeypatch: pytest.Mo
         visit.app.text_area(key=box).set_value(text)
         visit.app.button[0].click()
         visit.run()
-        assert visit.found[0].trace.prompt.text == text
-        visit.found.clear()
+        assert visit.actual[0].trace.prompt.text == text
+        visit.actual.clear()
         gc.collect()
         return Counter(type(each) for each in gc.get_objects() if type(each) in (AttentionMap, HeadMatrix, Overview))
 

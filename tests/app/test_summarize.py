@@ -44,23 +44,23 @@ def opened(app: AppTest, **parameters: str) -> AppTest:
 def answer(app: AppTest) -> str:
     """The summary in large type."""
     bodies = (each.proto.body for each in app.get("html"))
-    (found,) = (match[1] for body in bodies if (match := re.search(r'<p class="answer"><bdi>(.*?)</bdi>', body, re.S)))
-    return found
+    (actual,) = (match[1] for body in bodies if (match := re.search(r'<p class="answer"><bdi>(.*?)</bdi>', body, re.S)))
+    return actual
 
 
 def kept_words(app: AppTest) -> str:
-    (found,) = (caption.value for caption in app.caption if caption.value.startswith("**The kept words"))
-    return found.split("**")[2].strip()
+    (actual,) = (caption.value for caption in app.caption if caption.value.startswith("**The kept words"))
+    return actual.split("**")[2].strip()
 
 
 def test_what_is_kept_is_what_the_model_chooses(app: AppTest) -> None:
     opened(app, model="minilm", text=TEXT, words_kept="3", way="last")
     trace = attnviz.load("minilm").trace(TEXT)
-    found = read_passage(TEXT, trace.encoder.keys)
-    way = selectors(found, trace, selects=None, layer=5, head=None)[0]
-    kept = choose(found, way.units, way.sentences, Amount(3))
-    assert answer(app) == found.extract(kept.sentences)
-    assert kept_words(app) == found.words(kept.units)
+    actual = read_passage(TEXT, trace.encoder.keys)
+    way = selectors(actual, trace, selects=None, layer=5, head=None)[0]
+    kept = choose(actual, way.units, way.sentences, Amount(3))
+    assert answer(app) == actual.extract(kept.sentences)
+    assert kept_words(app) == actual.words(kept.units)
     assert len(kept_words(app).split()) == 3
 
 
@@ -95,21 +95,21 @@ def test_a_model_that_writes_shows_what_it_wrote(app: AppTest, folder: str) -> N
     text = "the cat sat on the mat . the dog ran ."
     opened(app, model=folder, text=text)
     assert not app.error
-    told = " ".join(body for each in app.get("html") if "story" in (body := each.proto.body))
-    assert "in the text; new is" in told
+    message = " ".join(body for each in app.get("html") if "story" in (body := each.proto.body))
+    assert "in the text; new is" in message
     assert "trained" not in app.selectbox(key="way").options
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (" ", "There is nothing to read yet: type a sentence first."),
         ("a\x00b", "NUL byte"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence_and_nothing_is_lost(app: AppTest, text: str, told: str) -> None:
+def test_what_cannot_be_read_is_one_sentence_and_nothing_is_lost(app: AppTest, text: str, message: str) -> None:
     opened(app, model="minilm", text=text)
-    assert [told in error.value for error in app.error] == [True]
+    assert [message in error.value for error in app.error] == [True]
     assert app.text_area(key="typed").value == text
 
 

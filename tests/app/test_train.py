@@ -162,10 +162,10 @@ def test_which_came_first_is_told_from_steps_and_not_from_who_looked(app):
     press(app, "Start")
     until_trained(app)
     training = app.session_state.run.training
-    for aligned, answered, told in ((10, 25, "First it learned where to look"), (25, 10, "did not come first"),
+    for aligned, answered, message in ((10, 25, "First it learned where to look"), (25, 10, "did not come first"),
                                     (10, 20, "too close to tell"), (10, None, "")):  # fmt: skip
         training.milestones = Milestones(aligned, answered)
         app.run()
         said = "".join(str(element.proto) for element in app.get("bidi_component"))
-        assert told in said
-        assert ("three links in four" in said) == bool(told)
+        assert message in said
+        assert ("three links in four" in said) == bool(message)

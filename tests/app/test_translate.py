@@ -145,8 +145,8 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
 
 
 def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    told = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
-    opened(app, models=[folders[0], told], text=TEXT, hero="2")
+    message = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
+    opened(app, models=[folders[0], message], text=TEXT, hero="2")
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
     assert [model["head"] for model in models(app)] == ["", "L0·H1 — supervised"]
@@ -160,10 +160,10 @@ def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[s
 
 
 def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    told = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
+    message = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
     opened(app, models=folders[1:], text=TEXT)
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (1, True)
-    app.multiselect(key="models").set_value([folders[1], told]).run()
+    app.multiselect(key="models").set_value([folders[1], message]).run()
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (0, False)
     app.number_input(key="head").set_value(0).run()
     app.multiselect(key="models").set_value(folders[1:]).run()
@@ -173,8 +173,8 @@ def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: li
 
 def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders)
-    told = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
-    (link,) = (each["link"] for each in told if isinstance(each, dict) and "link" in each)
+    message = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    (link,) = (each["link"] for each in message if isinstance(each, dict) and "link" in each)
     assert parse_qs(urlsplit(link).query)["models"] == folders
 
 
@@ -268,7 +268,7 @@ def test_an_examples_target_goes_with_its_text_and_a_typed_one_stays(app: AppTes
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "message"),
     [
         ({"text": " "}, "There is nothing to read yet: type a sentence first."),
         ({"text": TEXT, "target": "pas " * 300}, "type less"),
@@ -278,26 +278,26 @@ def test_an_examples_target_goes_with_its_text_and_a_typed_one_stays(app: AppTes
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_nothing_is_lost(
-    app: AppTest, folders: list[str], parameters: dict, told: str
+    app: AppTest, folders: list[str], parameters: dict, message: str
 ) -> None:
     opened(app, **{"models": folders[:1], **parameters})
     assert len(app.error) == 1
-    assert told in app.error[0].value
+    assert message in app.error[0].value
     assert app.text_area(key="typed").value == parameters["text"]
     if "target" in parameters:
         assert app.text_input(key="target").value == parameters["target"]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("Je ne mange pas de viande.", "does not look like English"),
         ("The red car is red. " * 7, "tokens, and tiny-additive"),
     ],
 )
-def test_a_text_of_another_kind_is_translated_all_the_same(app: AppTest, folders: list[str], text: str, told: str) -> None:
+def test_a_text_of_another_kind_is_translated_all_the_same(app: AppTest, folders: list[str], text: str, message: str) -> None:
     opened(app, models=folders[:1], text=text)
-    assert any(told in info.value for info in app.info)
+    assert any(message in info.value for info in app.info)
     assert len(answers(app)) == 1
     assert not app.error
 
@@ -361,9 +361,9 @@ def test_every_token_stands_with_the_word_that_it_was_written_for(
 
 def test_words_that_a_model_spells_out_are_named(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders, text="Zbigniew is not Tom.")
-    (told,) = (info.value for info in app.info if "spelled out" in info.value)
-    assert "tiny-additive and tiny-transformer" in told
-    assert "Zbigniew" in told
+    (message,) = (info.value for info in app.info if "spelled out" in info.value)
+    assert "tiny-additive and tiny-transformer" in message
+    assert "Zbigniew" in message
 
 
 def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:

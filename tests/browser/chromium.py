@@ -14,8 +14,8 @@ def find() -> str | None:
     """The browser of $CHROMIUM, of the system, or the one that `playwright install chromium` brought."""
     if named := os.environ.get("CHROMIUM"):
         return shutil.which(named)
-    if found := next(filter(None, map(shutil.which, NAMES)), None):
-        return found
+    if actual := next(filter(None, map(shutil.which, NAMES)), None):
+        return actual
     if MAC.exists():
         return str(MAC)
     from playwright.sync_api import sync_playwright

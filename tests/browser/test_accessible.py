@@ -18,10 +18,10 @@ NOT_OURS = {
 
 def serious(page: Page, scheme: str = "light") -> list[tuple[str, str, str]]:
     """What axe calls serious or critical: the rule, the element, and what is wrong with it."""
-    found = Axe().run(page, context=NOT_OURS, options=RULES[scheme]).response["violations"]
+    actual = Axe().run(page, context=NOT_OURS, options=RULES[scheme]).response["violations"]
     return [
         (each["id"], node["html"][:200], node["failureSummary"][:200])
-        for each in found
+        for each in actual
         if each["impact"] in ("serious", "critical")
         for node in each["nodes"]
     ]
@@ -44,5 +44,5 @@ def test_axe_finds_nothing_serious_on_any_page(browser: Browser, app_url: str, s
         page.wait_for_timeout(800)
         problems[link.removeprefix(app_url)] = serious(page, scheme)
     context.close()
-    assert {path: found for path, found in problems.items() if found} == {}
+    assert {path: actual for path, actual in problems.items() if actual} == {}
     assert not watch.problems

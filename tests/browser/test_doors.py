@@ -22,10 +22,10 @@ def test_a_link_with_pictures_in_it_shows_their_text_and_fetches_nothing(
     # `context` fails the test at any request for another machine.
     page = context.new_page()
     page.goto(f"{app_url}/{page_name}?{urlencode({'model': HOSTILE, 'models': HOSTILE, 'begins1': HOSTILE})}")
-    told = page.get_by_test_id("stAlert").first
-    told.wait_for(timeout=PICTURE)
-    assert " ".join(HOSTILE.split()) in told.inner_text().replace("\u2060", "")
-    assert told.locator("a, img, b, em, strong, code, .katex, [data-testid=stMarkdownColoredText]").count() == 0
+    message = page.get_by_test_id("stAlert").first
+    message.wait_for(timeout=PICTURE)
+    assert " ".join(HOSTILE.split()) in message.inner_text().replace("\u2060", "")
+    assert message.locator("a, img, b, em, strong, code, .katex, [data-testid=stMarkdownColoredText]").count() == 0
 
 
 def test_text_that_is_kept_on_summarize_stays_text(context: BrowserContext, app_url: str) -> None:
@@ -71,8 +71,8 @@ def test_the_server_knows_its_own_names_only(app_url: str) -> None:
     def answer(host: str) -> int:
         request = urllib.request.Request(f"{app_url}/_stcore/health", headers={"Host": host})
         try:
-            with urllib.request.urlopen(request) as found:
-                return found.status
+            with urllib.request.urlopen(request) as actual:
+                return actual.status
         except urllib.error.HTTPError as error:
             return error.code
 

@@ -222,7 +222,7 @@ def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "There is nothing to read yet: type a sentence first."),
         (" \n  ", "There is nothing to read yet: type a sentence first."),
@@ -230,11 +230,13 @@ def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, 
     ],
     ids=["empty", "spaces", "20,000 words"],
 )
-def test_text_that_cannot_be_read_whole_gets_one_sentence_and_is_kept(page: Page, app_url: str, text: str, told: str) -> None:
+def test_text_that_cannot_be_read_whole_gets_one_sentence_and_is_kept(
+    page: Page, app_url: str, text: str, message: str
+) -> None:
     open_page(page, app_url)
     run(page, text)
     expect(page.get_by_test_id("stAlert")).to_have_count(1)
-    expect(page.get_by_test_id("stAlert")).to_contain_text(told)
+    expect(page.get_by_test_id("stAlert")).to_contain_text(message)
     assert page.locator("textarea").first.input_value() == text
     run(page, "It works again.")
     expect(page.get_by_test_id("stAlert")).to_have_count(0)

@@ -113,8 +113,8 @@ def test_a_bright_cell_is_seen_where_many_share_a_pixel(page: Page, tmp_path: Pa
     show(page, tmp_path, trace_of(attention), theme=LIGHT)
     view(page, "Matrix")
     x, y = spot(page, 617, 404)
-    found = [pixel(page, "canvas.cells", x + step, y + other) for step in (-1, 0, 1) for other in (-1, 0, 1)]
-    assert list(rgb(LIGHT.colour(1.0))) in found
+    actual = [pixel(page, "canvas.cells", x + step, y + other) for step in (-1, 0, 1) for other in (-1, 0, 1)]
+    assert list(rgb(LIGHT.colour(1.0))) in actual
     page.mouse.move(x, y)
     for _ in range(6):
         page.keyboard.down("Control")
@@ -294,8 +294,8 @@ def test_axe_finds_nothing_serious(page: Page, tmp_path: Path, theme: Theme) -> 
     for name in ("Grid", "Matrix", "Arcs", "Text"):
         view(page, name)
         page.wait_for_timeout(300)
-        found = Axe().run(page).response["violations"]
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")] == []
+        actual = Axe().run(page).response["violations"]
+        assert [(each["id"], each["nodes"][0]["html"]) for each in actual if each["impact"] in ("serious", "critical")] == []
 
 
 def test_the_table_has_the_strongest_links(page: Page, tmp_path: Path) -> None:

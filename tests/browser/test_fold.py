@@ -16,7 +16,7 @@ PARTS = {
     "summarize": ("textarea", ".answer", ".story p"),
     "heads": ("[class*=st-key-prompt] textarea", "", ".story p"),
     "compare": ("textarea", "", ".story p"),
-    "matters": ("textarea", ".answer", ".st-key-told p"),
+    "matters": ("textarea", ".answer", ".st-key-heading p"),
     "ablate": ("textarea", "", ".story p"),
     "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
     "train": ('[data-testid="stButtonGroup"]', "", ".story p"),
@@ -59,15 +59,15 @@ def shift(page: Page, since: int = 0) -> tuple[float, list]:
 def below_the_fold(page: Page, path: str) -> list[str]:
     """What of a page should be seen at once, and is not."""
     height = page.viewport_size["height"] if page.viewport_size else 0
-    found = []
+    actual = []
     for name, selector in zip(("input", "output", "sentence"), PARTS[path], strict=True):
         box = page.locator(selector).first.bounding_box() if selector else None
         if selector and (box is None or box["y"] < 0 or box["y"] + box["height"] > height):
-            found.append(f"{name} at {box}")
+            actual.append(f"{name} at {box}")
     hero = page.locator(".st-key-hero").bounding_box()
     assert hero
     seen = (min(hero["y"] + hero["height"], height) - max(hero["y"], 0)) / hero["height"]
-    return found + ([f"{1 - seen:.0%} of the picture, {hero}"] if seen < LEAST_OF_HERO else [])
+    return actual + ([f"{1 - seen:.0%} of the picture, {hero}"] if seen < LEAST_OF_HERO else [])
 
 
 def run_again(page: Page) -> None:

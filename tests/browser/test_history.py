@@ -53,10 +53,10 @@ def act(page: Page, draw: random.Random) -> tuple[str, str, list[str], list[str]
         page.get_by_text("Merge subwords to words").click()
     page.wait_for_url(lambda url: url != before, timeout=PICTURE)
     still(page)
-    found, later = None, seen(page)
-    while found != later:
+    actual, later = None, seen(page)
+    while actual != later:
         page.wait_for_timeout(300)
-        found, later = later, seen(page)
+        actual, later = later, seen(page)
     return later
 
 

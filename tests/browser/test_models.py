@@ -76,16 +76,16 @@ def _rwkv(folder: Path) -> None:
 def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(page: Page, app_url: str, tmp_path: Path, spoil) -> None:
     spoil(tmp_path)
     open_page(page, app_url, model=str(tmp_path), text=TEXT)
-    told = page.get_by_test_id("stAlert")
-    expect(told).to_have_count(1)
-    expect(told).to_contain_text(tmp_path.name)
+    message = page.get_by_test_id("stAlert")
+    expect(message).to_have_count(1)
+    expect(message).to_contain_text(tmp_path.name)
     assert page.locator("textarea").first.input_value() == TEXT
     page.get_by_role("combobox", name="Model").click()
     page.get_by_role("option", name="minilm", exact=True).click()
     page.wait_for_timeout(500)
     settle(page)
     run(page, "It works again.")
-    expect(told).to_have_count(0)
+    expect(message).to_have_count(0)
     expect(page.locator(".strip")).to_contain_text("works")
 
 

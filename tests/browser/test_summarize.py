@@ -31,13 +31,13 @@ def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=TEXT, words_kept=4, way="mean")
     settled(page)
     trace = attnviz.load("minilm").trace(TEXT)
-    found = read_passage(TEXT, trace.encoder.keys)
-    way = next(each for each in selectors(found, trace, selects=None, layer=5, head=None) if "mean of all" in each.name)
-    kept = choose(found, way.units, way.sentences, Amount(4))
+    actual = read_passage(TEXT, trace.encoder.keys)
+    way = next(each for each in selectors(actual, trace, selects=None, layer=5, head=None) if "mean of all" in each.name)
+    kept = choose(actual, way.units, way.sentences, Amount(4))
     assert bars(page) == pytest.approx(way.units.tolist(), abs=1e-5)
-    words = [unit.text for unit, on in zip(found.units, kept.units, strict=True) if on]
+    words = [unit.text for unit, on in zip(actual.units, kept.units, strict=True) if on]
     expect(page.locator(".passage .unit.kept bdi")).to_have_text(words)
-    expect(page.locator(".answer bdi")).to_have_text(found.extract(kept.sentences))
+    expect(page.locator(".answer bdi")).to_have_text(actual.extract(kept.sentences))
 
 
 def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: BrowserContext, app_url: str) -> None:
@@ -52,9 +52,9 @@ def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: Bro
     expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3", timeout=PICTURE)
     settled(page)
     trace = attnviz.load("minilm").trace(TEXT)
-    found = read_passage(TEXT, trace.encoder.keys)
+    actual = read_passage(TEXT, trace.encoder.keys)
     asked = trace.encoder.weights(1, 3)[1:-1].mean(axis=0)
-    assert bars(page) == pytest.approx(found.by_unit(asked).tolist(), abs=1e-5)
+    assert bars(page) == pytest.approx(actual.by_unit(asked).tolist(), abs=1e-5)
     assert (parameters(page)["layer"], parameters(page)["head"], parameters(page)["way"]) == ("1", "3", "head")
     second = context.new_page()
     second.goto(page.url)
@@ -67,8 +67,8 @@ def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_ur
     open_page(page, app_url, "summarize", model=str(tmp_path), text=WRITES, layer=1)
     settled(page)
     cross = attnviz.load(str(tmp_path)).trace(WRITES).cross
-    found = read_passage(WRITES, cross.keys)
-    words = summary_words(cross, found, layer=1, head=None)
+    actual = read_passage(WRITES, cross.keys)
+    words = summary_words(cross, actual, layer=1, head=None)
     shown = page.locator(".written .word")
     expect(shown).to_have_count(len(words))
     new = [index for index, word in enumerate(words) if word.copied is False]
@@ -76,7 +76,7 @@ def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_ur
     shown.nth(2).click()
     expect(page.locator(".written .chosen")).to_have_attribute("data-pick", "2", timeout=PICTURE)
     settled(page)
-    assert bars(page) == pytest.approx(found.by_unit(np.asarray(words[2].row)).tolist(), abs=1e-5)
+    assert bars(page) == pytest.approx(actual.by_unit(np.asarray(words[2].row)).tolist(), abs=1e-5)
     assert parameters(page)["word"] == "2"
 
 

@@ -29,10 +29,10 @@ def drafted(folder: Path, options: DecodingOptions, target: str | None = None) -
 
 
 def links(page: Page) -> dict[tuple[int, int], float]:
-    found = page.locator(".pair path").evaluate_all(
+    actual = page.locator(".pair path").evaluate_all(
         "paths => paths.map(({dataset}) => [dataset.row, dataset.column, dataset.weight].map(Number))"
     )
-    return {(int(row), int(column)): weight for row, column, weight in found}
+    return {(int(row), int(column)): weight for row, column, weight in actual}
 
 
 def drawn_weights(page: Page) -> list[list[float]]:
@@ -149,9 +149,9 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
 
 
 def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page: Page, app_url: str, tmp_path: Path) -> None:
-    told = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
-    open_page(page, app_url, "translate", models=str(told), text=TEXT, target=TARGET, whole_words="false")
-    draft = drafted(told, DecodingOptions(), TARGET)
+    message = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
+    open_page(page, app_url, "translate", models=str(message), text=TEXT, target=TARGET, whole_words="false")
+    draft = drafted(message, DecodingOptions(), TARGET)
     wanted = draft.trace.cross.weights(0, 1)
     expect(page.locator(".answer small")).to_contain_text("L0·H1 — supervised")
     open_advanced(page)

@@ -10,8 +10,8 @@ TEXT = "A kitten naps on the couch near the old wooden door."
 
 def test_a_walk_at_random_ends_with_what_a_fresh_load_shows(page: Page, app_url: str) -> None:
     walker = Walker(page.context, app_url)
-    _, found = walker.stroll(8, 8)
-    assert found is None, str(walker.shrink(found))
+    _, actual = walker.stroll(8, 8)
+    assert actual is None, str(walker.shrink(actual))
     walker.close()
 
 
@@ -25,9 +25,9 @@ def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(page: Page, app_ur
     }"""
     walker.page.add_init_script(f"({falsify})()")
     steps = (Step("toggle", "Second sentence"), Step("example", "Bank and bank"))
-    found = walker.follow(Walk("encode", "light", 1440, steps))
-    assert found
-    shrunk = walker.shrink(found)
+    actual = walker.follow(Walk("encode", "light", 1440, steps))
+    assert actual
+    shrunk = walker.shrink(actual)
     assert len(shrunk.walk.steps) == 1
     assert "canvas heads" in str(shrunk)
     walker.close()

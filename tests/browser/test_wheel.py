@@ -87,10 +87,10 @@ def test_the_app_travels_in_the_wheel(wheel):
 def test_the_installed_package_finds_its_own_app(installed, tmp_path):
     script = "import attnviz.paths as paths; print(paths.app_folder(), paths.assets_folder())"
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    found = subprocess.run(
+    actual = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
-    assert found.stdout.split() == [str(installed / "attnviz/_app"), str(installed / "attnviz/_app/assets")]
+    assert actual.stdout.split() == [str(installed / "attnviz/_app"), str(installed / "attnviz/_app/assets")]
 
 
 @pytest.fixture

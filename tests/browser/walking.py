@@ -83,10 +83,10 @@ class Difference:
 
     walk: Walk
     address: str
-    told: tuple[str, ...]
+    message: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join([str(self.walk), f"ends at {unquote_plus(self.address)}", *(f"  {line}" for line in self.told)])
+        return "\n".join([str(self.walk), f"ends at {unquote_plus(self.address)}", *(f"  {line}" for line in self.message)])
 
 
 class Walker:
@@ -128,22 +128,22 @@ class Walker:
             self._take(step)
         return self._compare(walk)
 
-    def shrink(self, found: Difference) -> Difference:
+    def shrink(self, actual: Difference) -> Difference:
         """The shortest walk that still ends with a difference: without each step that it does not need."""
-        size = (len(found.walk.steps) + 1) // 2
+        size = (len(actual.walk.steps) + 1) // 2
         while size:
-            shorter = next(self._without(found.walk, size), None)
+            shorter = next(self._without(actual.walk, size), None)
             if shorter:
-                found, size = shorter, min(size, max(1, len(shorter.walk.steps) // 2))
+                actual, size = shorter, min(size, max(1, len(shorter.walk.steps) // 2))
             else:
                 size //= 2
-        return found
+        return actual
 
     def _without(self, walk: Walk, size: int) -> Iterator[Difference]:
         for first in range(0, len(walk.steps), size):
             steps = walk.steps[:first] + walk.steps[first + size :]
-            if found := self.follow(replace(walk, steps=steps)):
-                yield found
+            if actual := self.follow(replace(walk, steps=steps)):
+                yield actual
 
     def _begin(self, walk: Walk) -> None:
         for page in (self.page, self.other):
@@ -208,10 +208,10 @@ class Walker:
             # A busy machine draws in pieces.
             other.wait_for_timeout(300)
         mine, fresh = page.evaluate("walk.seen(true)"), other.evaluate("walk.seen(true)")
-        told = _differences(mine, fresh)
+        message = _differences(mine, fresh)
         if page.url != other.url:
-            told = (f"the address became {unquote_plus(page.url)}, afresh {unquote_plus(other.url)}", *told)
-        return Difference(walk, urlsplit(address)._replace(scheme="", netloc="").geturl(), told)
+            message = (f"the address became {unquote_plus(page.url)}, afresh {unquote_plus(other.url)}", *message)
+        return Difference(walk, urlsplit(address)._replace(scheme="", netloc="").geturl(), message)
 
 
 def settle(page: Page, quiet: float = 0.15) -> None:

@@ -39,12 +39,12 @@ LONG = "the cat sat on the mat . a dog ran to the street because it was too tire
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, AnsweringModel]:
-    found = {}
+    actual = {}
     for name, make in MAKERS.items():
         folder = tmp_path_factory.mktemp("models") / name
         make(folder)
-        found[name] = load_trained(folder, silent) if name in OURS else attnviz.load(str(folder))
-    return found
+        actual[name] = load_trained(folder, silent) if name in OURS else attnviz.load(str(folder))
+    return actual
 
 
 by_name = pytest.mark.parametrize("name", MAKERS)
@@ -55,13 +55,13 @@ by_name = pytest.mark.parametrize("name", MAKERS)
 def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, models: dict[str, AnsweringModel]) -> None:
     model = models[name]
     assert isinstance(model, AnsweringModel)
-    found = model.answers(Prompt(passage, question=QUESTION))
-    places = [(found.tokens[span.start].start, found.tokens[span.end].end) for span in found.result.spans]
-    assert [found.text(span) for span in found.result.spans] == [passage[start:end] for start, end in places]
+    actual = model.answers(Prompt(passage, question=QUESTION))
+    places = [(actual.tokens[span.start].start, actual.tokens[span.end].end) for span in actual.result.spans]
+    assert [actual.text(span) for span in actual.result.spans] == [passage[start:end] for start, end in places]
     # Repeated words are told apart by where they stand.
     assert all(one[1] <= two[0] or two[1] <= one[0] for one, two in itertools.combinations(places, 2))
-    assert found.trace.output == ("" if found.declined else passage[slice(*places[0])])
-    for attention in found.trace.maps:
+    assert actual.trace.output == ("" if actual.declined else passage[slice(*places[0])])
+    for attention in actual.trace.maps:
         for layer in range(attention.n_layers):
             weights = attention.layer_weights(layer)
             np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
@@ -70,25 +70,25 @@ def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, mod
 
 @by_name
 def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, models: dict[str, AnsweringModel]) -> None:
-    found = models[name].answers(Prompt(PASSAGES[0], question=QUESTION))
-    logits, n_tokens = found.result.logits, len(found.tokens)
-    limit, penalty = found.decoding.limit, found.decoding.length_penalty
+    actual = models[name].answers(Prompt(PASSAGES[0], question=QUESTION))
+    logits, n_tokens = actual.result.logits, len(actual.tokens)
+    limit, penalty = actual.decoding.limit, actual.decoding.length_penalty
     pairs = {
         (start, end): float(logits.start[start]) + float(logits.end[end]) - penalty * (end - start)
         for start in range(n_tokens)
         for end in range(start, min(start + limit + 1, n_tokens))
     }
     total = sum(np.exp(value) for value in pairs.values()) + np.exp(logits.nothing)
-    best = found.result.spans[0]
+    best = actual.result.spans[0]
     assert (best.start, best.end) == max(pairs, key=lambda pair: pairs[pair])
     assert best.probability == pytest.approx(np.exp(pairs[best.start, best.end]) / total)
     for index in range(n_tokens):
         starts = sum(np.exp(value) for (start, _), value in pairs.items() if start == index)
         ends = sum(np.exp(value) for (_, end), value in pairs.items() if end == index)
-        assert found.result.start[index] == pytest.approx(starts / total)
-        assert found.result.end[index] == pytest.approx(ends / total)
-    assert found.result.start.sum() + found.result.nothing == pytest.approx(1)
-    assert found.result.margin == pytest.approx(max(pairs.values()) - logits.nothing)
+        assert actual.result.start[index] == pytest.approx(starts / total)
+        assert actual.result.end[index] == pytest.approx(ends / total)
+    assert actual.result.start.sum() + actual.result.nothing == pytest.approx(1)
+    assert actual.result.margin == pytest.approx(max(pairs.values()) - logits.nothing)
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in OURS])
@@ -96,22 +96,22 @@ def test_a_model_of_the_hub_says_what_transformers_says(name: str, tmp_path: Pat
     model = tiny_hub_answerer(tmp_path, name)
     traced = attnviz.load(str(tmp_path))
     assert isinstance(traced, HubAnswerer)
-    found = traced.answers(Prompt(PASSAGES[0], question=QUESTION))
+    actual = traced.answers(Prompt(PASSAGES[0], question=QUESTION))
     encoded = tokenizer()(QUESTION, PASSAGES[0], return_tensors="pt")
     accepted = {key: ids for key, ids in encoded.items() if key in traced.accepts}
     with torch.no_grad():
         outputs = model(**accepted, output_attentions=True)
     mine = [index for index, owner in enumerate(encoded.encodings[0].sequence_ids) if owner == 1]
-    np.testing.assert_allclose(found.result.logits.start, outputs.start_logits[0, mine], atol=1e-5)
-    np.testing.assert_allclose(found.result.logits.end, outputs.end_logits[0, mine], atol=1e-5)
-    assert found.result.logits.nothing == pytest.approx(float(outputs.start_logits[0, 0] + outputs.end_logits[0, 0]), abs=1e-5)
-    encoder = found.trace.encoder
+    np.testing.assert_allclose(actual.result.logits.start, outputs.start_logits[0, mine], atol=1e-5)
+    np.testing.assert_allclose(actual.result.logits.end, outputs.end_logits[0, mine], atol=1e-5)
+    assert actual.result.logits.nothing == pytest.approx(float(outputs.start_logits[0, 0] + outputs.end_logits[0, 0]), abs=1e-5)
+    encoder = actual.trace.encoder
     for layer, wanted in enumerate(outputs.attentions or ()):
         np.testing.assert_allclose(encoder.layer_weights(layer), wanted[0], atol=1e-5)
     assert [index for index, token in enumerate(encoder.keys) if token.segment == 1 and not token.special] == mine
     # In hand, it answers the same.
     wrapped = attnviz.wrap(AutoModelForQuestionAnswering.from_pretrained(tmp_path), tokenizer())
-    assert wrapped.trace(Prompt(PASSAGES[0], question=QUESTION)).output == found.trace.output
+    assert wrapped.trace(Prompt(PASSAGES[0], question=QUESTION)).output == actual.trace.output
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -119,14 +119,14 @@ def test_a_model_of_ours_shows_the_weights_of_its_forward_pass(name: str, models
     model = models[name]
     assert isinstance(model, AnswerModel)
     read = model.encoder.tokenizer
-    found = model.answers(Prompt(PASSAGES[0], question=QUESTION))
+    actual = model.answers(Prompt(PASSAGES[0], question=QUESTION))
     question, context = (torch.tensor([read(text)["input_ids"]]) for text in (QUESTION, PASSAGES[0]))
     skip = 0 if name == "dual" else 1
     context = context[:, skip:]
     with torch.no_grad():
         start, _, weights = model.answerer(question, context, question_visible=question > 0, context_visible=context > 0)
-    np.testing.assert_allclose(found.result.logits.start, start[0, 1 - skip : -1], atol=1e-5)
-    cross = found.trace.cross
+    np.testing.assert_allclose(actual.result.logits.start, start[0, 1 - skip : -1], atol=1e-5)
+    cross = actual.trace.cross
     for layer, wanted in enumerate(weights):
         np.testing.assert_allclose(cross.layer_weights(layer), wanted[0], atol=1e-5)
     assert [token.text for token in cross.keys] == ["[CLS]", "What", "was", "too", "tired", "?", "[SEP]"]
@@ -154,25 +154,25 @@ def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, Ans
     if isinstance(model, HubAnswerer):
         # XLNet reads a text of any length.
         model = replace(model, card=replace(model.card, max_tokens=min(61, model.card.max_tokens)))
-    found = model.answers(prompt)
-    windows = found.result.windows
+    actual = model.answers(prompt)
+    windows = actual.result.windows
     assert len(windows) > 3
-    assert windows[-1].stop == len(found.tokens)
+    assert windows[-1].stop == len(actual.tokens)
     place = windows[1].start + windows[1].size // 2
     window = max(windows, key=lambda each: min(place - each.start, each.stop - 1 - place))
-    part = LONG[found.tokens[window.start].start : found.tokens[window.stop - 1].end]
+    part = LONG[actual.tokens[window.start].start : actual.tokens[window.stop - 1].end]
     alone = model.answers(Prompt(part, question=QUESTION))
     assert len(alone.result.windows) == 1
-    assert found.result.logits.start[place] == pytest.approx(float(alone.result.logits.start[place - window.start]), abs=1e-4)
-    best, shown = found.result.spans[0], found.trace.maps[-1].queries
+    assert actual.result.logits.start[place] == pytest.approx(float(alone.result.logits.start[place - window.start]), abs=1e-4)
+    best, shown = actual.result.spans[0], actual.trace.maps[-1].queries
     offsets = [token.start for token in shown if not token.special and token.segment == 1]
-    assert found.tokens[best.start].start in offsets
-    assert found.trace.prompt.text == LONG
+    assert actual.tokens[best.start].start in offsets
+    assert actual.trace.prompt.text == LONG
 
 
 @by_name
 @pytest.mark.parametrize(
-    ("prompt", "told"),
+    ("prompt", "message"),
     [
         (Prompt("the cat sat"), "There is no question yet"),
         (Prompt("the cat sat", question="\u200b\ufeff"), "There is no question yet"),
@@ -183,19 +183,19 @@ def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, Ans
     ids=["no question", "invisible", "no passage", "long question", "long passage"],
 )
 def test_what_cannot_be_answered_is_one_sentence(
-    name: str, prompt: Prompt, told: str, models: dict[str, AnsweringModel]
+    name: str, prompt: Prompt, message: str, models: dict[str, AnsweringModel]
 ) -> None:
     model = models[name]
     assert isinstance(model, AnsweringModel)
-    with pytest.raises(PromptError, match=told) as caught:
+    with pytest.raises(PromptError, match=message) as caught:
         model.answers(prompt)
     assert "\n" not in str(caught.value)
 
 
 @by_name
 def test_a_question_may_be_longer_than_the_passage_and_a_text_needs_none(name: str, models: dict[str, AnsweringModel]) -> None:
-    found = models[name].answers(Prompt("tired", question=f"{QUESTION} {QUESTION}"))
-    assert found.text(found.result.spans[0]) in "tired"
+    actual = models[name].answers(Prompt("tired", question=f"{QUESTION} {QUESTION}"))
+    assert actual.text(actual.result.spans[0]) in "tired"
     assert models[name].trace("the cat sat").kinds == ("encoder",)
 
 
@@ -204,10 +204,10 @@ def test_a_threshold_decides_whether_the_passage_says(models: dict[str, Answerin
     assert isinstance(model, AnswerModel)
     margin = model.answers(prompt).result.margin
     for threshold, declined in ((margin - 1e-3, False), (margin + 1e-3, True)):
-        found = replace(model, decoding=replace(model.decoding, threshold=threshold)).answers(prompt)
-        assert found.declined is declined
-        assert bool(found.trace.output) is not declined
-        assert found.result.spans
+        actual = replace(model, decoding=replace(model.decoding, threshold=threshold)).answers(prompt)
+        assert actual.declined is declined
+        assert bool(actual.trace.output) is not declined
+        assert actual.result.spans
 
 
 def test_a_shallow_encoder_has_only_its_own_layers(tmp_path: Path) -> None:

@@ -140,8 +140,8 @@ def w_o(module: Any, traced: Any) -> Any:
     around = {id(child): parent for parent in traced.model.modules() for child in parent.children()}
     for place in (module, getattr(around.get(id(module)), "output", None)):
         for name in OUTPUTS:
-            if place is not None and (found := getattr(place, name, None)) is not None and hasattr(found, "weight"):
-                return found
+            if place is not None and (actual := getattr(place, name, None)) is not None and hasattr(actual, "weight"):
+                return actual
     raise AssertionError(f"no W_O in {type(module).__name__}")
 
 
@@ -294,10 +294,10 @@ def _with_a_score_cut(module: Any, patch: pytest.MonkeyPatch, head: int, query: 
     ]
     with patch.context() as patched:
         patched.setattr(own, "masked_softmax", cut)
-        found = run()
+        actual = run()
     for hook in hooks:
         hook.remove()
-    return found
+    return actual
 
 
 def test_in_our_own_models_a_head_at_zero_is_its_columns_of_w_o_at_zero(ours: tuple[Any, Prompt]) -> None:

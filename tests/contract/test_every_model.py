@@ -47,8 +47,8 @@ def truth(model: Any, inputs: dict[str, torch.Tensor]) -> tuple[torch.Tensor, di
     """The first output of the eager model, and its attention by kind: a list of (batch, head, query, key)."""
     with torch.no_grad():
         outputs = model(**inputs, output_attentions=True)
-    found = {OUTPUTS[name]: layers for name, layers in outputs.items() if name in OUTPUTS and layers}
-    return outputs[0], {kind: [layer.float().cpu().numpy() for layer in layers] for kind, layers in found.items()}
+    actual = {OUTPUTS[name]: layers for name, layers in outputs.items() if name in OUTPUTS and layers}
+    return outputs[0], {kind: [layer.float().cpu().numpy() for layer in layers] for kind, layers in actual.items()}
 
 
 def batch(family: tiny.Family, device: str, side: str) -> tuple[dict[str, torch.Tensor], torch.Tensor]:

@@ -56,13 +56,13 @@ class _Lookups(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[torch.Tensor] = []
+        self.actual: list[torch.Tensor] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
         if func in (F.embedding, torch.Tensor.index_select) and made.is_floating_point() and made.grad_fn is None:
-            self.found.append(made.detach().requires_grad_())
-            return self.found[-1]
+            self.actual.append(made.detach().requires_grad_())
+            return self.actual[-1]
         return made
 
 
@@ -89,7 +89,7 @@ def test_frozen_shares_and_what_biases_give_sum_to_the_score(family: tiny.Family
     biases = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with Frozen(), _Lookups() as lookups:
         score = reading.outcome_of(reading.embedded()[None].requires_grad_()).score.sum()
-    added = [*biases, *lookups.found]
+    added = [*biases, *lookups.actual]
     gradients = torch.autograd.grad(score, added, allow_unused=True) if added else ()
     pairs = [(gradient, value) for gradient, value in zip(gradients, added, strict=True) if gradient is not None]
     given = sum(float((gradient * value).detach().sum()) for gradient, value in pairs)

@@ -42,9 +42,9 @@ def explained(
 ) -> Unfolded:
     attention = opened.trace.map(kind)
     queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
-    found = unfolded(opened, kind, layer=layer, head=head, link=QueryKey(queries, keys, query, key), words=words)
-    assert found
-    return found
+    actual = unfolded(opened, kind, layer=layer, head=head, link=QueryKey(queries, keys, query, key), words=words)
+    assert actual
+    return actual
 
 
 def check_ends_at_the_heatmap(opened: InspectedTrace, kind: str, cells: int) -> None:
@@ -54,10 +54,10 @@ def check_ends_at_the_heatmap(opened: InspectedTrace, kind: str, cells: int) -> 
         layer, head = int(generator.integers(attention.n_layers)), int(generator.integers(attention.n_heads))
         weights = attention.weights(layer, head)
         query, key = (int(generator.integers(size)) for size in weights.shape)
-        found = explained(opened, kind, layer, head, query, key)
-        step = found.steps[found.last]
+        actual = explained(opened, kind, layer, head, query, key)
+        step = actual.steps[actual.last]
         assert float(step.result.values[step.start]) == pytest.approx(float(weights[query, key]), abs=1e-6)
-        assert found.difference < 1e-6
+        assert actual.difference < 1e-6
         # Read from the page: the row adds up, and the cell reads as it does in the heatmap.
         assert sum(float(text) for text in step.result.shown[0]) == pytest.approx(float(step.result.totals[0]), abs=1e-9)
         assert step.result.shown[0][step.start[1]] == shown(float(weights[query, key]))
@@ -90,9 +90,9 @@ def test_the_context_is_what_the_model_passes_on() -> None:
     opened = inspect_trace(loaded("bahdanau-en-fr"), FRANCE)
     inside = opened.head("cross", 0, 0)
     assert isinstance(inside, Additive)
-    found = explained(opened, "cross", 0, 0, 3, 2)
+    actual = explained(opened, "cross", 0, 0, 3, 2)
     whole = opened.trace.cross.weights(0, 0)[3] @ inside.memory
-    context = found.steps[-1].result
+    context = actual.steps[-1].result
     for column, dim in enumerate(context.columns[:-1]):
         assert context.values[0, column] == pytest.approx(float(whole[int(dim)]), abs=1e-5)
 
@@ -103,8 +103,8 @@ def test_values_are_those_the_encoder_mixes() -> None:
     assert isinstance(inside, DotProduct)
     assert inside.value is not None
     assert inside.value.shape == (16, 32)
-    found = explained(opened, "encoder", 3, 1, 10, 2)
-    assert [step.symbol for step in found.steps] == ["q", "k", "q·k", "q·K", "÷√d", "softmax", "v", "·V"]
+    actual = explained(opened, "encoder", 3, 1, 10, 2)
+    assert [step.symbol for step in actual.steps] == ["q", "k", "q·k", "q·K", "÷√d", "softmax", "v", "·V"]
 
 
 def check_made(opened: InspectedTrace, kind: str) -> None:
@@ -189,9 +189,9 @@ def test_a_written_token_explains_nothing_with_those_after_it() -> None:
     assert isinstance(inside, DotProduct)
     assert inside.visible is not None
     np.testing.assert_array_equal(inside.visible, np.tri(len(inside.query), dtype=bool))
-    found = explained(opened, "decoder", 0, 0, 1, 4)
-    assert found.weight == 0
-    assert found.steps[found.last].origins[found.steps[found.last].start].text == "e^{−∞} = 0.00"
+    actual = explained(opened, "decoder", 0, 0, 1, 4)
+    assert actual.weight == 0
+    assert actual.steps[actual.last].origins[actual.steps[actual.last].start].text == "e^{−∞} = 0.00"
 
 
 @pytest.mark.parametrize("kind", ["additive", "dot", "scaled", "transformer"])
@@ -218,8 +218,8 @@ def test_between_whole_words_the_last_number_is_that_of_the_merged_heatmap() -> 
     merged = 0
     for row, column in cells:
         query, key = whole.rows[row], whole.columns[column]
-        found = explained(opened, "encoder", 1, 3, query, key, words=True)
-        step = next((step for step in found.steps if step.symbol == "word"), None)
+        actual = explained(opened, "encoder", 1, 3, query, key, words=True)
+        step = next((step for step in actual.steps if step.symbol == "word"), None)
         if step:
             merged += 1
             assert float(step.result.values[0, 0]) == pytest.approx(float(whole.weights[row, column]), abs=1e-6)

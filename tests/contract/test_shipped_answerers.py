@@ -57,9 +57,9 @@ def test_its_figures_are_of_these_weights_and_its_card_is_of_these_figures(name)
 
 @by_example
 def test_an_example_has_the_answer_that_it_is_there_for(answer_en, example):
-    found = answer_en.answers(Prompt(example.text, question=example.question))
-    assert found.trace.output == example.answer
-    for attention in found.trace.maps:
+    actual = answer_en.answers(Prompt(example.text, question=example.question))
+    assert actual.trace.output == example.answer
+    for attention in actual.trace.maps:
         for layer in range(attention.n_layers):
             np.testing.assert_allclose(attention.layer_weights(layer).sum(axis=-1), 1, atol=1e-5)
 
@@ -67,6 +67,6 @@ def test_an_example_has_the_answer_that_it_is_there_for(answer_en, example):
 def test_an_answer_in_the_last_window_of_a_long_passage_is_found(answer_en):
     fox, bridge = examples("answer")[3], examples("answer")[0]
     passage = " ".join([bridge.text] * 12 + [fox.text])
-    found = answer_en.answers(Prompt(passage, question=fox.question))
-    assert found.result.best == len(found.result.windows) - 1 > 1
-    assert found.trace.output == fox.answer
+    actual = answer_en.answers(Prompt(passage, question=fox.question))
+    assert actual.result.best == len(actual.result.windows) - 1 > 1
+    assert actual.trace.output == fox.answer

@@ -60,16 +60,16 @@ def test_it_reads_every_example(model, example):
     trace = model.trace(example.text)
     for layer in range(trace.encoder.n_layers):
         np.testing.assert_allclose(trace.encoder.layer_weights(layer).sum(-1), 1, atol=1e-5)
-    found = read_passage(example.text, trace.encoder.keys)
-    assert len(found.sentences) > 2
-    way = selectors(found, trace, selects=model.card.selects, layer=0, head=0)[0]
-    kept = choose(found, way.units, way.sentences, Amount(5))
-    assert found.extract(kept.sentences) in example.text
-    assert len(found.words(kept.units).split()) == 5
+    actual = read_passage(example.text, trace.encoder.keys)
+    assert len(actual.sentences) > 2
+    way = selectors(actual, trace, selects=model.card.selects, layer=0, head=0)[0]
+    kept = choose(actual, way.units, way.sentences, Amount(5))
+    assert actual.extract(kept.sentences) in example.text
+    assert len(actual.words(kept.units).split()) == 5
 
 
 def test_an_abstracts_proposal_is_found(model):
     example = examples("summarize")[0]
-    found = read_passage(example.text, (trace := model.trace(example.text)).encoder.keys)
-    way = selectors(found, trace, selects=model.card.selects, layer=0, head=0)[0]
-    assert found.extract(choose(found, way.units, way.sentences, Amount(5)).sentences).startswith("We propose")
+    actual = read_passage(example.text, (trace := model.trace(example.text)).encoder.keys)
+    way = selectors(actual, trace, selects=model.card.selects, layer=0, head=0)[0]
+    assert actual.extract(choose(actual, way.units, way.sentences, Amount(5)).sentences).startswith("We propose")

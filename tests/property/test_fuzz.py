@@ -18,20 +18,20 @@ def _no_scan(monkeypatch: pytest.MonkeyPatch, unchecked: None) -> None:
 
 
 def test_trace_files_are_opened_or_refused() -> None:
-    assert [found for number in range(400) if (found := run_trace(Case(SEED, number, "trace"), patience=PATIENCE))] == []
+    assert [actual for number in range(400) if (actual := run_trace(Case(SEED, number, "trace"), patience=PATIENCE))] == []
 
 
 def test_files_of_toy_models_are_opened_or_refused() -> None:
-    assert [found for number in range(40) if (found := run_toy(Case(SEED, number, "toy"), patience=PATIENCE))] == []
+    assert [actual for number in range(40) if (actual := run_toy(Case(SEED, number, "toy"), patience=PATIENCE))] == []
 
 
 def test_folders_of_models_are_opened_or_refused(tmp_path: Path) -> None:
-    found = [run_folder(Case(SEED, n, "folder"), tmp_path / "now", tmp_path, patience=PATIENCE) for n in range(8)]
-    assert [problem for problem in found if problem] == []
+    actual = [run_folder(Case(SEED, n, "folder"), tmp_path / "now", tmp_path, patience=PATIENCE) for n in range(8)]
+    assert [problem for problem in actual if problem] == []
 
 
 def test_addresses_open_a_page() -> None:
-    assert [found for number in range(8) if (found := run_address(Case(SEED, number, "address"), patience=PATIENCE))] == []
+    assert [actual for number in range(8) if (actual := run_address(Case(SEED, number, "address"), patience=PATIENCE))] == []
 
 
 def test_a_case_is_always_the_same() -> None:

@@ -14,17 +14,17 @@ ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| .+ \|$", re.MULTILINE)
 
 
 def test_the_table_has_every_setting_with_its_default() -> None:
-    told = dict(ROW.findall((ROOT / "docs/settings.md").read_text(encoding="utf-8")))
-    assert list(told) == list(settings.SETTINGS)
+    message = dict(ROW.findall((ROOT / "docs/settings.md").read_text(encoding="utf-8")))
+    assert list(message) == list(settings.SETTINGS)
     for name, setting in settings.SETTINGS.items():
-        assert (told[name] == f"`{setting.default}`") == bool(setting.default), name
+        assert (message[name] == f"`{setting.default}`") == bool(setting.default), name
 
 
 def test_the_environment_is_read_in_one_place() -> None:
     reading = re.compile(r"environ\b|getenv")
     files = [ROOT / "app.py", *ROOT.glob("pages/*.py"), *ROOT.glob("attnviz/**/*.py")]
-    found = [path.relative_to(ROOT) for path in files if reading.search(path.read_text(encoding="utf-8"))]
-    assert found == [Path("attnviz/settings.py")]
+    actual = [path.relative_to(ROOT) for path in files if reading.search(path.read_text(encoding="utf-8"))]
+    assert actual == [Path("attnviz/settings.py")]
 
 
 @pytest.mark.parametrize("value", ["many", "-3", "0", "inf", "nan", "0.5"])
@@ -48,7 +48,7 @@ def test_numbers_and_answers_are_read_as_people_write_them(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("ATTNVIZ_DEVICE", "foo", "ATTNVIZ_DEVICE names 'foo', which this machine does not have"),
         ("ATTNVIZ_ALLOW_FOLDERS", "flase", "ATTNVIZ_ALLOW_FOLDERS must be 1 or 0, not 'flase'"),
@@ -61,12 +61,12 @@ def test_numbers_and_answers_are_read_as_people_write_them(monkeypatch: pytest.M
     ],
 )
 def test_every_setting_is_checked_before_the_app_starts(
-    name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, value: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("os.execv", lambda *_: pytest.fail("it started"))
     monkeypatch.setenv(name, value)
     assert cli.main([]) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_variable_that_sets_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,11 +98,11 @@ def cases(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
     Raises:
         ClaimError: a regular expression takes too long.
     """
-    clock, found = Clock(), []
+    clock, tested = Clock(), []
     for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
         wanted, rows = asked(claim, sentence, strongest, clock)
         places = (strongest.top if claim.among_all else strongest.other)[layer, head]
         for row in rows.tolist():
             place, should = int(places[row]), tuple(np.flatnonzero(wanted[row]).tolist())
-            found.append(Case(index, row, place, should, place in should))
-    return found
+            tested.append(Case(index, row, place, should, place in should))
+    return tested

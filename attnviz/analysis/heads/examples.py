@@ -25,14 +25,14 @@ def examples_of(
         cases(claim, sentences, looked, layer, head),
         key=lambda case: -_weight(claim, looked[case.sentence], layer, head, case.word),
     )
-    found = []
+    examples = []
     for holds in (False, True):
         seen: set[int] = set()
         for case in listed:
             if case.holds == holds and case.sentence not in seen and len(seen) < most:
                 seen.add(case.sentence)
-                found.append(AtlasExample(case.sentence, case.word, case.looks, case.holds))
-    return tuple(found)
+                examples.append(AtlasExample(case.sentence, case.word, case.looks, case.holds))
+    return tuple(examples)
 
 
 def _weight(claim: Claim, strongest: Strongest, layer: int, head: int, word: int) -> float:

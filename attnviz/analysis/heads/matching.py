@@ -43,10 +43,10 @@ class Clock:
 
 def sources(claim: Claim, sentence: ParsedSentence, n_units: int, clock: Clock) -> Bool[np.ndarray, " unit"]:
     """Mark the units whose attention the claim is about; special tokens stand after the words."""
-    found = np.zeros(n_units, dtype=bool)
+    matching = np.zeros(n_units, dtype=bool)
     for term in claim.source:
-        found |= _members(term, sentence, n_units, clock)
-    return found
+        matching |= _members(term, sentence, n_units, clock)
+    return matching
 
 
 def targets(claim: Claim, sentence: ParsedSentence, n_units: int, clock: Clock) -> Bool[np.ndarray, "unit unit"]:
@@ -64,20 +64,20 @@ def targets(claim: Claim, sentence: ParsedSentence, n_units: int, clock: Clock) 
 
 def _members(term: ClaimTerm, sentence: ParsedSentence, n_units: int, clock: Clock) -> Bool[np.ndarray, " unit"]:
     """Mark the units that are what a term names."""
-    words, found = sentence.words, np.zeros(n_units, dtype=bool)
+    words, matching = sentence.words, np.zeros(n_units, dtype=bool)
     if term.kind == "special":
-        found[len(words) :] = True
+        matching[len(words) :] = True
     elif term.kind == "pronoun":
-        found[[] if sentence.pronoun is None else [sentence.pronoun]] = True
+        matching[[] if sentence.pronoun is None else [sentence.pronoun]] = True
     elif term.kind in ("first", "last"):
-        found[:1] |= bool(words) and term.kind == "first"
-        found[len(words) - 1 : len(words)] |= term.kind == "last"
+        matching[:1] |= bool(words) and term.kind == "first"
+        matching[len(words) - 1 : len(words)] |= term.kind == "last"
     elif term.kind == "regex":
         pattern = regex.compile(term.value, regex.IGNORECASE)
-        found[: len(words)] = [clock.search(pattern, word.text) for word in words]
+        matching[: len(words)] = [clock.search(pattern, word.text) for word in words]
     else:
-        found[: len(words)] = [_is(term, word.text, word.pos, word.relation) for word in words]
-    return found
+        matching[: len(words)] = [_is(term, word.text, word.pos, word.relation) for word in words]
+    return matching
 
 
 def _is(term: ClaimTerm, text: str, pos: str, relation: str) -> bool:

@@ -17,8 +17,8 @@ def differences(translations: Sequence[str]) -> tuple[tuple[tuple[int, int], ...
     >>> differences(["ses vieux amis"])
     ((),)
     """
-    found = [list(_WORD.finditer(text)) for text in translations]
-    words = [[word[0] for word in each] for each in found]
+    matches = [list(_WORD.finditer(text)) for text in translations]
+    words = [[word[0] for word in each] for each in matches]
     unlike = [[0] * len(each) for each in words]
     for one, mine in enumerate(words):
         for other, theirs in enumerate(words):
@@ -28,7 +28,7 @@ def differences(translations: Sequence[str]) -> tuple[tuple[tuple[int, int], ...
     others = len(words) - 1
     return tuple(
         tuple(word.span() for word, count in zip(each, counts, strict=True) if 2 * count > others)
-        for each, counts in zip(found, unlike, strict=True)
+        for each, counts in zip(matches, unlike, strict=True)
     )
 
 

@@ -19,11 +19,11 @@ def spelled_out(tokens: Sequence[Token]) -> tuple[tuple[str, ...], ...]:
     (('Z', 'b', 'ig'),)
     """
     tokens = tuple(tokens)
-    found: dict[tuple[str, ...], None] = {}
+    spellings: dict[tuple[str, ...], None] = {}
     for group in word_groups(tokens):
         # The mark before a word may be a piece of its own, and covers nothing.
         pieces = tuple(tokens[index].text for index in group if tokens[index].end > tokens[index].start)
         letters = sum(map(len, pieces))
         if len(pieces) >= PIECES and letters < LETTERS * len(pieces) and any(is_word(tokens[index]) for index in group):
-            found[pieces] = None
-    return tuple(found)
+            spellings[pieces] = None
+    return tuple(spellings)

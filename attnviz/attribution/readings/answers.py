@@ -59,8 +59,8 @@ def own_answer(model: AnswerModel, prompt: Prompt) -> Reading:
         )  # fmt: skip
         offset = pair.first - n_asking
         begins, ends = (each[0, offset : offset + window.size].cpu().numpy() for each in (start, end))
-        found = best_spans(begins, ends, limit=model.decoding.limit, n=1, length_penalty=model.decoding.length_penalty)[0]
-        return text_of(found, prompt.text, pair.passage[window.start : window.stop])
+        span = best_spans(begins, ends, limit=model.decoding.limit, n=1, length_penalty=model.decoding.length_penalty)[0]
+        return text_of(span, prompt.text, pair.passage[window.start : window.stop])
 
     block = model.answerer.config
     return Reading(

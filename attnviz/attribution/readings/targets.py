@@ -37,10 +37,10 @@ def targets(model: AttentionModel, prompt: Prompt) -> dict[str, str]:
     if kind == "label":
         names = inner.config.id2label
         return {"label": "The likeliest label"} | _numbered("label", [str(names.get(at, at)) for at in range(len(names))])
-    found = {kind: _LABELS[kind]}
+    labels = {kind: _LABELS[kind]}
     if isinstance(model, TracedModel) and kind == "masked" and prompt.pair:
-        found["similarity"] = _LABELS["similarity"]
-    return found
+        labels["similarity"] = _LABELS["similarity"]
+    return labels
 
 
 def _numbered(kind: str, names: list[str]) -> dict[str, str]:

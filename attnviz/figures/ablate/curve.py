@@ -56,8 +56,8 @@ def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> s
         for place, (x, count) in enumerate(zip(_across(curve), curve.counts, strict=True))
     )
     keys = "".join(f'<span><i style="background:{colour}"></i>{name}</span>' for name, colour, _ in removal_lines(curve, theme))
-    told = html.escape(plain(describe_curve(curve)))
-    drawn = f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="{told}">{rules}{band}{lines}</svg>'
+    label = html.escape(plain(describe_curve(curve)))
+    drawn = f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="{label}">{rules}{band}{lines}</svg>'
     title = f'<span class="title">heads off · cost in {unit}; band: {len(curve.random)} random draws</span>'
     body = f'<div class="removal">{drawn}{up}{across}{title}</div>'
     return f'<div style="{css_variables(theme)}"><p class="keys">{keys}</p>{body}</div>'

@@ -27,13 +27,13 @@ MOST_LABEL = 14
 MOST_CELLS = 2_500
 
 
-def divergence_grid(found: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
+def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
     """Draw how far each head has moved, in bits, as a grid of buttons (`data-pick` is "layer.head")."""
     # A head that is off has moved as far as can be: the others would all look alike.
-    largest = float(found.divergence[~found.is_off].max(initial=0.0)) or 1.0
+    largest = float(compared.divergence[~compared.is_off].max(initial=0.0)) or 1.0
 
     def cell(layer: int, head: int) -> HeadCell:
-        bits = float(found.divergence[layer, head])
+        bits = float(compared.divergence[layer, head])
         title = f"{head_name(layer, head)}: {bits:.3f} bits"
         short = f"{bits:.2f}".replace("0.", ".", 1)
         return HeadCell(f"{layer}.{head}", short, theme.colour(bits / largest), title, (layer, head) == chosen)
@@ -41,20 +41,20 @@ def divergence_grid(found: Comparison, *, chosen: tuple[int, int], theme: Theme 
     stops = ",".join(theme.colour(step / 8) for step in range(9))
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
     scale = f'<p class="scale"><span>0 {bar} {largest:.2f} bits</span><span>Jensen-Shannon divergence, 0 to 1</span></p>'
-    grid = head_grid(found.divergence.shape, cell)
-    width = least_width(found.divergence.shape[1])
+    grid = head_grid(compared.divergence.shape, cell)
+    width = least_width(compared.divergence.shape[1])
     return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'
 
 
-def three_matrices(found: Comparison, layer: int, head: int, names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
+def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
     """Draw a head before, after, and the difference, whose rows and columns are the aligned tokens."""
     matrices = [
         matrix_svg(each.weights(layer, head), labels(each.queries), labels(each.keys), theme.colour, f"{name}: weights")
-        for each, name in zip((found.before, found.after), names, strict=True)
+        for each, name in zip((compared.before, compared.after), names, strict=True)
     ]
-    moved = found.difference(layer, head)
+    moved = compared.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
-    rows, columns = aligned_labels(found)
+    rows, columns = aligned_labels(compared)
     matrices.append(matrix_svg(moved, rows, columns, lambda change: diverging(change / largest, theme), "Difference"))
     titles = (*names, f"Difference, −{largest:.2f} to +{largest:.2f}")
     stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
@@ -71,9 +71,10 @@ def labels(tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(_cut(token.text) for token in tokens)
 
 
-def aligned_labels(found: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def aligned_labels(compared: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the aligned queries and keys; where both sides differ, both tokens."""
-    sides = ((found.queries, found.before.queries, found.after.queries), (found.keys, found.before.keys, found.after.keys))
+    before, after = compared.before, compared.after
+    sides = ((compared.queries, before.queries, after.queries), (compared.keys, before.keys, after.keys))
     rows, columns = (
         tuple(
             _cut(one) if (one := before[left].text) == (other := after[right].text) else _cut(f"{one}→{other}")
@@ -108,11 +109,11 @@ def matrix_svg(
     if weights.size <= MOST_CELLS:
         for row, column in np.ndindex(*weights.shape):
             weight = float(weights[row, column])
-            told = html.escape(f"{rows[row]} → {columns[column]}: {weight:.3f}")
+            title = html.escape(f"{rows[row]} → {columns[column]}: {weight:.3f}")
             place = (
                 f'x="{left + column * cell:.1f}" y="{top + row * cell:.1f}" width="{cell - 0.6:.1f}" height="{cell - 0.6:.1f}"'
             )
-            parts.append(f'<rect {place} fill="{colour(weight)}"><title>{told}</title></rect>')
+            parts.append(f'<rect {place} fill="{colour(weight)}"><title>{title}</title></rect>')
     else:
         parts.append(_image(weights, colour, (left, top, cell)))
     for row in range(0, len(rows), step):

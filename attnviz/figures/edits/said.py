@@ -27,10 +27,10 @@ class Said:
     after: tuple[Piece, ...] | None = None
 
 
-def told(name: str, before: str, after: str | None = None) -> Said:
+def changed_text(name: str, before: str, after: str | None = None) -> Said:
     """Lay two texts side by side, the words marked that the other does not have there.
 
-    >>> told("Translation", "le chat noir", "le chien noir").after
+    >>> changed_text("Translation", "le chat noir", "le chien noir").after
     (('le ', False), ('chien', True), (' noir', False))
     """
     if after is None:
@@ -41,11 +41,11 @@ def told(name: str, before: str, after: str | None = None) -> Said:
 
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
-    found, end = [], 0
+    pieces, end = [], 0
     for start, stop in spans:
-        found += [(text[end:start], False), (text[start:stop], True)]
+        pieces += [(text[end:start], False), (text[start:stop], True)]
         end = stop
-    return tuple(piece for piece in (*found, (text[end:], False)) if piece[0])
+    return tuple(piece for piece in (*pieces, (text[end:], False)) if piece[0])
 
 
 def number(name: str, before: float, after: float | None = None, form: str = ".3f") -> Said:

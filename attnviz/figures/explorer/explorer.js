@@ -196,9 +196,9 @@ export class Explorer {
     const { store, state } = this;
     const { layer, head } = state;
     const isReady = store.ready(layer, head);
-    this.when(store.head(layer, head), (found) => {
+    this.when(store.head(layer, head), (matrix) => {
       if (state.layer !== layer || state.head !== head) return;
-      if (state.query === null) [state.query, state.key] = found.strongest(1)[0] ?? [0, 0];
+      if (state.query === null) [state.query, state.key] = matrix.strongest(1)[0] ?? [0, 0];
       if (!isReady) this.draw();
       // The table of a long text takes some frames' time: the picture comes first.
       requestAnimationFrame(() => setTimeout(() => this.links.draw()));

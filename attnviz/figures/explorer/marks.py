@@ -87,11 +87,11 @@ class PicturePlaces:
 
     def head_marks(self, edits: Edits, layer: int, head: int | None) -> HeadMarks:
         """Pick what a picture of one head marks, or with None of the mean of a layer."""
-        found = self.marks(edits)
+        marks = self.marks(edits)
         return HeadMarks(
-            [layer, head] in found["heads"],
-            tuple((row, key, what) for of, own, row, key, what in found["cells"] if of == layer and head in (None, own)),
-            tuple(column for of, column in found["columns"] if of in (None, layer)),
+            [layer, head] in marks["heads"],
+            tuple((row, key, what) for of, own, row, key, what in marks["cells"] if of == layer and head in (None, own)),
+            tuple(column for of, column in marks["columns"] if of in (None, layer)),
         )
 
     def marks(self, edits: Edits) -> dict[str, list]:
@@ -101,14 +101,14 @@ class PicturePlaces:
         """
         rows = {query: row for row, part in enumerate(self.rows) for query in part}
         columns = {key: column for column, part in enumerate(self.columns) for key in part}
-        found: dict[str, list] = {"heads": [], "cells": [], "columns": []}
+        places: dict[str, list] = {"heads": [], "cells": [], "columns": []}
         for edit in (edit for edit in edits.each if edit.kind == self.kind):
             if isinstance(edit, HeadSet | HeadPatched):
-                found["heads"].append([edit.layer, edit.head])
+                places["heads"].append([edit.layer, edit.head])
             elif isinstance(edit, WordHidden):
                 if edit.key in columns:
-                    found["columns"].append([edit.layer, columns[edit.key]])
+                    places["columns"].append([edit.layer, columns[edit.key]])
             elif edit.query in rows and edit.key in columns:
                 what = "set" if isinstance(edit, WeightSet) else "cut"
-                found["cells"].append([edit.layer, edit.head, rows[edit.query], columns[edit.key], what])
-        return found
+                places["cells"].append([edit.layer, edit.head, rows[edit.query], columns[edit.key], what])
+        return places

@@ -140,12 +140,12 @@ export class MatrixPicture {
     const shown = (count, first, size, selected, apart) => {
       const step = Math.max(1, Math.ceil(apart / cell));
       const from = Math.ceil(first / step) * step;
-      const found = [];
+      const labelled = [];
       for (let index = from; index < Math.min(count, first + size); index += step) {
-        if (selected === null || index === selected || Math.abs(index - selected) >= step) found.push(index);
+        if (selected === null || index === selected || Math.abs(index - selected) >= step) labelled.push(index);
       }
-      if (selected !== null && !found.includes(selected) && selected >= first && selected < first + size) found.push(selected);
-      return found;
+      if (selected !== null && !labelled.includes(selected) && selected >= first && selected < first + size) labelled.push(selected);
+      return labelled;
     };
     for (const query of shown(queries.length, this.window.y, this.size.shown.queries, state.query, LABEL_STEP)) {
       this.rowLabel(context, query, query === state.query ? palette.accent : palette.text, query === state.query);

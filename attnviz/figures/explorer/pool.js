@@ -38,13 +38,13 @@ function spans(from, step, pixels, count) {
 function largestCode({ codes, nKeys, zero }, top, bottom, left, right) {
   if (bottom - top === 1 && right - left === 1) return codes[top * nKeys + left];
   let largest = -1;
-  let found = MASKED;
+  let pooled = MASKED;
   for (let query = top; query < bottom; query++) {
     for (let cell = query * nKeys + left; cell < query * nKeys + right; cell++) {
       if (codes[cell] === MASKED || Math.abs(codes[cell] - zero) <= largest) continue;
       largest = Math.abs(codes[cell] - zero);
-      found = codes[cell];
+      pooled = codes[cell];
     }
   }
-  return found;
+  return pooled;
 }

@@ -50,9 +50,9 @@ export class RankingView {
     const { explorer } = this;
     if (!explorer.grid.thumbs || !this.element.clientWidth) return;
     const heads = this.rank();
-    const { told } = ORDERS[explorer.order];
-    this.caption.textContent = `All ${heads.length} heads of the model, ${told}`;
-    this.canvas.setAttribute("aria-label", `${heads.length} heads, ${told}. Arrow keys move, Enter opens one.`);
+    const { caption } = ORDERS[explorer.order];
+    this.caption.textContent = `All ${heads.length} heads of the model, ${caption}`;
+    this.canvas.setAttribute("aria-label", `${heads.length} heads, ${caption}. Arrow keys move, Enter opens one.`);
     const height = Math.min(heads.length * ROW, columnHeight(explorer));
     this.size = { width: this.element.clientWidth - 6, height };
     this.frame.style.height = `${height}px`;
@@ -161,14 +161,14 @@ export const ORDERS = {
   model: { label: "as in the model" },
   entropy: {
     label: "sharpest first",
-    told: "those with the lowest entropy first",
+    caption: "those with the lowest entropy first",
     value: (note) => note.entropy,
     length: (note) => note.entropy,
     tell: (note) => `${note.entropy.toFixed(2)} bits`,
   },
   diagonal: {
     label: "to neighbours first",
-    told: "those that look most at neighbouring tokens first",
+    caption: "those that look most at neighbouring tokens first",
     most: 1,
     value: (note) => -note.diagonal,
     length: (note) => note.diagonal,
@@ -176,7 +176,7 @@ export const ORDERS = {
   },
   distance: {
     label: "furthest first",
-    told: "those that look furthest first",
+    caption: "those that look furthest first",
     value: (note) => -note.distance,
     length: (note) => note.distance,
     tell: (note) => `${note.distance.toFixed(1)} tokens`,

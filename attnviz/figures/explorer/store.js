@@ -134,32 +134,32 @@ class Head {
 
   // The largest weights, of a difference the furthest from 0, as [query, key, weight], the largest first.
   strongest(count) {
-    const found = [];
+    const candidates = [];
     let least = 0;
     for (let cell = 0; cell < this.codes.length; cell++) {
       const size = Math.abs(this.codes[cell] - this.zero);
       if (size <= least || this.codes[cell] === MASKED) continue;
-      found.push([cell, size]);
-      if (found.length < 8 * count) continue;
-      found.sort((one, other) => other[1] - one[1]).length = count;
-      least = found.at(-1)[1];
+      candidates.push([cell, size]);
+      if (candidates.length < 8 * count) continue;
+      candidates.sort((one, other) => other[1] - one[1]).length = count;
+      least = candidates.at(-1)[1];
     }
-    found.sort((one, other) => other[1] - one[1]);
+    candidates.sort((one, other) => other[1] - one[1]);
     const link = ([cell]) => [Math.floor(cell / this.nKeys), cell % this.nKeys, (this.codes[cell] - this.zero) / this.one];
-    return found.slice(0, count).map(link);
+    return candidates.slice(0, count).map(link);
   }
 
   // The strongest link of one query, or of one key, as [query, key]; null where all is masked.
   strongestOf(axis, index) {
-    let [found, largest] = [null, -1];
+    let [place, largest] = [null, -1];
     const count = axis === "queries" ? this.nKeys : this.nQueries;
     for (let other = 0; other < count; other++) {
       const [query, key] = axis === "queries" ? [index, other] : [other, index];
       const size = Math.abs(this.weight(query, key));
       if (this.masked(query, key) || size <= largest) continue;
       largest = size;
-      found = [query, key];
+      place = [query, key];
     }
-    return found;
+    return place;
   }
 }

@@ -37,8 +37,8 @@ def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: 
         f'<th scope="col"{" class=figure" if 1 < index < 8 else ""}>{name}</th>' for index, name in enumerate(_HEADINGS)
     )
     table = f'<table class="claims"><thead><tr>{headings}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    told = f'tabindex="0" role="region" aria-label="Claims of {head_name(layer, head)}"'
-    return f'<div class="scroll" style="{css_variables(theme)}" {told}>{table}</div>'
+    region = f'tabindex="0" role="region" aria-label="Claims of {head_name(layer, head)}"'
+    return f'<div class="scroll" style="{css_variables(theme)}" {region}>{table}</div>'
 
 
 def rivals_table(tested: Tested, *, theme: Theme = LIGHT) -> str:

@@ -45,5 +45,5 @@ def measures_table(statistics: Statistics, layer: int, head: int, *, shown: str,
         rows.append(f"<tr><td>{button}{html.escape(MEASURE_LABELS[name])}</button></td>{cells}</tr>")
     headings = "".join(f'<th scope="col"{" class=figure" if place else ""}>{name}</th>' for place, name in enumerate(_HEADINGS))
     table = f'<table class="claims"><thead><tr>{headings}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    told = f'tabindex="0" role="region" aria-label="Measures of {head_name(layer, head)}"'
-    return f'<div class="scroll" style="{css_variables(theme)}" {told}>{table}</div>'
+    region = f'tabindex="0" role="region" aria-label="Measures of {head_name(layer, head)}"'
+    return f'<div class="scroll" style="{css_variables(theme)}" {region}>{table}</div>'

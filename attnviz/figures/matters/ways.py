@@ -40,8 +40,8 @@ def ways_table(
 def _row(report: Report, name: str, chosen: str, waits: bool, theme: Theme) -> str:
     title = f'<span class="name">{html.escape(way_named(name).title)}</span>'
     if name not in report.figures:
-        told = "is being asked…" if waits else html.escape(report.refused.get(name, "was not asked"))
-        return f'<div class="way">{title}<span class="why">{told}</span></div>'
+        reason = "is being asked…" if waits else html.escape(report.refused.get(name, "was not asked"))
+        return f'<div class="way">{title}<span class="why">{reason}</span></div>'
     figures = [_takes(report, name), *_figures(report, name)]
     if name == "random":
         return f'<div class="way">{title}<span class="strip"></span>{"".join(figures)}</div>'

@@ -63,9 +63,9 @@ export class Model {
 
 // Both models read the same text: a word stands where it stands.
 function sameSource(token, keys) {
-  const found = keys.findIndex((each) =>
+  const index = keys.findIndex((each) =>
     token[SPECIAL] ? each[SPECIAL] && each[TEXT] === token[TEXT] : each[START] < token[END] && token[START] < each[END]);
-  return found < 0 ? null : found;
+  return index < 0 ? null : index;
 }
 
 // Of what both have written, the same word, for the same time.
@@ -73,6 +73,6 @@ function sameTarget(queries, query, others) {
   const text = queries[query][TEXT].toLowerCase();
   const isSame = (token) => token[TEXT].toLowerCase() === text;
   let time = queries.slice(0, query).filter(isSame).length;
-  const found = others.findIndex((token) => isSame(token) && time-- === 0);
-  return found < 0 ? null : found;
+  const index = others.findIndex((token) => isSame(token) && time-- === 0);
+  return index < 0 ? null : index;
 }

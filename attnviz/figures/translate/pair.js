@@ -59,7 +59,7 @@ export class SentencePair {
   curves(high) {
     const { model, least } = this.app;
     const { queries, keys } = model;
-    const found = [];
+    const paths = [];
     for (let query = 0; query < queries.length; query++) {
       for (let key = 0; key < keys.length; key++) {
         const weight = model.weight(query, key);
@@ -72,10 +72,10 @@ export class SentencePair {
         path.setAttribute("stroke-opacity", (0.1 + 0.8 * weight).toFixed(3));
         Object.assign(path.dataset, { row: query, column: key, weight: weight.toFixed(4) });
         if (model.hard) path.classList.add(isHard ? "hard" : "faded");
-        found.push([weight, path]);
+        paths.push([weight, path]);
       }
     }
-    return found.sort(([one], [other]) => one - other).map(([, path]) => path);
+    return paths.sort(([one], [other]) => one - other).map(([, path]) => path);
   }
 
   drawChosen() {

@@ -54,13 +54,13 @@ def find(name: str, read: Mapping[str, Blob], pattern: str) -> Conversion | None
         # The hub is asked for no others, and not believed.
         if request.author != BOT or request.title != TITLE or request.status != "open" or not request.is_pull_request:
             continue
-        found = _contents(name, f"refs/pr/{request.num}")
-        if any(fnmatch(file, pattern) for file in found.files) and all(found.has(file, blob) for file, blob in read.items()):
-            return found
+        pull = _contents(name, f"refs/pr/{request.num}")
+        if any(fnmatch(file, pattern) for file in pull.files) and all(pull.has(file, blob) for file, blob in read.items()):
+            return pull
     return None
 
 
 def _contents(name: str, revision: str) -> Conversion:
-    found = HfApi().model_info(name, revision=revision, files_metadata=True)
-    siblings = found.siblings or ()
-    return Conversion(found.sha or "", {each.rfilename: Blob(each.blob_id, each.size or 0) for each in siblings})
+    info = HfApi().model_info(name, revision=revision, files_metadata=True)
+    siblings = info.siblings or ()
+    return Conversion(info.sha or "", {each.rfilename: Blob(each.blob_id, each.size or 0) for each in siblings})

@@ -164,8 +164,8 @@ def _choose(name: str, commit: str, allow_pickles: bool) -> tuple[_Source, dict[
     if here[SAFETENSORS]:
         return replace(_SAFETENSORS, commit=commit), sizes
     read = {file: blob for file, blob in files.items() if _PICKLE.wants(file)}
-    if here[PICKLES] and (found := conversion.find(name, read, SAFETENSORS)):
-        return replace(_CONVERTED, commit=found.commit), {file: blob.size for file, blob in found.files.items()}
+    if here[PICKLES] and (converted := conversion.find(name, read, SAFETENSORS)):
+        return replace(_CONVERTED, commit=converted.commit), {file: blob.size for file, blob in converted.files.items()}
     if here[PICKLES] and allow_pickles:
         return replace(_PICKLE, commit=commit), sizes
     raise only_pickles(name) if here[PICKLES] else no_weights(name)

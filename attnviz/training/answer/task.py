@@ -82,10 +82,10 @@ class Answering:
 
     @cached_property
     def _by_source(self) -> dict[str, list[EncodedQuestion]]:
-        found: dict[str, list[EncodedQuestion]] = {}
+        groups: dict[str, list[EncodedQuestion]] = {}
         for question in self.questions:
-            found.setdefault(question.source, []).append(question)
-        return found
+            groups.setdefault(question.source, []).append(question)
+        return groups
 
     @cached_property
     def _others(self) -> dict[str, OtherPassages]:

@@ -140,8 +140,8 @@ def _rows(tallies: dict[str, Tally]) -> Iterator[tuple[str, dict[str, Any]]]:
     words = max(alone, key=lambda name: alone[name][f"words at {KEPT}"])
     # The best for sentences and the best for words, each chosen with hindsight: an upper bound for attention alone.
     figures = {**alone[sentences], f"words at {KEPT}": alone[words][f"words at {KEPT}"]}
-    told = f"{sentences.removeprefix(f'{ALONE}: ')}; for words {words.removeprefix(f'{ALONE}: ').split(',')[0]}"
-    yield ALONE, {**figures, "way": told}
+    way = f"{sentences.removeprefix(f'{ALONE}: ')}; for words {words.removeprefix(f'{ALONE}: ').split(',')[0]}"
+    yield ALONE, {**figures, "way": way}
 
 
 def _mean_rouge(figures: dict[str, float]) -> float:

@@ -80,9 +80,9 @@ def losses(model: nn.Module, batch: AbstractBatch) -> tuple[Float[Tensor, ""], F
     # Among words alone: how much goes to punctuation and special tokens is the layer's own business.
     words = words * batch.content
     words = words / words.sum(dim=1, keepdim=True).clamp(min=1e-8)
-    told = batch.wanted.sum(dim=1) > 0
+    has_summary = batch.wanted.sum(dim=1) > 0
     wanted = batch.wanted / batch.wanted.sum(dim=1, keepdim=True).clamp(min=1e-8)
-    of_words = -(wanted * (words + 1e-8).log()).sum(dim=1)[told].sum() / told.sum().clamp(min=1)
+    of_words = -(wanted * (words + 1e-8).log()).sum(dim=1)[has_summary].sum() / has_summary.sum().clamp(min=1)
     of_labels = F.cross_entropy(logits.float()[batch.content], (batch.wanted[batch.content] > 0).long())
     return of_sentences, of_words, of_labels
 

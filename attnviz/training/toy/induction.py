@@ -77,7 +77,7 @@ def train(recipe: InductionRecipe, *, every: int = 50) -> Iterator[InductionLook
 def look(model: AttentionOnly, recipe: InductionRecipe, step: int) -> InductionLook:
     """Measure a model on texts of every length that are always the same."""
     generator = np.random.default_rng(10_000)
-    losses, rights, before, found = [], [], [], []
+    losses, rights, before, scores = [], [], [], []
     with torch.inference_mode():
         for _ in range(4):
             tokens = repeated(generator, recipe)
@@ -87,8 +87,8 @@ def look(model: AttentionOnly, recipe: InductionRecipe, step: int) -> InductionL
             losses.append(float(loss))
             rights.append(right)
             before.append(weights[:, :, rows, rows - 1].mean(axis=2))
-            found.append(np.stack([induction(layer, period) for layer in weights]))
-    return InductionLook(step, float(np.mean(losses)), float(np.mean(rights)), np.mean(before, axis=0), np.mean(found, axis=0))
+            scores.append(np.stack([induction(layer, period) for layer in weights]))
+    return InductionLook(step, float(np.mean(losses)), float(np.mean(rights)), np.mean(before, axis=0), np.mean(scores, axis=0))
 
 
 def _loss(model: AttentionOnly, tokens: Int[Tensor, "batch token"]) -> tuple[Float[Tensor, ""], float]:

@@ -27,15 +27,15 @@ class Milestones:
             self.answered = step
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Say the order in one sentence; empty while one of the two has not come.
 
         Both are known to within `EVERY` steps, and measured on a sample: what lies no further apart than twice that is too
         close to tell.
 
-        >>> Milestones(40, 65).told
+        >>> Milestones(40, 65).sentence
         'First it learned where to look: three links in four were right by step 40, every second answer by step 65.'
-        >>> Milestones(65, 55).told
+        >>> Milestones(65, 55).sentence
         'Which came first is too close to tell: three links in four were right by step 65, every second answer by step 55.'
         """
         if self.aligned is None or self.answered is None:

@@ -276,7 +276,8 @@ def from_file(data: bytes, name: str = "this file") -> Training:
     """
     config, weights, facts = toys.from_bytes(data, name)
     toys.toy_model(config, weights)
-    told = facts.get("recipe", {})
-    recipe = ToyRecipe.of({**(told if isinstance(told, dict) else {"damaged": told}), "model": dataclasses.asdict(config)})
+    recipe = facts.get("recipe", {})
+    settings = recipe if isinstance(recipe, dict) else {"damaged": recipe}
+    recipe = ToyRecipe.of({**settings, "model": dataclasses.asdict(config)})
     step = facts.get("step")
     return Training(recipe, weights, min(step, recipe.steps) if type(step) is int and step > 0 else recipe.steps)

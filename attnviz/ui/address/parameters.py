@@ -40,11 +40,11 @@ class Text:
     most: int | None = None
 
     def read(self, written: str) -> str | None:
-        found = unpack(written)
-        if found is None or (self.most and len(found) > self.most):
+        text = unpack(written)
+        if text is None or (self.most and len(text) > self.most):
             return None
         # Half of a character that takes two.
-        return None if re.search(r"[\ud800-\udfff]", found) else found
+        return None if re.search(r"[\ud800-\udfff]", text) else text
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,8 @@ def declared(name: str, kind: type[Kind]) -> Kind:
 def asked(name: str, default: Any) -> Any:
     """What the address says; the default where it says nothing, or nothing that can be read."""
     state = st.session_state
-    found = read(state.page, name, state.address.get(name))
-    return default if found is None else found
+    given = read(state.page, name, state.address.get(name))
+    return default if given is None else given
 
 
 def value(name: str, default: Any = None) -> Any:
@@ -129,11 +129,11 @@ def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
 
     Where there are `options`, a value that is none of them becomes the default: a browser may send anything.
     """
-    found = value(name, default)
-    if options and found not in options:
-        found = default
-    if name not in st.session_state or st.session_state[name] != found:
-        st.session_state[name] = found
+    chosen = value(name, default)
+    if options and chosen not in options:
+        chosen = default
+    if name not in st.session_state or st.session_state[name] != chosen:
+        st.session_state[name] = chosen
 
 
 def publish(name: str, value: Any, default: Any) -> None:

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.kinds import Kind
 from attnviz.core.trace import Prompt
-from attnviz.figures.edits.said import Said, number, ranked, told
+from attnviz.figures.edits.said import Said, changed_text, number, ranked
 from attnviz.ui.background.results import Answered, answer
 from attnviz.ui.edits.said import show_said
 from attnviz.ui.edits.shown import Shown
@@ -44,7 +44,7 @@ class EditedAnswer:
         texts = [_DECLINES if each.declined else each.trace.output for each in both]
         lists = [[(each.text(span), span.probability) for span in each.result.spans[:3]] for each in both]
         nothing = number("p of no answer", both[0].result.nothing, both[1].result.nothing)
-        return [told("Answer", *texts), ranked("Likeliest spans, p", *lists), nothing]
+        return [changed_text("Answer", *texts), ranked("Likeliest spans, p", *lists), nothing]
 
 
 def edited_answer(slot: int, name: str, prompt: Prompt) -> EditedAnswer | None:
@@ -57,11 +57,11 @@ def edited_answer(slot: int, name: str, prompt: Prompt) -> EditedAnswer | None:
 
 
 def weighed_answers(
-    found: Mapping[int, EditedAnswer], names: Sequence[str], sidebar: DeltaGenerator
+    answers: Mapping[int, EditedAnswer], names: Sequence[str], sidebar: DeltaGenerator
 ) -> dict[int, EditedAnswer]:
     """The answers of all models with the numbers that are chosen in their maps; with weights, where one is edited."""
-    by = numbers_picker(sidebar, known=all(each.before is each.after for each in found.values()))
+    by = numbers_picker(sidebar, known=all(each.before is each.after for each in answers.values()))
     if by == "weights":
-        return dict(found)
-    shown = {slot: weigh_answer(names[slot - 1], each.before, by) for slot, each in found.items()}
-    return {slot: replace(each, before=shown[slot], after=shown[slot]) for slot, each in found.items()}
+        return dict(answers)
+    shown = {slot: weigh_answer(names[slot - 1], each.before, by) for slot, each in answers.items()}
+    return {slot: replace(each, before=shown[slot], after=shown[slot]) for slot, each in answers.items()}

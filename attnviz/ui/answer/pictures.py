@@ -215,9 +215,9 @@ def show_joint(answered: Answered, slot: int) -> None:
     st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)
 
 
-def show_meeting(found: EditedAnswer, shown: Meeting, slot: int, look: Looking) -> tuple[HeadMatrix, tuple[int, int]]:
+def show_meeting(edited: EditedAnswer, shown: Meeting, slot: int, look: Looking) -> tuple[HeadMatrix, tuple[int, int]]:
     """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
-    answer = found.shown.place
+    answer = edited.shown.place
     matrix = shown.around(*answer)
     inside = [place for place, token in enumerate(matrix.keys if shown.asking else matrix.queries) if token.end > answer[0]]
     row = 0 if shown.asking or not inside else inside[0]
@@ -229,10 +229,10 @@ def show_meeting(found: EditedAnswer, shown: Meeting, slot: int, look: Looking) 
         if points := clicked(f"meeting{slot}"):
             select_cell(rows[int(points[0]["y"])], columns[int(points[0]["x"])], slot)
 
-    trace = found.shown.trace
+    trace = edited.shown.trace
     places = places_of(look.attention(trace), look.block(trace)).within(matrix)
     marks = places.head_marks(trace.edits, *look.head_of(trace))
-    figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160, number_of(found.shown), marks))
+    figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160, number_of(edited.shown), marks))
     alt = f"Attention between question and passage: {matrix.queries[cell[0]].text} → {matrix.keys[cell[1]].text}"
     st.plotly_chart(figure, theme=None, key=f"meeting{slot}", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
     return matrix, cell

@@ -129,10 +129,10 @@ def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> 
         _make_room()
 
         def work(progress: Progress) -> Any:
-            found = compute(model, progress, *asked)
+            result = compute(model, progress, *asked)
             # Weighed here, for whoever asked may have gone.
-            kept.weigh(key, found.trace.nbytes if hasattr(found, "trace") else found.nbytes)
-            return found
+            kept.weigh(key, result.trace.nbytes if hasattr(result, "trace") else result.nbytes)
+            return result
 
         return shared(kept, key, work, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
     except (AttnvizError, MemoryError) as error:
@@ -205,8 +205,8 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
 def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable[[], Any]) -> Result:
     """`made` of what is computed, the model's card, and how long it took (seconds)."""
     start = time.perf_counter()
-    found = compute()
-    return made(found, model.card, time.perf_counter() - start)
+    result = compute()
+    return made(result, model.card, time.perf_counter() - start)
 
 
 def _trace(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:

@@ -120,50 +120,50 @@ def _chips(seen: tuple[str, ...]) -> Example | None:
     return current
 
 
-def chosen_head(found: Comparison) -> tuple[int, int] | None:
+def chosen_head(compared: Comparison) -> tuple[int, int] | None:
     """The head that was clicked, or that the address names; None: the one that moved most."""
     layer, head = value("layer"), value("head")
     if layer is None or head is None:
         return None
     publish("layer", layer, None)
     publish("head", head, None)
-    n_layers, n_heads = found.divergence.shape
+    n_layers, n_heads = compared.divergence.shape
     return (layer, head) if layer < n_layers and head < n_heads else None
 
 
-def show_heads(found: Comparison, chosen: tuple[int, int]) -> None:
+def show_heads(compared: Comparison, chosen: tuple[int, int]) -> None:
     """How far each head has moved; a click chooses one."""
 
     def pick(picked: str) -> None:
         layer, head = picked.split(".")
         st.session_state.update(layer=int(layer), head=int(head))
 
-    _markup("divergence", divergence_grid(found, chosen=chosen, theme=theme()), on_pick=pick)
+    _markup("divergence", divergence_grid(compared, chosen=chosen, theme=theme()), on_pick=pick)
 
 
-def show_head(found: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
+def show_head(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
     """The chosen head on both sides, and what has changed."""
-    _markup("matrices", three_matrices(found, *chosen, names, theme=theme()))
+    _markup("matrices", three_matrices(compared, *chosen, names, theme=theme()))
 
 
-def show_changes(found: Comparison, chosen: tuple[int, int]) -> None:
+def show_changes(compared: Comparison, chosen: tuple[int, int]) -> None:
     """The links that changed most in the chosen head."""
-    if changes := found.changes(*chosen):
+    if changes := compared.changes(*chosen):
         _markup("changes", changes_table(changes, theme=theme()))
 
 
-def tell_rows(found: Comparison) -> None:
+def tell_rows(compared: Comparison) -> None:
     """How many tokens are aligned, where some are not."""
-    tokens = len(found.after.queries)
-    if len(found.queries) < tokens:
-        st.caption(f"{len(found.queries)} of {tokens} rows have a token on both sides, and are compared.")
+    tokens = len(compared.after.queries)
+    if len(compared.queries) < tokens:
+        st.caption(f"{len(compared.queries)} of {tokens} rows have a token on both sides, and are compared.")
 
 
-def offer_files(found: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
+def offer_files(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
     """The picture as SVG, and how far each head has moved as CSV."""
     with st.container(horizontal=True):
         st.download_button(
-            "SVG", lambda: svg.draw(comparison.draw(found, traces, *chosen)), "compared.svg", FORMATS["svg"].media_type,
+            "SVG", lambda: svg.draw(comparison.draw(compared, traces, *chosen)), "compared.svg", FORMATS["svg"].media_type,
             on_click="ignore",
         )  # fmt: skip
-        st.download_button("CSV", lambda: comparison.as_csv(found), "compared.csv", "text/csv", on_click="ignore")
+        st.download_button("CSV", lambda: comparison.as_csv(compared), "compared.csv", "text/csv", on_click="ignore")

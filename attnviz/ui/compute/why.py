@@ -32,13 +32,13 @@ def why_there(model: str, inspected: InspectedTrace, kind: str, place: tuple[int
     if not folded.open:
         return
     with folded:
-        if (found := why(model, inspected.trace.prompt, (kind, *place, *cell))) is None:
+        if (shares := why(model, inspected.trace.prompt, (kind, *place, *cell))) is None:
             return
         score = inside.scaling * float(inside.query[cell[0]].astype(float) @ inside.key[cell[1]].astype(float))
-        if abs(found.score - score) > 1e-3 * max(1.0, abs(score)):
+        if abs(shares.score - score) > 1e-3 * max(1.0, abs(score)):
             st.info("This translation was steered, and its scores are not taken apart: run it as the model writes it.")
             return
-        story(describe_pairs(found, head_name(*place)))
-        _pairs("pairs", pairs_table(found, theme=theme()))
-        apart = abs(found.score - score)
+        story(describe_pairs(shares, head_name(*place)))
+        _pairs("pairs", pairs_table(shares, theme=theme()))
+        apart = abs(shares.score - score)
         st.caption(f":material/verified: All pairs add up to the score of these steps, to {apart:.0e}. {_HOW}")

@@ -6,7 +6,7 @@ from attnviz.analysis.edit_wording import describe_edits
 from attnviz.core.edits import Edits
 from attnviz.core.trace import AttentionTrace
 from attnviz.figures import html as shared
-from attnviz.figures.edits.said import STYLE, Said, before_and_after, edit_chips, moved, number, ranked, told
+from attnviz.figures.edits.said import STYLE, Said, before_and_after, changed_text, edit_chips, moved, number, ranked
 from attnviz.ui.edits.results import read
 from attnviz.ui.edits.shown import Shown
 from attnviz.ui.edits.state import Editor, change, edits_now
@@ -37,7 +37,7 @@ def show_reading(name: str, shown: Shown) -> None:
     """What a model makes of a text on Encode: what it writes, or what its layers on top say, and how far its states moved."""
     before, after, edits = shown.before, shown.after, shown.after.edits
     if len(before.maps) > 1:
-        show_said([told("Output", before.output, after.output)] if shown.is_edited else [])
+        show_said([changed_text("Output", before.output, after.output)] if shown.is_edited else [])
         return
     if shown.editing is None or (effect := read(name, before.prompt, edits)) is None:
         return

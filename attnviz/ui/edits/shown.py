@@ -40,7 +40,7 @@ class Shown:
         return self.editing.compared if self.editing and self.is_edited else "After"
 
     @property
-    def told(self) -> AttentionMap:
+    def current(self) -> AttentionMap:
         """The map that sentences are made of."""
         return (self.before if self.compared == "Before" else self.after).map(self.kind)
 
@@ -54,7 +54,7 @@ class Shown:
     def drawn(self) -> AttentionMap:
         """The map that is drawn."""
         if self.compared != "Difference" or not self.alike:
-            return self.told
+            return self.current
         one, other = self.before.map(self.kind), self.after.map(self.kind)
         kept = _DIFFERENCES.get(other)
         if kept is None or kept[0] is not one:
@@ -65,19 +65,19 @@ class Shown:
 
     def choice(self, choice: HeadChoice) -> HeadChoice:
         """How it is drawn: the rows of a difference sum to 0, and are scaled to nothing."""
-        return choice if self.drawn is self.told else replace(choice, view=replace(choice.view, renormalize=False))
+        return choice if self.drawn is self.current else replace(choice, view=replace(choice.view, renormalize=False))
 
     @property
     def first(self) -> AttentionMap:
         """The map whose most telling cell is looked at where none was chosen: an edit does not move what one looks at."""
-        return self.before.map(self.kind) if self.alike else self.told
+        return self.before.map(self.kind) if self.alike else self.current
 
     def sentences(self, choice: HeadChoice) -> tuple[Sentence, ...]:
         """What is told of a head in place of where it looks: that it is off, or what changed in it; else nothing."""
         layer, head = choice.layer, choice.head
         if off := self.off(layer, head):
             return off
-        if head is None or self.drawn is self.told:
+        if head is None or self.drawn is self.current:
             return ()
         try:
             return (compare(self.before, self.after, kind=self.kind).sentence((layer, head)),)
@@ -86,7 +86,7 @@ class Shown:
 
     def off(self, layer: int, head: int | None) -> tuple[Sentence, ...]:
         """What is told of a head, or with None of all of a layer, that is switched off; of others nothing."""
-        heads = range(self.told.n_heads) if head is None else (head,)
-        if not self.is_edited or any(self.told.weights(layer, each).any() for each in heads):
+        heads = range(self.current.n_heads) if head is None else (head,)
+        if not self.is_edited or any(self.current.weights(layer, each).any() for each in heads):
             return ()
         return ((Part(head_name(layer, head), True), Part(" is switched off: it adds nothing to any token.")),)

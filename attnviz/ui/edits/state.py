@@ -42,14 +42,14 @@ def editor(slot: str, model: str, prompt: Prompt) -> Editor:
     publish(name, written, "")
     if refused := st.session_state.pop(f"refused_edit{slot}", ""):
         st.toast(escaped(refused), icon=_ICON, duration="long")
-    edits = _told(slot, written)
+    edits = _parsed(slot, written)
     on, compared = bool(value("editing", False)), value("edit_view", "After")
     publish("editing", on, False)
     publish("edit_view", compared, "After")
     return Editor(slot, edits, on, compared)
 
 
-def _told(slot: str, written: str) -> Edits:
+def _parsed(slot: str, written: str) -> Edits:
     """What is written, as far as it can be read; else none, after the page has said why, and how to go on."""
     try:
         return Edits.parse(written)
@@ -120,5 +120,5 @@ def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
     count = len(edits.each) - len(kept.each)
     st.session_state[f"edits_before{slot}"] = []
     which = "the model before" if before[0] != model else "words of the text before"
-    told = f"{count} edit{'' if count == 1 else 's'} of {which} {'was' if count == 1 else 'were'} dropped."
-    st.toast(told, icon=_ICON, duration="long")
+    message = f"{count} edit{'' if count == 1 else 's'} of {which} {'was' if count == 1 else 'were'} dropped."
+    st.toast(message, icon=_ICON, duration="long")

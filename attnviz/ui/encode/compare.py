@@ -33,13 +33,13 @@ def show_compared(
         return
     try:
         check_length(text)
-        found = trace(st.session_state.model, replace(traced.trace.prompt, text=text))
+        other_traced = trace(st.session_state.model, replace(traced.trace.prompt, text=text))
     except PromptError as error:
         st.error(escaped(error), icon=":material/edit:")
         return
-    if found is None:
+    if other_traced is None:
         return
-    other = as_in(traced, found).trace.map(attention.kind)
+    other = as_in(traced, other_traced).trace.map(attention.kind)
     matrix = head_matrix(other, layer=choice.layer, head=choice.head, view=choice.view)
     cell = selected_cell(matrix, SLOT) or same_cell(first[0], matrix, first[1][0])
     with st.container(border=True, key="compared"):

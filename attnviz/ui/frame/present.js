@@ -69,8 +69,8 @@ function show(on) {
 // The pictures that take the arrow keys: canvases of the explorer, or the steps of a computation.
 function pictures() {
   const hosts = [...document.querySelectorAll(".st-key-hero *")].filter((each) => each.shadowRoot);
-  const found = hosts.flatMap((each) => [...each.shadowRoot.querySelectorAll("canvas[tabindex], .compute")]);
-  return found.filter((each) => each.offsetParent);
+  const focusable = hosts.flatMap((each) => [...each.shadowRoot.querySelectorAll("canvas[tabindex], .compute")]);
+  return focusable.filter((each) => each.offsetParent);
 }
 
 // Enlarges by the screen's size, and further while the picture fits; a picture that takes its height from the room there is

@@ -50,7 +50,7 @@ def has_atlas(model: str) -> bool:
 def atlas_of(model: str) -> Atlas | None:
     """The atlas of a model, shipped or computed now; None after the page has said why there is none."""
     if has_atlas(model):
-        return _told(lambda _: shipped_atlas(model))
+        return _or_error(lambda _: shipped_atlas(model))
 
     def compute(place: DeltaGenerator) -> Atlas:
         loaded = load_model(model, place)
@@ -62,7 +62,7 @@ def atlas_of(model: str) -> Atlas | None:
 
         return shared(_atlases_kept(), model, work, place, expected=60.0)
 
-    return _told(compute)
+    return _or_error(compute)
 
 
 def looks_of(model: str, corpus: str, own: str = "") -> "Looks | None":
@@ -73,13 +73,13 @@ def looks_of(model: str, corpus: str, own: str = "") -> "Looks | None":
         loaded, key, kept = load_model(model, place), (model, corpus, own), _looks_kept()
 
         def work(progress: Progress) -> "Looks":
-            found = _looked(loaded, sentences, progress)
-            kept.weigh(key, found.nbytes)
-            return found
+            looks = _looked(loaded, sentences, progress)
+            kept.weigh(key, looks.nbytes)
+            return looks
 
         return shared(kept, key, work, place, expected=20.0, pixels=VERDICT_PIXELS)
 
-    return _told(compute)
+    return _or_error(compute)
 
 
 def _looked(model: AttentionModel, sentences: tuple[ParsedSentence, ...], progress: Progress) -> "Looks":
@@ -95,21 +95,22 @@ def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
     Raises:
         CorpusError: there is none, or too many.
     """
-    found = plain(text.splitlines(), "Your text")
-    if len(found) > MOST_SENTENCES:
-        raise AttnvizError(f"These are {len(found):,} sentences, and at most {MOST_SENTENCES} are read here: leave some out.")
-    return found
+    sentences = plain(text.splitlines(), "Your text")
+    if len(sentences) > MOST_SENTENCES:
+        count = f"{len(sentences):,}"
+        raise AttnvizError(f"These are {count} sentences, and at most {MOST_SENTENCES} are read here: leave some out.")
+    return sentences
 
 
 def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, Looks] | None":
     """Test a claim that somebody typed; None after the page has said what is wrong with it."""
-    claim = _told(lambda _: parse(text))
+    claim = _or_error(lambda _: parse(text))
     if claim is None:
         return None
     looks = looks_of(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own)
     if looks is None:
         return None
-    tested = _told(lambda _: _tested(looks, claim))
+    tested = _or_error(lambda _: _tested(looks, claim))
     return (tested, looks) if tested else None
 
 
@@ -118,7 +119,7 @@ def _tested(looks: "Looks", claim: Claim) -> Tested:
         return looks.test([claim])[0]
 
 
-def _told(compute: Callable[[DeltaGenerator], Any]) -> Any:
+def _or_error(compute: Callable[[DeltaGenerator], Any]) -> Any:
     """What is computed, or None after the page has said what is wrong."""
     place = st.empty()
     try:

@@ -57,8 +57,8 @@ def show_survey(survey: State) -> None:
     statistics = survey.statistics
     measure, number = _measure_choice()
     layer, head = _head_choice(statistics, number)
-    with hero() as told:
-        story(*_headline(survey, measure, (layer, head)), place=told)
+    with hero() as heading:
+        story(*_headline(survey, measure, (layer, head)), place=heading)
         grid = measure_grid(statistics.means[number], measure, chosen=(layer, head), theme=theme())
         _markup("measured", grid, pick_head)
     name = head_name(layer, head)

@@ -55,16 +55,16 @@ def chosen_way(report: Report) -> str:
     return shown
 
 
-def headline(report: Report, way: str, told: DeltaGenerator) -> None:
+def headline(report: Report, way: str, place: DeltaGenerator) -> None:
     """What is asked about, how likely it is, and how far the way that is looked at is to be believed."""
     figures = report.figures
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
-    told.html(f'<p class="answer" dir="auto">{_capital(report.target)} <small>p = {report.probability:.0%}</small></p>')
+    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} <small>p = {report.probability:.0%}</small></p>')
     looked_at = way if way in figures else "attention"
     named = {name: _quoted(_lower(way_named(name).title)) for name in figures}
     renamed = {named[name]: figure for name, figure in figures.items()}
     sentence = verdict(renamed, named[looked_at], named[best], figures["random"])
-    told.html(f'<div class="story verdict"><p>{html.escape(sentence)}</p></div>')
+    place.html(f'<div class="story verdict"><p>{html.escape(sentence)}</p></div>')
 
 
 def show_text(report: Report, way: str, taken: tuple[int, ...]) -> None:

@@ -1,6 +1,6 @@
 """What is kept of a text before and after the edits of the model that reads it."""
 
-from attnviz.figures.edits.said import told
+from attnviz.figures.edits.said import changed_text
 from attnviz.ui.background.results import Traced
 from attnviz.ui.edits.said import show_said
 from attnviz.ui.edits.shown import Shown
@@ -11,9 +11,9 @@ def tell_kept(before: Traced, after: Traced, maps: Shown, chosen: Options) -> No
     """The kept words and sentences by the chosen way, or the summary that the model writes, without edits and with them."""
     both = [summary_of(each, each.trace.map(maps.kind), chosen) for each in (before, after)]
     rows = [
-        told("Kept words", *(each.passage.words(each.selection.units) for each in both)),
-        told("Kept sentences", *(each.passage.extract(each.selection.sentences) for each in both)),
+        changed_text("Kept words", *(each.passage.words(each.selection.units) for each in both)),
+        changed_text("Kept sentences", *(each.passage.extract(each.selection.sentences) for each in both)),
     ]
     if maps.before.output:
-        rows.insert(0, told("Written", maps.before.output, maps.after.output))
+        rows.insert(0, changed_text("Written", maps.before.output, maps.after.output))
     show_said(rows)

@@ -18,11 +18,11 @@ def kept_summary(
     marked: tuple[Passage, Selection, Selector],
 ) -> Kept:
     """A head that Summarize chooses by, and the text with what is kept of it framed."""
-    found, kept, way = marked
+    marked_passage, kept, way = marked
     scores = way.units - min(float(way.units.min()), 0.0)
 
     def sheet() -> Sheet:
-        return passage.draw_marked(found.units, scores, kept.units, f"What is kept, framed; shaded by: {way.name}")
+        return passage.draw_marked(marked_passage.units, scores, kept.units, f"What is kept, framed; shaded by: {way.name}")
 
     picture = head_picture(traced.trace, attention, place, View())
     return Kept(name, picture, traced_in_python(name, traced.trace.prompt, traced.trace.edits), sheets={"Passage": sheet})

@@ -169,7 +169,7 @@ def choose_head(layer: int, head: int | None) -> None:
 
 def show_heads(maps: Shown, shown: Summary, chosen: Options) -> None:
     """How much of every head's attention goes to the kept words, and folded all heads over the text. A click chooses a head."""
-    attention = maps.told
+    attention = maps.current
     shares = shares_of_heads(attention, shown.passage, shown.selection.units)
 
     def select() -> None:

@@ -204,7 +204,7 @@ def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> 
         (Part(f"After {frame.step:,} steps "), right, Part(" of the held-out sequences are written without a mistake, at an "
          "alignment error rate of "), Part(f"{frame.errors[head or frame.best]:.2f}", True), Part("."))
     ]  # fmt: skip
-    order = run.training.milestones.told
+    order = run.training.milestones.sentence
     if order and frame is run.frames[-1]:
         sentences.append((Part(order),))
     return sentences

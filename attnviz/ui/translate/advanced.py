@@ -22,13 +22,13 @@ from attnviz.ui.translate.notices import rows_notice
 _markup = Markup("markup", STYLE)
 
 
-def advanced(slot: int, found: EditedDraft, drawn: Drawing, begins: tuple[str, ...]) -> None:
+def advanced(slot: int, edited: EditedDraft, drawn: Drawing, begins: tuple[str, ...]) -> None:
     """The search, the rows and the heads of the model that is drawn large; the heads as its edits are compared.
 
     Raises:
         TraceError: the view leaves no token.
     """
-    drafted = found.shown
+    drafted = edited.shown
     _show_candidates(drafted.draft, slot)
     _show_tree(drafted.draft, slot, begins)
     rows_notice(drafted, drawn)
@@ -36,9 +36,9 @@ def advanced(slot: int, found: EditedDraft, drawn: Drawing, begins: tuple[str, .
     if attention.n_layers * attention.n_heads > 1:
         cell = chosen_cell(drawn.matrix(drafted), slot, drawn.word)
         label = f"All heads of {escaped(drafted.card.name)}"
-        shown = found.maps
+        shown = edited.maps
         # The rows of a difference are named after what is read.
-        attention = attention if shown.drawn is shown.told else shown.drawn
+        attention = attention if shown.drawn is shown.current else shown.drawn
         choice = shown.choice(drawn.choice(drafted))
         all_heads(attention, choice, choose_head, cell=cell, slot=str(slot), label=label, editing=shown.editing)
 
@@ -89,8 +89,8 @@ def _choose(slot: int, picked: str) -> None:
 def _show_candidates(draft: Draft, slot: int) -> None:
     """The translations that the search found. A click shows the alignment of another."""
     if len(draft.candidates) > 1:
-        found = [(each.text, each.log_probability) for each in draft.candidates]
-        drawn = candidates(found, chosen=draft.chosen, theme=theme())
+        candidates_shown = [(each.text, each.log_probability) for each in draft.candidates]
+        drawn = candidates(candidates_shown, chosen=draft.chosen, theme=theme())
         _markup(f"candidates{slot}", drawn, lambda picked: _choose(slot, picked))
 
 

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Prompt
-from attnviz.figures.edits.said import number, told
+from attnviz.figures.edits.said import changed_text, number
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.background.results import Drafted, translate
 from attnviz.ui.edits.panel import edit_toggle, show_buttons, show_panel
@@ -45,7 +45,7 @@ class EditedDraft:
         if self.after is not None:
             before, after = self.before, self.after
             rows = [
-                told("Translation", before.trace.output, after.trace.output),
+                changed_text("Translation", before.trace.output, after.trace.output),
                 number("log p of it", before.draft.log_probability, after.draft.log_probability, ".2f"),
                 number("log p of the one before", before.draft.log_probability, after.original, ".2f"),
             ]
@@ -71,7 +71,7 @@ def edited_draft(slot: int, name: str, prompt: Prompt, options: DecodingOptions)
     return EditedDraft(before, after, replace(editing, applied=after is not None))
 
 
-def weighed_drafts(found: Mapping[int, EditedDraft], names: Sequence[str], sidebar: DeltaGenerator) -> dict[int, EditedDraft]:
+def weighed_drafts(drafts: Mapping[int, EditedDraft], names: Sequence[str], sidebar: DeltaGenerator) -> dict[int, EditedDraft]:
     """The translations of all models with the numbers that are chosen in their maps; with weights, where one is edited."""
-    by = numbers_picker(sidebar, known=all(each.after is None for each in found.values()))
-    return {slot: replace(each, before=weigh_draft(names[slot - 1], each.before, by)) for slot, each in found.items()}
+    by = numbers_picker(sidebar, known=all(each.after is None for each in drafts.values()))
+    return {slot: replace(each, before=weigh_draft(names[slot - 1], each.before, by)) for slot, each in drafts.items()}

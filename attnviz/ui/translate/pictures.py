@@ -108,13 +108,13 @@ def row_choices(drafted: Drafted, drawn: Drawing, matrix: HeadMatrix, fixed: int
     row_of = {place: matrix.rows.index(group[0]) for group in groups if group[0] in matrix.rows for place in group}
     # Rows that are named after what is read stand one below those that wrote it.
     below = int(draft.reads_its_rows and drawn.reading_of(drafted) == "shifted")
-    found: list[list[WrittenToken]] = [[] for _ in matrix.rows]
+    choices: list[list[WrittenToken]] = [[] for _ in matrix.rows]
     row = 0
     for step, each in enumerate(draft.steps):
         row = row_of.get(step + below, row)
         can = tuple(_is_open(draft, name) for name, _ in each.alternatives)
-        found[row].append(WrittenToken(step, each.token, each.probability, each.alternatives, can, step < fixed))
-    return tuple(map(tuple, found))
+        choices[row].append(WrittenToken(step, each.token, each.probability, each.alternatives, can, step < fixed))
+    return tuple(map(tuple, choices))
 
 
 def _is_open(draft: Draft, name: str) -> bool:

@@ -119,10 +119,10 @@ def test_the_numbers_of_any_head_are_shares(case, view):
     matrix = looked_at(attention, view)
     assume(matrix is not None)
     assert matrix is not None
-    found = summarize(matrix)
-    for share in (found.itself, found.previous, found.following, found.special, found.first):
+    actual = summarize(matrix)
+    for share in (actual.itself, actual.previous, actual.following, actual.special, actual.first):
         assert 0 <= share <= 1 + 1e-6
-    assert 0 <= found.entropy <= np.log2(len(matrix.keys)) + 1e-5
+    assert 0 <= actual.entropy <= np.log2(len(matrix.keys)) + 1e-5
     assert (entropy(matrix.weights) >= 0).all()
     link = strongest_link(matrix)
     if link:

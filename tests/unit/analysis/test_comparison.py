@@ -30,19 +30,19 @@ def reference(one: dict[str, float], other: dict[str, float]) -> float:
 
 def test_every_head_is_the_mean_of_its_rows_by_the_definition():
     one, other = make_map(BEFORE), make_map(AFTER)
-    found = compare(trace(one), trace(other))
-    assert found.divergence.shape == (2, 3)
+    actual = compare(trace(one), trace(other))
+    assert actual.divergence.shape == (2, 3)
     for layer in range(2):
         for head in range(3):
             rows = []
-            for left, right in found.queries:
+            for left, right in actual.queries:
                 shares = [
                     {token.text: float(weight) for token, weight in zip(each.keys, each.weights(layer, head)[at], strict=True)}
                     for each, at in ((one, left), (other, right))
                 ]
                 rows.append(reference(*shares))
-            assert found.divergence[layer, head] == pytest.approx(np.mean(rows), abs=1e-6)
-            np.testing.assert_allclose(found.rows(layer, head), rows, atol=1e-6)
+            assert actual.divergence[layer, head] == pytest.approx(np.mean(rows), abs=1e-6)
+            np.testing.assert_allclose(actual.rows(layer, head), rows, atol=1e-6)
 
 
 def test_a_trace_is_not_far_from_itself_and_a_head_that_is_off_is_far_from_all():
@@ -52,20 +52,20 @@ def test_a_trace_is_not_far_from_itself_and_a_head_that_is_off_is_far_from_all()
     assert plain(said).endswith("looks where it looked before.")
     off = given_map(np.zeros((3, 3)), typed("a b c"))
     on = given_map(np.eye(3), typed("a b c"))
-    found = compare(trace(on), trace(off))
-    assert found.divergence[0, 0] == pytest.approx(1)
-    assert "looks at nothing" in plain(found.sentence())
+    actual = compare(trace(on), trace(off))
+    assert actual.divergence[0, 0] == pytest.approx(1)
+    assert "looks at nothing" in plain(actual.sentence())
 
 
 def test_the_sentence_says_what_changed_most():
     one = given_map([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
     other = given_map([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
-    found = compare(trace(one), trace(other))
+    actual = compare(trace(one), trace(other))
     assert (
-        plain(found.sentence())
-        == f"L0·H0 changed most, {found.divergence[0, 0]:.2f} bits: “it” now looks at “street” (0.70, was 0.00)."
+        plain(actual.sentence())
+        == f"L0·H0 changed most, {actual.divergence[0, 0]:.2f} bits: “it” now looks at “street” (0.70, was 0.00)."
     )
-    np.testing.assert_allclose(found.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
+    np.testing.assert_allclose(actual.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
 
 
 def test_words_in_each_others_place_are_aligned():
@@ -75,9 +75,9 @@ def test_words_in_each_others_place_are_aligned():
 
 def test_it_is_a_distance_between_0_and_1():
     shares = np.random.default_rng(5).dirichlet(np.full(7, 0.1), size=(2, 11))
-    found = divergence(shares[0], shares[1])
-    assert ((found >= 0) & (found <= 1)).all()
-    np.testing.assert_allclose(found, divergence(shares[1], shares[0]))
+    actual = divergence(shares[0], shares[1])
+    assert ((actual >= 0) & (actual <= 1)).all()
+    np.testing.assert_allclose(actual, divergence(shares[1], shares[0]))
 
 
 def test_what_cannot_be_compared_is_one_sentence():

@@ -50,8 +50,8 @@ HEADS = {
 
 @pytest.mark.parametrize(("weights", "numbers"), HEADS.values(), ids=HEADS)
 def test_the_shares_of_a_head(weights, numbers):
-    found = summarize(matrix_of(given_map(weights, TOKENS)))
-    shares = (found.itself, found.previous, found.following, found.special, found.first, found.entropy)
+    actual = summarize(matrix_of(given_map(weights, TOKENS)))
+    shares = (actual.itself, actual.previous, actual.following, actual.special, actual.first, actual.entropy)
     assert shares == pytest.approx(numbers, abs=1e-6)
 
 
@@ -64,36 +64,36 @@ def test_special_tokens_have_no_say_in_a_heads_numbers():
 
 def test_where_all_tokens_are_special_all_have_their_say():
     tokens = tuple(special(name) for name in ("[CLS]", "[SEP]", "[SEP]"))
-    found = summarize(matrix_of(given_map(looking_at(-1, 3), tokens)))
-    assert (found.previous, found.special) == (1, 1)
+    actual = summarize(matrix_of(given_map(looking_at(-1, 3), tokens)))
+    assert (actual.previous, actual.special) == (1, 1)
 
 
 def test_one_token_has_no_neighbours():
-    found = summarize(matrix_of(given_map([[1]], typed("a"))))
-    assert (found.itself, found.previous, found.following, found.first) == (1, 0, 0, 1)
+    actual = summarize(matrix_of(given_map([[1]], typed("a"))))
+    assert (actual.itself, actual.previous, actual.following, actual.first) == (1, 0, 0, 1)
 
 
 @pytest.mark.parametrize("keys", [TOKENS, numbered(7)], ids=["the same words", "other words"])
 def test_between_two_texts_there_is_no_token_before(keys):
     for offset in (-1, 0, 1):
-        found = summarize(matrix_of(given_map(looking_at(offset), TOKENS, keys)))
-        assert (found.itself, found.previous, found.following) == (0, 0, 0)
+        actual = summarize(matrix_of(given_map(looking_at(offset), TOKENS, keys)))
+        assert (actual.itself, actual.previous, actual.following) == (0, 0, 0)
 
 
 def test_between_the_sentences_of_a_pair_there_is_no_token_before():
     tokens = pair("a b", "c d e")  # four tokens in each
     weights = np.roll(np.eye(8), 4, axis=1)
-    found = summarize(matrix_of(given_map(weights, tokens), between="first-second"))
-    assert (found.itself, found.previous, found.following, found.first) == (0, 0, 0, 0)
+    actual = summarize(matrix_of(given_map(weights, tokens), between="first-second"))
+    assert (actual.itself, actual.previous, actual.following, actual.first) == (0, 0, 0, 0)
 
 
 def test_a_sink_does_not_hide_a_previous_token_head():
     attention = dot_product_map(numbered(5), sink=np.full(6, -2.0))
     weights = attention.weights(0, 0)
-    found = summarize(matrix_of(attention))
-    assert found.previous == pytest.approx(np.mean([weights[row, row - 1] for row in range(1, 5)]), abs=1e-6)
-    assert found.itself == pytest.approx(np.mean([weights[row, row] for row in range(5)]), abs=1e-6)
-    assert found.special == pytest.approx(weights[:, 5].mean(), abs=1e-6)
+    actual = summarize(matrix_of(attention))
+    assert actual.previous == pytest.approx(np.mean([weights[row, row - 1] for row in range(1, 5)]), abs=1e-6)
+    assert actual.itself == pytest.approx(np.mean([weights[row, row] for row in range(5)]), abs=1e-6)
+    assert actual.special == pytest.approx(weights[:, 5].mean(), abs=1e-6)
 
 
 def test_the_first_token_counts_only_where_it_is_shown():
@@ -153,22 +153,22 @@ def test_the_strongest_link_is_between_two_words():
         (5, 4): 0.3,
         (5, 1): 0.2,
     }
-    found = strongest(tokens, cells)
-    assert found is not None
-    assert (found.query, found.key, found.weight) == (5, 4, pytest.approx(0.3))
+    actual = strongest(tokens, cells)
+    assert actual is not None
+    assert (actual.query, actual.key, actual.weight) == (5, 4, pytest.approx(0.3))
     merged = strongest(tokens, cells, words=True)
     assert merged is not None
     assert (merged.query, merged.key, merged.weight) == (4, 3, pytest.approx(0.3))
 
 
 def test_a_word_may_look_at_its_repetition():
-    found = strongest(sentence("the cat the"), {(3, 1): 0.5, (3, 3): 0.25, (1, 2): 0.375})
-    assert found == Link(3, 1, 0.5)
+    actual = strongest(sentence("the cat the"), {(3, 1): 0.5, (3, 3): 0.25, (1, 2): 0.375})
+    assert actual == Link(3, 1, 0.5)
 
 
 def test_words_of_the_same_number_in_two_sentences_are_two_words():
-    found = strongest(pair("a", "b"), {(3, 1): 0.5, (1, 3): 0.25})
-    assert found == Link(3, 1, 0.5)
+    actual = strongest(pair("a", "b"), {(3, 1): 0.5, (1, 3): 0.25})
+    assert actual == Link(3, 1, 0.5)
 
 
 def test_words_of_two_texts_are_never_the_same_one():
@@ -182,9 +182,9 @@ def test_a_sink_does_not_make_a_self_link_strongest():
     attention = dot_product_map(numbered(5), sink=np.full(6, -2.0))
     weights = attention.weights(0, 0)[:, :5].copy()
     np.fill_diagonal(weights, 0)
-    found = strongest_link(matrix_of(attention))
-    assert found is not None
-    assert (found.query, found.key) == np.unravel_index(weights.argmax(), weights.shape)
+    actual = strongest_link(matrix_of(attention))
+    assert actual is not None
+    assert (actual.query, actual.key) == np.unravel_index(weights.argmax(), weights.shape)
 
 
 @pytest.mark.parametrize("text", ["a", ", .", "a|b|c"])

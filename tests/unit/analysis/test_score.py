@@ -17,25 +17,25 @@ def test_a_weight_is_the_softmax_of_its_scaled_products(head):
     for query in (0, 3, 6):
         scores = [score(attention, layer=1, head=head, query=query, key=key) for key in range(7)]
         assert None not in scores
-        for key, found in enumerate(scores):
+        for key, actual in enumerate(scores):
             # Two query heads share one key head: 0 and 1 the first, 2 and 3 the second.
             product = sum(
                 float(q) * float(k) for q, k in zip(vectors.query[head, query], vectors.key[head // 2, key], strict=True)
             )
-            assert found.product == pytest.approx(product, abs=1e-5)
-            assert (found.scaling, found.dim) == (0.7, 5)
-            assert found.scaled == pytest.approx(0.7 * product, abs=1e-5)
-            assert found.weight == float(attention.weights(1, head)[query, key])
-        energies = [math.exp(found.scaled) for found in scores]
+            assert actual.product == pytest.approx(product, abs=1e-5)
+            assert (actual.scaling, actual.dim) == (0.7, 5)
+            assert actual.scaled == pytest.approx(0.7 * product, abs=1e-5)
+            assert actual.weight == float(attention.weights(1, head)[query, key])
+        energies = [math.exp(actual.scaled) for actual in scores]
         np.testing.assert_allclose([energy / sum(energies) for energy in energies], [s.weight for s in scores], atol=1e-6)
 
 
 def test_a_masked_weight_is_zero():
     attention = dot_product_map(numbered(5), causal=True)
-    found = score(attention, layer=0, head=0, query=1, key=3)
-    assert found is not None
-    assert found.weight == 0
-    assert found.product != 0
+    actual = score(attention, layer=0, head=0, query=1, key=3)
+    assert actual is not None
+    assert actual.weight == 0
+    assert actual.product != 0
 
 
 TERMS = {"bias": np.ones((1, 5, 5)), "softcap": 20.0, "sink": np.ones(6)}

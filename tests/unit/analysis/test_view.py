@@ -17,19 +17,19 @@ TARGET = (special("<s>"), *typed("des ice|berg|s"))
 
 def groups(tokens: tuple[Token, ...], view: View, axis: int) -> list[list[int]]:
     """The positions that each shown row or column stands for."""
-    found: list[list[int]] = []
+    actual: list[list[int]] = []
     for index, token in enumerate(tokens):
         if view.hide_special and token.special:
             continue
         if view.between != "all" and token.segment != ["first", "second"].index(view.between.split("-")[axis]):
             continue
-        last = tokens[found[-1][0]] if found else None
+        last = tokens[actual[-1][0]] if actual else None
         together = last and view.words and token.word is not None and (token.word, token.segment) == (last.word, last.segment)
         if together:
-            found[-1].append(index)
+            actual[-1].append(index)
         else:
-            found.append([index])
-    return found
+            actual.append([index])
+    return actual
 
 
 def expected(weights: np.ndarray, rows: list[list[int]], columns: list[list[int]]) -> np.ndarray:

@@ -37,9 +37,9 @@ def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
 @pytest.mark.parametrize(("name", "prompt"), [("minilm", CAT), ("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
 @pytest.mark.parametrize("by", ["norms", "mixing"])
 def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
-    plain, found = loaded(name).trace(prompt), weighed_trace(loaded(name), prompt, by)
-    assert found.trace.kinds == plain.kinds
-    for before, after in zip(plain.maps, found.trace.maps, strict=True):
+    plain, actual = loaded(name).trace(prompt), weighed_trace(loaded(name), prompt, by)
+    assert actual.trace.kinds == plain.kinds
+    for before, after in zip(plain.maps, actual.trace.maps, strict=True):
         assert (after.queries, after.keys, after.n_layers, after.causal) == (
             before.queries, before.keys, before.n_layers, before.causal,
         )  # fmt: skip
@@ -47,8 +47,8 @@ def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
         for layer in range(after.n_layers):
             assert np.array_equal(after.visible(layer), before.visible(layer))
             np.testing.assert_allclose(after.layer_weights(layer).sum(axis=2), 1, atol=1e-5)
-            assert 0 < found.changes[after.kind, layer] < 1
-            assert "changes a token by" in found.sentence(after.kind, layer)
+            assert 0 < actual.changes[after.kind, layer] < 1
+            assert "changes a token by" in actual.sentence(after.kind, layer)
 
 
 def test_the_two_texts_of_a_dual_answerer_stand_where_its_trace_has_them():
@@ -97,12 +97,12 @@ def test_a_layer_of_which_nothing_is_known_says_nothing():
 def test_a_translation_is_weighed_as_it_was_written(prompt, options):
     model = loaded("transformer-en-fr")
     written = draft(model, prompt, options)
-    found = weighed_draft(model, written)
-    assert (found.by, found.trace.output) == ("norms", written.trace.output)
-    assert found.trace.cross.queries == written.trace.cross.queries
+    moved = weighed_draft(model, written)
+    assert (moved.by, moved.trace.output) == ("norms", written.trace.output)
+    assert moved.trace.cross.queries == written.trace.cross.queries
     want = cross_norm_shares(model, written, 1, 2)
     assert np.abs(want - written.trace.cross.weights(1, 2)).max() > 0.01
-    np.testing.assert_allclose(found.trace.cross.weights(1, 2), want, atol=1e-5)
+    np.testing.assert_allclose(moved.trace.cross.weights(1, 2), want, atol=1e-5)
 
 
 def test_a_candidate_is_not_weighed_as_the_best_translation(monkeypatch):

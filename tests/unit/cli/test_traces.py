@@ -52,10 +52,10 @@ def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
     )
     _, progress = trace.communicate()
     assert trace.returncode == 0
-    told = json.loads(shown.stdout)
-    assert told["prompt"] == {"text": TEXT}
-    assert (told["maps"]["encoder"]["layers"], told["maps"]["encoder"]["heads"]) == (6, 12)
-    assert "mat" in told["maps"]["encoder"]["keys"]
+    message = json.loads(shown.stdout)
+    assert message["prompt"] == {"text": TEXT}
+    assert (message["maps"]["encoder"]["layers"], message["maps"]["encoder"]["heads"]) == (6, 12)
+    assert "mat" in message["maps"]["encoder"]["keys"]
     assert b"Loading minilm" in progress
     assert shown.stderr == b""
 
@@ -78,10 +78,10 @@ def test_a_text_comes_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         feed(monkeypatch, TEXT.encode() + b"\n")
         assert cli.main(["trace", *arguments, "-o", path]) == 0
         assert attnviz.open(path).prompt.text == TEXT
-    for data, told in ((b"\xff\xfe", "no text in UTF-8"), (b"", "nothing to read")):
+    for data, message in ((b"\xff\xfe", "no text in UTF-8"), (b"", "nothing to read")):
         feed(monkeypatch, data)
         assert cli.main(["trace", "minilm", "-o", path]) == 1
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 def test_a_trace_is_shown_as_a_picture_and_as_tables(file: Path, tmp_path: Path, minilm: AttentionModel) -> None:
@@ -103,9 +103,9 @@ def test_a_trace_is_shown_as_a_picture_and_as_tables(file: Path, tmp_path: Path,
 
 def test_words_are_merged_and_special_tokens_left_out(file: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert cli.main(["show", str(file), "--format", "json", "--layer", "0", "--head", "0", "--words", "--hide-special"]) == 0
-    told = json.loads(capfdbinary.readouterr().out)
-    assert "unbelievable" in [token["text"] for token in told["keys"]]
-    assert "[CLS]" not in [token["text"] for token in told["keys"]]
+    message = json.loads(capfdbinary.readouterr().out)
+    assert "unbelievable" in [token["text"] for token in message["keys"]]
+    assert "[CLS]" not in [token["text"] for token in message["keys"]]
 
 
 def test_what_is_in_a_trace_is_told_in_a_few_lines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,7 +128,7 @@ def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(capsys.readouterr().out)["n_layers"] == 6
 
 
-@pytest.mark.parametrize(("arguments", "told"), [
+@pytest.mark.parametrize(("arguments", "message"), [
     (["show", "none.attn"], "There is no file none.attn"), (["show", "{file}", "-o", "x.pdf"], "ends in .svg"),
     (["show", "{file}", "-o", "x"], "or say --format"), (["show", "{file}", "-o", "x.svg", "--head", "12"], "no head 12"),
     (["show", "{file}", "-o", "x.svg", "--kind", "cross"], "no cross attention"),
@@ -136,13 +136,13 @@ def test_models_are_listed_and_told_about(capsys: pytest.CaptureFixture[str]) ->
     (["models", "minilmm"], "mean minilm"),
 ])  # fmt: skip
 def test_a_failure_is_one_line_and_exit_code_1(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     monkeypatch.chdir(file.parent)
     assert cli.main([argument.format(file=file) for argument in arguments]) == 1
     said = capsys.readouterr()
     assert said.out == ""
-    assert told in said.err
+    assert message in said.err
     *progress, error = said.err.splitlines()
     assert error.startswith("attnviz: ")
     assert progress in ([], ["Looking up minilmm"])

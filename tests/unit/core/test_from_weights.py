@@ -70,7 +70,7 @@ def test_words_have_their_places_in_the_text_and_tokens_stay_as_they_are() -> No
     assert all(trace.output[token.start : token.end] == token.text for token in trace.cross.queries)
 
 
-@pytest.mark.parametrize(("weights", "told"), [
+@pytest.mark.parametrize(("weights", "message"), [
     (FULL.swapaxes(2, 3), "7 queries and 5 keys .* 5 query tokens and 7 key tokens"),
     (FULL[None, :, None].repeat(2, axis=2), r"shape \(1, 2, 2, 3, 5, 7\)"), (FULL[:, None].repeat(2, axis=1), "batches"),
     (FULL[0, 0, 0], r"\(query, key\)"), (np.zeros((0, QUERIES, KEYS)), r"\(0, 5, 7\)"),
@@ -79,8 +79,8 @@ def test_words_have_their_places_in_the_text_and_tokens_stay_as_they_are() -> No
     (FULL * 1j, "complex"), (torch.tensor(FULL) * 1j, "complex"), (torch.empty(5, 7, device="meta"), "array of numbers"),
 ], ids=["swapped", "six", "batch", "row", "empty", "ragged", "scores", "negative", "text", "none", "bytes", "str", "complex",
         "complex tensor", "meta"])  # fmt: skip
-def test_a_wrong_shape_is_told(weights: object, told: str) -> None:
-    with pytest.raises(TraceError, match=told):
+def test_a_wrong_shape_is_told(weights: object, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
         attnviz.from_weights(weights, queries=ROWS, keys=COLUMNS)
 
 

@@ -119,8 +119,8 @@ def test_a_head_of_many_slabs_is_that_of_its_parts(monkeypatch: pytest.MonkeyPat
     store = QueryKeyWeights((one,))
     whole = store.head_and_entropy(0, 4)
     monkeypatch.setattr("attnviz.core.weights.SLAB_CELLS", 2 * KEYS)
-    for found, want in zip(store.head_and_entropy(0, 4), whole, strict=True):
-        np.testing.assert_allclose(found, want, atol=1e-6)
+    for actual, want in zip(store.head_and_entropy(0, 4), whole, strict=True):
+        np.testing.assert_allclose(actual, want, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["query", "key", "bias", "sink"])

@@ -178,10 +178,18 @@ def test_the_npz_and_the_json_have_the_very_numbers() -> None:
         assert arrays["layers"].tolist() == [1, 1, 1]
         assert arrays["heads"].tolist() == [0, 1, 2]
         assert arrays["keys"].tolist() == [token.text for token in attention.keys]
-    told = json.loads(export(shown, "json"))
-    assert (told["model"], told["revision"], told["output"], told["kind"]) == ("tiny", "r1", "un texte", "decoder")
-    assert told["queries"][3] == {"text": "t3", "start": 9, "end": 11, "special": False, "segment": 0, "word": 3, "piece": ""}
-    for head, each in enumerate(told["heads"]):
+    facts = json.loads(export(shown, "json"))
+    assert (facts["model"], facts["revision"], facts["output"], facts["kind"]) == ("tiny", "r1", "un texte", "decoder")
+    assert facts["queries"][3] == {
+        "text": "t3",
+        "start": 9,
+        "end": 11,
+        "special": False,
+        "segment": 0,
+        "word": 3,
+        "piece": "",
+    }
+    for head, each in enumerate(facts["heads"]):
         got = np.array(each["weights"], dtype=np.float32)
         np.testing.assert_array_equal(np.isnan(got), ~attention.visible(1))
         np.testing.assert_array_equal(np.nan_to_num(got), attention.weights(1, head))

@@ -183,7 +183,17 @@ def test_a_click_lands_on_its_cell():
 
 def test_hovering_a_masked_cell_says_so():
     (trace,) = targets(heatmap(make_map(numbered(3), causal=True), layer=0, head=0))
-    assert [told == "masked" for told in trace.customdata[:, 2]] == [False, True, True, False, False, True, False, False, False]
+    assert [word == "masked" for word in trace.customdata[:, 2]] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(("side", "clickable"), [(80, True), (81, False)])

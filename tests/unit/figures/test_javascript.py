@@ -68,8 +68,8 @@ def test_what_cannot_be_joined_is_told(tmp_path, entry, other, message):
 
 def test_what_the_hosts_get_has_every_name_that_it_uses(tmp_path):
     write(tmp_path, streamlit=script("streamlit"), page=script("page"), steps=SCRIPT)
-    found = lint(tmp_path, more=("--allow=max-lines",))
-    assert (found.returncode, found.stdout.strip()) == (0, "")
+    actual = lint(tmp_path, more=("--allow=max-lines",))
+    assert (actual.returncode, actual.stdout.strip()) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_what_the_hosts_get_has_every_name_that_it_uses(tmp_path):
 )
 def test_a_fault_is_seen(tmp_path, source, finding):
     write(tmp_path, entry=source, other='import { c } from "./entry.js";\nexport const a = () => c;\n')
-    found = lint(tmp_path / "entry.js")
-    assert found.returncode != 0
-    assert finding in found.stdout
+    actual = lint(tmp_path / "entry.js")
+    assert actual.returncode != 0
+    assert finding in actual.stdout

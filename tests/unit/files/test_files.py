@@ -169,7 +169,7 @@ def edited(change: dict[str, Any], tensors: dict[str, np.ndarray] | None = None,
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("change", "told"), [
+@pytest.mark.parametrize(("change", "message"), [
     ({"model": 7}, "not written as"), ({"prompt": None}, "not written as"), ({"prompt.text": " "}, "not written as"),
     ({"output": ["a"]}, "not written as"), ({"cut": "7"}, "not written as"), ({"versions": []}, "not written as"),
     ({"tokens.0.0.text": 1}, "not written as"), ({"tokens.0.0.start": True}, "not written as"),
@@ -184,13 +184,13 @@ def edited(change: dict[str, Any], tensors: dict[str, np.ndarray] | None = None,
     ({"maps.0.layers": [{"weights": "encoder.0.weights"}] * 4096}, "two layers name one tensor"),
     ({"maps.1.layers.0.softcap": 0.0}, "soft cap"), ({"maps.1.layers.0.query": "decoder.0.sink"}, "dimensions"),
 ])  # fmt: skip
-def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str, Any], told: str) -> None:
-    with pytest.raises(TraceError, match=told):
+def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(TraceError, match=message):
         from_bytes(edited(change), name="x.attn")
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize(("name", "array", "told"), [
+@pytest.mark.parametrize(("name", "array", "message"), [
     ("encoder.0.weights", np.full((3, 7, 7), 0.5, np.float32), "instead of 1"),
     ("encoder.0.weights", np.full((3, 7, 7), np.nan, np.float32), "not finite"),
     ("encoder.0.weights", np.full((3, 7, 7), 0.125, np.float16), "float16"),
@@ -201,9 +201,9 @@ def test_what_cannot_be_is_refused_though_its_checksum_is_right(change: dict[str
     ("decoder.0.visible", np.ones((2, 2), bool), "mask"),
     ("decoder.0.bias", np.full((1, 3, 3), np.inf, np.float32), "not finite"),
 ])  # fmt: skip
-def test_tensors_that_cannot_be_are_refused(name: str, array: np.ndarray, told: str) -> None:
+def test_tensors_that_cannot_be_are_refused(name: str, array: np.ndarray, message: str) -> None:
     assert len(SOURCE) == 7
-    with pytest.raises(TraceError, match=told):
+    with pytest.raises(TraceError, match=message):
         from_bytes(edited({}, {name: array}), name="x.attn")
 
 
@@ -297,12 +297,12 @@ def test_each_way_of_being_no_trace_is_told_apart(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(container, "PLAIN", 3)
     newer.write_bytes(to_bytes(full_trace()))
     monkeypatch.undo()
-    for path, told in (
+    for path, message in (
         (picture, r"x\.png is no trace file"), (other, "no header that attnviz wrote"), (cut, r"cut\.attn is cut short"),
         (newer, r"saved by a newer attnviz \(format 3"), (tmp_path / "none.attn", "There is no file"),
         (tmp_path, "cannot be read"),
     ):  # fmt: skip
-        with pytest.raises(TraceError, match=told):
+        with pytest.raises(TraceError, match=message):
             attnviz.open(path)
     with pytest.raises(TraceError, match="cannot be written"):
         attnviz.save(full_trace(), tmp_path / "no" / "folder.attn")

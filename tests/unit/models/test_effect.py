@@ -27,12 +27,12 @@ def translator(request, tmp_path_factory):
 def test_what_is_written_and_how_likely_the_old_output_is_now(translator):
     layers, heads = translator.edit_points().sizes["cross"]
     off = without([("cross", layer, head) for layer in range(layers) for head in range(heads)])
-    found = written(translator, Prompt(TEXT), off)
-    assert found.after.trace.edits == off
-    assert found.before.trace.output == translator.trace(TEXT).output
+    actual = written(translator, Prompt(TEXT), off)
+    assert actual.after.trace.edits == off
+    assert actual.before.trace.output == translator.trace(TEXT).output
     same = written(translator, Prompt(TEXT), Edits())
-    assert same.log_probabilities[0] == same.log_probabilities[1] == found.log_probabilities[0]
-    before, after = found.log_probabilities
+    assert same.log_probabilities[0] == same.log_probabilities[1] == actual.log_probabilities[0]
+    before, after = actual.log_probabilities
     assert cost_of(translator, Prompt(TEXT), off) == pytest.approx(before - after, abs=1e-3)
 
 
@@ -63,11 +63,11 @@ def test_answers_and_their_heads(tmp_path, joint, unchecked):
     model = load_trained(tiny_answerer(tmp_path / "model", joint=joint))
     prompt = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
     off = without([("cross", 0, head) for head in range(12)])
-    found = answered(model, prompt, off)
-    assert found.before.trace.output == model.trace(prompt).output
-    assert found.after.trace.edits == off
-    assert found.before.result.spans[0].probability != found.after.result.spans[0].probability
-    before = found.before.result
+    actual = answered(model, prompt, off)
+    assert actual.before.trace.output == model.trace(prompt).output
+    assert actual.after.trace.edits == off
+    assert actual.before.result.spans[0].probability != actual.after.result.spans[0].probability
+    before = actual.before.result
     costs = head_costs(model, prompt)
     assert np.exp(costs.before) == pytest.approx(before.spans[0].probability, abs=1e-4)
 
@@ -75,12 +75,12 @@ def test_answers_and_their_heads(tmp_path, joint, unchecked):
 def test_an_encoder_says_how_far_each_token_has_turned_and_how_alike_two_texts_are():
     model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
     prompt = Prompt("the cat sat", pair="a dog ran")
-    same, found = read(model, prompt, Edits()), read(model, prompt, Edits.parse("e0.1z,e1.2z"))
+    same, actual = read(model, prompt, Edits()), read(model, prompt, Edits.parse("e0.1z,e1.2z"))
     assert not same.shifts.any() or same.shifts.max() < 1e-6
-    assert found.shifts.shape == (len(found.before.tokens),)
-    assert found.shifts.max() > 1e-3
-    assert found.before.similarity == same.after.similarity != found.after.similarity
-    assert cost_of(model, prompt, Edits.parse("e0.1z,e1.2z")) == pytest.approx(found.shifts.mean(), abs=1e-5)
+    assert actual.shifts.shape == (len(actual.before.tokens),)
+    assert actual.shifts.max() > 1e-3
+    assert actual.before.similarity == same.after.similarity != actual.after.similarity
+    assert cost_of(model, prompt, Edits.parse("e0.1z,e1.2z")) == pytest.approx(actual.shifts.mean(), abs=1e-5)
 
 
 def test_layers_on_top_say_what_is_likeliest():

@@ -37,16 +37,16 @@ def test_the_prefix_comes_from_the_models_configuration(folder):
 
 def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
     model = attnviz.load(str(folder))
-    trace, told = summarize(model, Prompt(TEXT)), model.trace(TOLD + TEXT)
+    trace, message = summarize(model, Prompt(TEXT)), model.trace(TOLD + TEXT)
     assert trace.prompt.text == TEXT
-    assert trace.output == told.output
+    assert trace.output == message.output
     for kind in ("encoder", "cross"):
-        np.testing.assert_array_equal(trace.map(kind).layer_weights(1), told.map(kind).layer_weights(1))
+        np.testing.assert_array_equal(trace.map(kind).layer_weights(1), message.map(kind).layer_weights(1))
     typed = [token for token in trace.cross.keys if not token.special]
     assert typed
     assert all(TEXT[token.start : token.end] == token.text for token in typed)
     assert [token.text for token in typed] == [token.text for token in model.trace(TEXT).cross.keys if not token.special]
-    assert trace.cross.queries == told.cross.queries
+    assert trace.cross.queries == message.cross.queries
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
 )
 def test_a_translation_is_that_of_the_told_text(folder, prompt, options):
     model = attnviz.load(str(folder))
-    found, told = draft(model, prompt, options), model.trace(Prompt(FRENCH + TEXT, target=prompt.target))
-    assert (found.trace.prompt, found.task_prefix) == (prompt, FRENCH)
-    typed = [token for token in found.trace.cross.keys if not token.special]
+    actual, message = draft(model, prompt, options), model.trace(Prompt(FRENCH + TEXT, target=prompt.target))
+    assert (actual.trace.prompt, actual.task_prefix) == (prompt, FRENCH)
+    typed = [token for token in actual.trace.cross.keys if not token.special]
     assert [token.text for token in typed] == [TEXT[token.start : token.end] for token in typed]
-    assert [token.text for token in found.trace.cross.keys] == [token.text for token in told.cross.keys]
-    np.testing.assert_array_equal(found.trace.encoder.layer_weights(1), told.encoder.layer_weights(1))
+    assert [token.text for token in actual.trace.cross.keys] == [token.text for token in message.cross.keys]
+    np.testing.assert_array_equal(actual.trace.encoder.layer_weights(1), message.encoder.layer_weights(1))
 
 
 def test_a_model_that_is_told_nothing_is_traced_as_it_is(tmp_path):

@@ -62,9 +62,9 @@ def test_a_length_penalty_helps_the_long(garden_path):
     short, long = Hypothesis((4, END), math.log(0.4)), Hypothesis((3, 5, END), math.log(0.6 * 0.34))
     assert short.score(0.0) > long.score(0.0)
     assert long.score(2.0) > short.score(2.0)
-    found = beam_search(garden_path, Beam(width=3, length_penalty=2.0)).hypotheses
-    assert found[0].tokens == (3, 5, END)
-    assert [row.score(2.0) for row in found] == sorted((row.score(2.0) for row in found), reverse=True)
+    actual = beam_search(garden_path, Beam(width=3, length_penalty=2.0)).hypotheses
+    assert actual[0].tokens == (3, 5, END)
+    assert [row.score(2.0) for row in actual] == sorted((row.score(2.0) for row in actual), reverse=True)
 
 
 def test_a_wide_beam_is_the_exhaustive_search():
@@ -129,15 +129,15 @@ def path(nodes: tuple[Node, ...], leaf: int) -> list[Node]:
 
 
 def test_the_tree_of_a_search_that_can_be_followed_by_hand(garden_path):
-    found = beam_search(garden_path, Beam(width=2, length_penalty=0.0))
-    drawn = [(node.token, node.parent, round(math.exp(node.log_probability), 2), node.kept) for node in found.nodes]
+    actual = beam_search(garden_path, Beam(width=2, length_penalty=0.0))
+    drawn = [(node.token, node.parent, round(math.exp(node.log_probability), 2), node.kept) for node in actual.nodes]
     nothing = drawn[2][0]
     assert drawn[:3] == [(3, None, 0.6, True), (4, None, 0.4, True), (nothing, None, 0.0, False)]
     assert drawn[3:5] == [(END, 1, 1.0, True), (5, 0, 0.34, True)]
     # What 3 lost by a hair, and what 4 never meant to say.
     assert drawn[5][1:] == (0, 0.33, False)
     assert drawn[6][1:] == (1, 0.0, False)
-    assert found.leaves == (3, next(place for place, node in enumerate(found.nodes) if node.parent == 4 and node.kept))
+    assert actual.leaves == (3, next(place for place, node in enumerate(actual.nodes) if node.parent == 4 and node.kept))
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
@@ -145,30 +145,30 @@ def test_the_tree_of_a_search_that_can_be_followed_by_hand(garden_path):
 def test_the_leaves_of_the_tree_are_what_was_found(kind, width):
     model = build(kind)
     source = torch.randint(1, SOURCE, (1, 7))
-    found = beam_search(model.begin(source), Beam(width=width, longest=11))
-    assert found.hypotheses == beam_search(model.begin(source), Beam(width=width, longest=11)).hypotheses
-    for row, leaf in zip(found.hypotheses, found.leaves, strict=True):
-        steps = path(found.nodes, leaf)
+    actual = beam_search(model.begin(source), Beam(width=width, longest=11))
+    assert actual.hypotheses == beam_search(model.begin(source), Beam(width=width, longest=11)).hypotheses
+    for row, leaf in zip(actual.hypotheses, actual.leaves, strict=True):
+        steps = path(actual.nodes, leaf)
         assert tuple(node.token for node in steps) == row.tokens
         assert all(node.kept for node in steps)
         assert sum(node.log_probability for node in steps) == pytest.approx(row.log_probability, abs=1e-4)
-    parents = {node.parent for node in found.nodes if node.kept}
+    parents = {node.parent for node in actual.nodes if node.kept}
     ends = {
         place
-        for place, node in enumerate(found.nodes)
-        if node.kept and (node.token == END or len(path(found.nodes, place)) == 11)
+        for place, node in enumerate(actual.nodes)
+        if node.kept and (node.token == END or len(path(actual.nodes, place)) == 11)
     }
-    assert ends == set(found.leaves)
+    assert ends == set(actual.leaves)
     # Whatever was kept and has no successor that was kept fell out, and the best that it lost is there.
-    for place, node in enumerate(found.nodes):
-        children = [one for one in found.nodes if one.parent == place]
+    for place, node in enumerate(actual.nodes):
+        children = [one for one in actual.nodes if one.parent == place]
         if not node.kept:
             assert not children
         elif place not in parents and place not in ends:
             assert [one.kept for one in children] == [False]
     if width == 1:
-        assert [len(path(found.nodes, place)) for place, node in enumerate(found.nodes) if node.kept] == list(
-            range(1, len(found.hypotheses[0].tokens) + 1)
+        assert [len(path(actual.nodes, place)) for place, node in enumerate(actual.nodes) if node.kept] == list(
+            range(1, len(actual.hypotheses[0].tokens) + 1)
         )
 
 
@@ -176,15 +176,15 @@ def test_the_leaves_of_the_tree_are_what_was_found(kind, width):
 def test_what_the_tree_dropped_is_the_best_that_was_lost(kind):
     model = build(kind)
     source = torch.randint(1, SOURCE, (1, 7))
-    found = beam_search(model.begin(source), Beam(width=3, longest=5))
-    for place, node in enumerate(found.nodes):
+    actual = beam_search(model.begin(source), Beam(width=3, longest=5))
+    for place, node in enumerate(actual.nodes):
         if node.kept:
             continue
-        before = [] if node.parent is None else [each.token for each in path(found.nodes, node.parent)]
+        before = [] if node.parent is None else [each.token for each in path(actual.nodes, node.parent)]
         with torch.no_grad():
             scores, _ = model(source, torch.tensor([(START, *before)]))
         likely = scores[0, -1].log_softmax(-1)
-        taken = [each.token for each in found.nodes if each.parent == node.parent and each.kept]
+        taken = [each.token for each in actual.nodes if each.parent == node.parent and each.kept]
         likely[taken] = -torch.inf
         assert node.token == int(likely.argmax()), place
         assert node.log_probability == pytest.approx(float(likely.max()), abs=1e-4)

@@ -34,10 +34,10 @@ def encoder() -> BertModel:
 @pytest.fixture(params=[JOINT, DUAL], ids=["joint", "dual"])
 def model(request) -> Answerer:
     torch.manual_seed(5)
-    found = Answerer(request.param, encoder()).eval()
-    for parameter in found.blocks.parameters():
+    actual = Answerer(request.param, encoder()).eval()
+    for parameter in actual.blocks.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    return found
+    return actual
 
 
 def ids(model: Answerer, question, context) -> tuple[list[int], list[int]]:
@@ -114,8 +114,8 @@ def test_what_its_attentions_read_makes_its_weights(model):
         _, _, weights = model.read(question, context)
         attended = model.attended(question, context)
     for wanted, layer in zip(weights, attended, strict=True):
-        _, found = layer.attention(layer.asking, layer.offering)
-        torch.testing.assert_close(found, wanted)
+        _, actual = layer.attention(layer.asking, layer.offering)
+        torch.testing.assert_close(actual, wanted)
 
 
 def test_only_the_lowest_layers_are_kept():

@@ -116,9 +116,9 @@ def test_what_its_attentions_read_makes_its_weights(scaled, inputs, same):
     model = build(scaled=scaled)
     _, weights = model(source, inputs)
     for kind, layers in model.attended(source, inputs).items():
-        for found, wanted in zip(layers, getattr(weights, kind), strict=True):
+        for actual, wanted in zip(layers, getattr(weights, kind), strict=True):
             # By hand, head by head: X W + b, the scores, their scale, and the mask where a token must not look ahead.
-            query, key = found.attention.query(found.asking), found.attention.key(found.offering)
+            query, key = actual.attention.query(actual.asking), actual.attention.key(actual.offering)
             for head, columns in enumerate(torch.arange(DIM).chunk(HEADS)):
                 scores = query[..., columns] @ key[..., columns].transpose(1, 2)
                 scores = scores / (DIM // HEADS) ** 0.5 if scaled else scores

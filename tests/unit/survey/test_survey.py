@@ -45,8 +45,8 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_batch_shows_what_each_text_shows_alone_and_what_the_model_itself_gives(minilm):
-    found = {each.index: each.trace for each in trace_all(minilm, TEXTS)}
-    assert sorted(found) == list(range(len(TEXTS)))
+    actual = {each.index: each.trace for each in trace_all(minilm, TEXTS)}
+    assert sorted(actual) == list(range(len(TEXTS)))
     inner, tokenizer = minilm.model, minilm.tokenizer
     for index, text in enumerate(TEXTS[:3]):
         alone = minilm.trace(text).encoder
@@ -55,15 +55,15 @@ def test_a_batch_shows_what_each_text_shows_alone_and_what_the_model_itself_give
             eager = inner(**tokenizer(text, return_tensors="pt"), output_attentions=True).attentions
         inner.set_attn_implementation("attnviz")
         for layer in range(6):
-            np.testing.assert_allclose(found[index].encoder.layer_weights(layer), alone.layer_weights(layer), atol=1e-5)
-            np.testing.assert_allclose(found[index].encoder.layer_weights(layer), eager[layer][0].numpy(), atol=1e-5)
-        assert found[index].encoder.keys == alone.keys
+            np.testing.assert_allclose(actual[index].encoder.layer_weights(layer), alone.layer_weights(layer), atol=1e-5)
+            np.testing.assert_allclose(actual[index].encoder.layer_weights(layer), eager[layer][0].numpy(), atol=1e-5)
+        assert actual[index].encoder.keys == alone.keys
 
 
 def test_words_get_what_their_tokens_get(minilm):
     (sentence,) = plain(["The unbelievable antelope sleeps."])
     attention = minilm.trace(sentence.text).encoder
-    found = word_attention(attention, sentence)
+    actual = word_attention(attention, sentence)
     of = [[k for k, token in enumerate(attention.keys) if not token.special and word.start <= token.start < word.end]
           for word in sentence.words] + [[k] for k, token in enumerate(attention.keys) if token.special]  # fmt: skip
     assert max(map(len, of)) > 1
@@ -72,7 +72,7 @@ def test_words_get_what_their_tokens_get(minilm):
         for row, queries in enumerate(of):
             for column, keys in enumerate(of):
                 want = np.mean([[weights[head, q, keys].sum() for q in queries] for head in range(12)], axis=1)
-                np.testing.assert_allclose(found.weights[layer, :-1, row, column], want, atol=1e-6)
+                np.testing.assert_allclose(actual.weights[layer, :-1, row, column], want, atol=1e-6)
 
 
 def test_shards_merged_equal_one_run_and_a_killed_run_goes_on(minilm, texts, tmp_path):
@@ -227,9 +227,9 @@ def test_on_ray_with_two_workers_the_numbers_are_the_same(minilm, texts, tmp_pat
     job = run.SurveyJob("minilm", (texts,))
     whole = run.survey(minilm, job, tmp_path / "whole").statistics
     try:
-        found = survey_on_ray(job, tmp_path / "ray", "local", 2).statistics
+        actual = survey_on_ray(job, tmp_path / "ray", "local", 2).statistics
     finally:
         ray.shutdown()
     for field in FIELDS:
-        np.testing.assert_allclose(getattr(found, field), getattr(whole, field), rtol=0, atol=1e-9)
-    assert Prompt(TEXTS[0]).text in {text for _, text in found.examples}
+        np.testing.assert_allclose(getattr(actual, field), getattr(whole, field), rtol=0, atol=1e-9)
+    assert Prompt(TEXTS[0]).text in {text for _, text in actual.examples}

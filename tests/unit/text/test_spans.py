@@ -48,11 +48,11 @@ def test_the_best_spans_are_those_of_a_search_over_all_pairs(values, limit, pena
 @given(logits(), st.integers(0, 15), st.sampled_from([0.0, 0.25]))
 def test_a_pair_has_the_sum_of_its_logits_less_its_length(values, limit, penalty):
     start, end, legal = values
-    found = pair_logits(start, end, limit=limit, length_penalty=penalty, legal=legal)
-    assert found.shape == (len(start), limit + 1)
+    actual = pair_logits(start, end, limit=limit, length_penalty=penalty, legal=legal)
+    assert actual.shape == (len(start), limit + 1)
     for s, length in itertools.product(range(len(start)), range(limit + 1)):
         inside = s + length < len(start) and legal[s] and legal[s + length]
-        assert found[s, length] == (start[s] + end[s + length] - penalty * length if inside else -np.inf)
+        assert actual[s, length] == (start[s] + end[s + length] - penalty * length if inside else -np.inf)
 
 
 def test_start_and_end_are_found_together():
@@ -69,10 +69,10 @@ def test_nothing_to_choose_from_is_no_span():
 @given(st.integers(0, 200), st.integers(1, 50), st.data())
 def test_windows_leave_nothing_out(n_tokens, size, data):
     stride = data.draw(st.integers(1, size))
-    found = windows(n_tokens, size, stride)
-    assert set(itertools.chain(*(range(window.start, window.stop) for window in found))) == set(range(n_tokens))
-    assert {window.size for window in found} == {min(size, n_tokens)}
-    assert all(0 < after.start - before.start <= stride for before, after in itertools.pairwise(found))
+    actual = windows(n_tokens, size, stride)
+    assert set(itertools.chain(*(range(window.start, window.stop) for window in actual))) == set(range(n_tokens))
+    assert {window.size for window in actual} == {min(size, n_tokens)}
+    assert all(0 < after.start - before.start <= stride for before, after in itertools.pairwise(actual))
 
 
 @pytest.mark.parametrize("stride", [0, 8])
@@ -83,9 +83,9 @@ def test_a_stride_that_skips_tokens_is_refused(stride):
 
 @given(st.integers(1, 60), st.integers(1, 20), st.data())
 def test_a_token_has_the_value_of_the_window_that_shows_most_around_it(n_tokens, size, data):
-    found = windows(n_tokens, size, data.draw(st.integers(1, size)))
-    values = [np.full(window.size, float(number)) for number, window in enumerate(found)]
-    got = merged(list(zip(found, values, strict=True)))
+    actual = windows(n_tokens, size, data.draw(st.integers(1, size)))
+    values = [np.full(window.size, float(number)) for number, window in enumerate(actual)]
+    got = merged(list(zip(actual, values, strict=True)))
 
     def shown(window: Window, token: int) -> float:
         left = np.inf if window.start == 0 else token - window.start
@@ -93,6 +93,6 @@ def test_a_token_has_the_value_of_the_window_that_shows_most_around_it(n_tokens,
         return min(left, right)
 
     for token in range(n_tokens):
-        inside = [number for number, window in enumerate(found) if window.start <= token < window.stop]
-        most = max(shown(found[number], token) for number in inside)
-        assert got[token] == next(number for number in inside if shown(found[number], token) == most)
+        inside = [number for number, window in enumerate(actual) if window.start <= token < window.stop]
+        most = max(shown(actual[number], token) for number in inside)
+        assert got[token] == next(number for number in inside if shown(actual[number], token) == most)

@@ -45,8 +45,8 @@ def expected(tables: Tables, head: int) -> dict[str, np.ndarray]:
     parameters = {f"{name}.weight": getattr(tables, name).T for name in PARAMETERS}
     query, key, value = (reference.linear(tables.x, parameters, name) for name in PARAMETERS[:3])
     which = f"_{head}" if tables.n_heads > 1 else ""
-    found = {"X": tables.x, "Q": query, "K": key, "V": value, "W_O": tables.w_o}
-    found |= {"W_Q": tables.w_q, "W_K": tables.w_k, "W_V": tables.w_v}
+    actual = {"X": tables.x, "Q": query, "K": key, "V": value, "W_O": tables.w_o}
+    actual |= {"W_Q": tables.w_q, "W_K": tables.w_k, "W_V": tables.w_v}
     contexts = []
     for index in range(tables.n_heads):
         columns = slice(index * tables.head_dim, (index + 1) * tables.head_dim)
@@ -55,15 +55,15 @@ def expected(tables: Tables, head: int) -> dict[str, np.ndarray]:
             query[:, columns], key[:, columns], value[:, columns], visible=tables.visible, scaling=scaling
         )
         contexts.append(context)
-        found[f"C_{index}"] = context
+        actual[f"C_{index}"] = context
         if index == head:
             scores = query[:, columns] @ key[:, columns].T
             scaled = scores / np.sqrt(tables.head_dim) if tables.scaled else scores
-            found |= {f"S{which}": scores, f"S{which}′": scaled, f"M{which}": scaled, f"A{which}": weights}
-            found[f"C{which}"] = context
-    found["C"] = np.concatenate(contexts, axis=1)
-    found["Y"] = reference.linear(found["C"], parameters, "w_o")
-    return found
+            actual |= {f"S{which}": scores, f"S{which}′": scaled, f"M{which}": scaled, f"A{which}": weights}
+            actual[f"C{which}"] = context
+    actual["C"] = np.concatenate(contexts, axis=1)
+    actual["Y"] = reference.linear(actual["C"], parameters, "w_o")
+    return actual
 
 
 def decimal(text: str) -> Decimal:

@@ -33,22 +33,22 @@ def trace() -> AttentionTrace:
 
 
 def test_across_the_passage_asks(trace):
-    found = meeting(trace, "cross", layer=2, head=1, view=View())
-    np.testing.assert_array_equal(found.weights, trace.cross.weights(2, 1))
+    shown = meeting(trace, "cross", layer=2, head=1, view=View())
+    np.testing.assert_array_equal(shown.weights, trace.cross.weights(2, 1))
     assert sides(trace) == ("cross", "passage", "question")
     assert sides(AttentionTrace("it", trace.prompt, (trace.encoder,))) == ("passage", "question")
 
 
 @pytest.mark.parametrize(("side", "asking"), [("passage", False), ("question", True)])
 def test_blocks_of_an_encoder_are_cut_out_by_segment(trace, side, asking):
-    found = meeting(trace, side, layer=1, head=0, view=View())
+    shown = meeting(trace, side, layer=1, head=0, view=View())
     whole = trace.encoder.weights(1, 0)
     first = [index for index, token in enumerate(trace.encoder.keys) if token.segment == 0]
     second = [index for index, token in enumerate(trace.encoder.keys) if token.segment == 1]
     for row, passage in enumerate(second):
         for column, question in enumerate(first):
-            assert found.weights[row, column] == (whole[question, passage] if asking else whole[passage, question])
-    assert found.asking is asking
+            assert shown.weights[row, column] == (whole[question, passage] if asking else whole[passage, question])
+    assert shown.asking is asking
 
 
 def test_a_word_is_read_the_other_way_and_the_answer_is_a_mean_of_its_words(trace):
@@ -69,8 +69,8 @@ def test_a_word_is_read_the_other_way_and_the_answer_is_a_mean_of_its_words(trac
 
 
 def test_the_part_around_the_answer_keeps_its_places(trace):
-    found = meeting(trace, "question", layer=0, head=1, view=View())
-    near = found.around(TEXT.index("cat"), TEXT.index("cat") + 3, most=3)
+    shown = meeting(trace, "question", layer=0, head=1, view=View())
+    near = shown.around(TEXT.index("cat"), TEXT.index("cat") + 3, most=3)
     assert [token.text for token in near.keys] == ["old", "cat", "sing"]
     whole = trace.encoder.weights(0, 1)
     np.testing.assert_array_equal(near.weights, whole[np.ix_(near.rows, near.columns)])
@@ -78,7 +78,7 @@ def test_the_part_around_the_answer_keeps_its_places(trace):
 
 def test_a_telling_head_looks_most_firmly_at_one_word(trace):
     start, end = TEXT.index("cat"), TEXT.index(" all")
-    found = strongest_heads(trace, start, end)
+    shown = strongest_heads(trace, start, end)
     # Of the whole text the question has tokens 1 to 4, and the answer 8 to 10: [CLS] who sang s here [SEP] the old cat sing s …
     answer, words = (8, 9, 10), (1, 2, 3, 4)
     for side, layers, firmness in (
@@ -88,8 +88,8 @@ def test_a_telling_head_looks_most_firmly_at_one_word(trace):
     ):
         shares = {(layer, head): firmness(layers.weights(layer, head)) for layer in range(3) for head in range(2)}
         best = max(shares, key=lambda place: shares[place])
-        assert (found[side].layer, found[side].head) == best
-        assert found[side].share == pytest.approx(shares[best])
+        assert (shown[side].layer, shown[side].head) == best
+        assert shown[side].share == pytest.approx(shares[best])
     assert strongest_heads(trace, 700, 701) == {}
 
 
@@ -98,16 +98,16 @@ def test_cells_are_as_likely_as_the_spans_say():
     start, end = generator.normal(size=(2, 41)) * 3
     tokens = typed(" ".join(f"w{index}" for index in range(41)))
     spans = best_spans(start, end, limit=5, n=7, length_penalty=0.25, nothing=0.0)
-    found = joint(tokens, start, end, spans, limit=5, length_penalty=0.25)
-    assert found.probabilities.shape == (DRAWN, DRAWN)
-    for span, cell in zip(spans, found.marks, strict=True):
-        assert found.probabilities[cell] == pytest.approx(span.probability)
-        assert (found.starts[cell[0]], found.ends[cell[1]]) == (tokens[span.start], tokens[span.end])
-    for row, first in enumerate(found.starts):
-        for column, last in enumerate(found.ends):
-            assert found.legal[row, column] == (0 <= tokens.index(last) - tokens.index(first) <= 5)
-    assert not found.probabilities[~found.legal].any()
-    assert {tokens[place] for place in np.argsort(-start)[:9]} <= set(found.starts)
+    shown = joint(tokens, start, end, spans, limit=5, length_penalty=0.25)
+    assert shown.probabilities.shape == (DRAWN, DRAWN)
+    for span, cell in zip(spans, shown.marks, strict=True):
+        assert shown.probabilities[cell] == pytest.approx(span.probability)
+        assert (shown.starts[cell[0]], shown.ends[cell[1]]) == (tokens[span.start], tokens[span.end])
+    for row, first in enumerate(shown.starts):
+        for column, last in enumerate(shown.ends):
+            assert shown.legal[row, column] == (0 <= tokens.index(last) - tokens.index(first) <= 5)
+    assert not shown.probabilities[~shown.legal].any()
+    assert {tokens[place] for place in np.argsort(-start)[:9]} <= set(shown.starts)
 
 
 def test_sentences_tell_the_numbers(trace):
@@ -115,14 +115,14 @@ def test_sentences_tell_the_numbers(trace):
     assert plain(describe_answer(["cat", "the"], spans, margin=5.0, threshold=2.0)).endswith(
         "“cat” (62%) is the likeliest; the next that does not overlap is “the” (less than 1%)."
     )
-    told = plain(describe_answer(["cat"], spans[:1], margin=2.54, threshold=9.0))
-    assert told.endswith("its score is only 2.5 above that of no answer: it needs 9.0 to answer.")
+    message = plain(describe_answer(["cat"], spans[:1], margin=2.54, threshold=9.0))
+    assert message.endswith("its score is only 2.5 above that of no answer: it needs 9.0 to answer.")
     assert "is 3.0 below that of no answer" in plain(describe_answer(["cat"], spans[:1], margin=-3.0, threshold=9.0))
-    found = meeting(trace, "cross", layer=2, head=1, view=View(words=True))
-    shares = found.of_text(8, 11)
+    shown = meeting(trace, "cross", layer=2, head=1, view=View(words=True))
+    shares = shown.of_text(8, 11)
     best = max((1, 2, 3), key=lambda place: shares[place])
-    told = plain(describe_meeting(found, "L2·H1", (8, 11)))
-    assert told.startswith(f"L2·H1: the answer's words look most at “{found.question[best].text}” ({shares[best]:.2f}) and ")
-    first, weight = found.lookers(1)[0]
-    assert f"“{first.text}” ({weight:.2f})" in plain(describe_word(found, "L2·H1", 1))
-    assert plain(describe_word(found, "L2·H1", 1)).endswith("look at “who” most.")
+    message = plain(describe_meeting(shown, "L2·H1", (8, 11)))
+    assert message.startswith(f"L2·H1: the answer's words look most at “{shown.question[best].text}” ({shares[best]:.2f}) and ")
+    first, weight = shown.lookers(1)[0]
+    assert f"“{first.text}” ({weight:.2f})" in plain(describe_word(shown, "L2·H1", 1))
+    assert plain(describe_word(shown, "L2·H1", 1)).endswith("look at “who” most.")

@@ -38,13 +38,13 @@ def columns(name: str, i: int) -> list[int] | None:
     steps = {"self": 0, "previous": -1, "next": 1}
     if name in steps:
         return [i + steps[name]] if i + steps[name] in typed else None
-    found = {
+    actual = {
         "first": [0], "last": [N - 1], "special": [j for j in range(N) if TOKENS[j].special],
         "punctuation": [j for j in typed if WORDS[j] == ","], "same": same,
         "after same": [j + 1 for j in same if j + 1 in typed and j + 1 != i],
         "block": [j for j in typed if SEGMENTS[j] != SEGMENTS[i]],
     }[name]  # fmt: skip
-    return found or None
+    return actual or None
 
 
 def expected(name: str, row: np.ndarray, i: int) -> float | None:
@@ -54,8 +54,8 @@ def expected(name: str, row: np.ndarray, i: int) -> float | None:
         return max(float(w) for w, token in zip(row, TOKENS, strict=True) if not token.special)
     if name == "distance":
         return sum(float(w) * abs(i - j) for j, w in enumerate(row))
-    found = columns(name, i)
-    return None if found is None else sum(float(row[j]) for j in found)
+    actual = columns(name, i)
+    return None if actual is None else sum(float(row[j]) for j in actual)
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -71,14 +71,14 @@ def test_a_measure_equals_a_plain_loop(name, weights):
 
 
 def test_the_histogram_equals_a_plain_loop(weights):
-    found = distance_histogram(weights, TokenPlaces(TOKENS, TOKENS))
+    actual = distance_histogram(weights, TokenPlaces(TOKENS, TOKENS))
     for head in range(HEADS):
         want = np.zeros(2 * FURTHEST + 1)
         for i in range(N):
             for j in range(N):
                 if not (TOKENS[i].special or TOKENS[j].special):
                     want[min(max(j - i, -FURTHEST), FURTHEST) + FURTHEST] += weights[head, i, j]
-        np.testing.assert_allclose(found[head], want, atol=1e-6)
+        np.testing.assert_allclose(actual[head], want, atol=1e-6)
 
 
 def test_induction_support_and_alignment_equal_plain_loops(weights):
@@ -91,10 +91,10 @@ def test_induction_support_and_alignment_equal_plain_loops(weights):
     generator = np.random.default_rng(3)
     sure = generator.random((N, N)) < 0.1
     possible = sure | (generator.random((N, N)) < 0.1)
-    for head, found in enumerate(alignment_error(weights, sure, possible)):
+    for head, actual in enumerate(alignment_error(weights, sure, possible)):
         links = {(i, int(weights[head, i].argmax())) for i in range(N)}
         s, p = ({tuple(map(int, place)) for place in np.argwhere(marks)} for marks in (sure, possible))
-        assert found == pytest.approx(1 - (len(links & s) + len(links & p)) / (len(links) + len(s)), abs=1e-9)
+        assert actual == pytest.approx(1 - (len(links & s) + len(links & p)) / (len(links) + len(s)), abs=1e-9)
 
 
 @pytest.mark.parametrize(("name", "steps"), [("previous", -1), ("next", 1), ("self", 0)])

@@ -81,7 +81,7 @@ def test_counts_equal_plain_loops(text):
     sentences, looked = corpus(3, size=17)
     claim = parse(text)
     counts = count(claim, sentences, looked)
-    for row, (each, found) in enumerate(zip(sentences, looked, strict=True)):
+    for row, (each, looks) in enumerate(zip(sentences, looked, strict=True)):
         n = len(each.words)
         queries, hits = 0, np.zeros((LAYERS, HEADS + 1))
         by_offset = np.zeros(len(OFFSETS))
@@ -92,7 +92,7 @@ def test_counts_equal_plain_loops(text):
             queries += 1
             for layer in range(LAYERS):
                 for head in range(HEADS + 1):
-                    place = (found.top if "special" in text.split(" -> ")[1] or "self" in text else found.other)[layer, head, i]
+                    place = (looks.top if "special" in text.split(" -> ")[1] or "self" in text else looks.other)[layer, head, i]
                     hits[layer, head] += int(place) in right
             by_offset += [i < n and 0 <= i + k < n and i + k in right for k in OFFSETS]
         assert counts.queries[row] == queries

@@ -44,17 +44,17 @@ def by_order(summary: Sequence[str], reference: Sequence[str]) -> float:
 )
 def test_it_is_what_its_definition_says(summary, reference):
     mine, theirs = stems(summary), stems(reference)
-    found = rouge(summary, [reference])
-    assert found.one == pytest.approx(by_grams(mine, theirs, 1))
-    assert found.two == pytest.approx(by_grams(mine, theirs, 2))
-    assert found.longest == pytest.approx(by_order(mine, theirs))
-    assert found.mean == pytest.approx((found.one + found.two + found.longest) / 3)
+    actual = rouge(summary, [reference])
+    assert actual.one == pytest.approx(by_grams(mine, theirs, 1))
+    assert actual.two == pytest.approx(by_grams(mine, theirs, 2))
+    assert actual.longest == pytest.approx(by_order(mine, theirs))
+    assert actual.mean == pytest.approx((actual.one + actual.two + actual.longest) / 3)
 
 
 def test_each_measure_has_the_reference_that_suits_it_best():
-    found = rouge("one two three four", ["four three two one", "one two"])
-    assert found.one == 1
-    assert found.two == pytest.approx(f1(1, 3, 1))
+    actual = rouge("one two three four", ["four three two one", "one two"])
+    assert actual.one == 1
+    assert actual.two == pytest.approx(f1(1, 3, 1))
 
 
 def test_a_text_without_latin_letters_has_nothing_in_common():
@@ -67,8 +67,8 @@ def test_it_is_to_the_last_digit_what_rouge_score_gives():
     words = ["cat", "cats", "sat", "the", "a", "mat", "on", "ran", "dogs"]
     for _ in range(200):
         texts = [" ".join(draw.choices(words, k=draw.randint(0, 25))) for _ in range(3)]
-        want, found = scorer.score_multi(texts[1:], texts[0]), rouge(texts[0], texts[1:])
-        assert (found.one, found.two, found.longest) == tuple(want[kind].fmeasure for kind in kinds)
+        want, actual = scorer.score_multi(texts[1:], texts[0]), rouge(texts[0], texts[1:])
+        assert (actual.one, actual.two, actual.longest) == tuple(want[kind].fmeasure for kind in kinds)
 
 
 def test_a_long_reference_takes_no_longer_than_its_words():

@@ -25,11 +25,11 @@ def trace(attention) -> AttentionTrace:
 
 def by_hand(attention: AttentionMap, layers: list[int], heads: list[int]) -> list[float]:
     asking = [index for index, token in enumerate(attention.queries) if not token.special]
-    found = []
+    actual = []
     for key in range(len(attention.keys)):
         cells = [attention.weights(layer, head)[query, key] for layer in layers for head in heads for query in asking]
-        found.append(float(np.mean(cells)))
-    return found
+        actual.append(float(np.mean(cells)))
+    return actual
 
 
 def test_attention_received_is_the_mean_over_true_queries(attention):
@@ -61,8 +61,8 @@ def test_rollout_is_within_one_text():
 
 
 def test_every_way_is_there_and_is_what_it_says(trace, attention):
-    found = read_passage(TEXT, attention.keys)
-    rows = {way.name: way for way in selectors(found, trace, selects=(1, 2), layer=0, head=3)}
+    actual = read_passage(TEXT, attention.keys)
+    rows = {way.name: way for way in selectors(actual, trace, selects=(1, 2), layer=0, head=3)}
     assert list(rows) == [
         "Trained selector", "Attention, last layer (L0)", "Attention, mean of all layers", "Attention, chosen head (L0·H3)",
         "Attention rollout", "First", "Random",
@@ -74,45 +74,45 @@ def test_every_way_is_there_and_is_what_it_says(trace, attention):
         "Attention, chosen head (L0·H3)": by_hand(attention, [0], [3]),
     }
     for name, tokens in wanted.items():
-        np.testing.assert_allclose(rows[name].units, found.by_unit(np.array(tokens)), atol=1e-6)
-    sentences = found.by_sentence(np.array(by_hand(attention, [2], everyone)))
+        np.testing.assert_allclose(rows[name].units, actual.by_unit(np.array(tokens)), atol=1e-6)
+    sentences = actual.by_sentence(np.array(by_hand(attention, [2], everyone)))
     np.testing.assert_allclose(rows["Trained selector"].sentences, sentences, atol=1e-6)
     assert sentences.sum() == pytest.approx(1)
 
 
 def test_without_a_trained_layer_all_layers_are_plain(trace, attention):
-    found = read_passage(TEXT, attention.keys)
-    names = [way.name for way in selectors(found, trace, selects=None, layer=0, head=None)]
+    actual = read_passage(TEXT, attention.keys)
+    names = [way.name for way in selectors(actual, trace, selects=None, layer=0, head=None)]
     assert names[0] == f"Attention, last layer (L{LAYERS - 1})"
     assert "Attention, chosen head (L0)" in names
     assert plain_layers(attention, None) == range(LAYERS)
 
 
 def test_first_and_random(trace, attention):
-    found = read_passage(TEXT, attention.keys)
-    *_, first, random = selectors(found, trace, selects=None, layer=0, head=None)
-    assert found.words(top(first.units, 2, found.candidate)) == "Cats sleep"
-    assert found.extract(top(first.sentences, 1, found.read)) == "Cats sleep here ."
-    again = selectors(found, trace, selects=None, layer=1, head=1)[-1]
+    actual = read_passage(TEXT, attention.keys)
+    *_, first, random = selectors(actual, trace, selects=None, layer=0, head=None)
+    assert actual.words(top(first.units, 2, actual.candidate)) == "Cats sleep"
+    assert actual.extract(top(first.sentences, 1, actual.read)) == "Cats sleep here ."
+    again = selectors(actual, trace, selects=None, layer=1, head=1)[-1]
     np.testing.assert_array_equal(random.units, again.units)
-    assert len(set(random.units.tolist())) == len(found.units)
+    assert len(set(random.units.tolist())) == len(actual.units)
 
 
 def test_of_a_model_that_writes_the_summary_is_what_asks():
     source, target = sentence(TEXT), typed("Cats bark")
     cross, encoder = make_map(target, source, layers=2), make_map(source, layers=4)
     trace = AttentionTrace("m", Prompt(TEXT), (encoder, cross), "Cats bark")
-    found = read_passage(TEXT, source)
-    rows = {way.name: way for way in selectors(found, trace, selects=None, layer=1, head=2)}
+    actual = read_passage(TEXT, source)
+    rows = {way.name: way for way in selectors(actual, trace, selects=None, layer=1, head=2)}
     chosen = cross.weights(1, 2).mean(axis=0)
-    np.testing.assert_allclose(rows["Attention, chosen head (L1·H2)"].units, found.by_unit(chosen), atol=1e-6)
-    np.testing.assert_allclose(rows["Attention rollout"].units, found.by_unit(rollout(encoder, range(4))), atol=1e-6)
+    np.testing.assert_allclose(rows["Attention, chosen head (L1·H2)"].units, actual.by_unit(chosen), atol=1e-6)
+    np.testing.assert_allclose(rows["Attention rollout"].units, actual.by_unit(rollout(encoder, range(4))), atol=1e-6)
 
 
 def test_the_share_of_a_head_that_goes_to_what_is_kept(attention):
-    found = read_passage(TEXT, attention.keys)
-    kept = np.array([unit.text in ("Cats", "bark") for unit in found.units])
-    shares = shares_of_heads(attention, found, kept)
+    actual = read_passage(TEXT, attention.keys)
+    kept = np.array([unit.text in ("Cats", "bark") for unit in actual.units])
+    shares = shares_of_heads(attention, actual, kept)
     assert shares.shape == (LAYERS, HEADS)
     tokens = by_hand(attention, [1], [2])
     # [CLS] Cats sleep here . Dogs bark [SEP]: the full stop may not be kept.

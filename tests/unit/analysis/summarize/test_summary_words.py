@@ -28,40 +28,40 @@ TARGET = (
 
 
 @pytest.fixture
-def found():
+def actual():
     return read_passage(TEXT, SOURCE)
 
 
-def test_a_word_comes_from_the_rows_that_wrote_it(found):
+def test_a_word_comes_from_the_rows_that_wrote_it(actual):
     attention = make_map(TARGET, SOURCE)
-    words = summary_words(attention, found, layer=1, head=2)
+    words = summary_words(attention, actual, layer=1, head=2)
     assert [(word.token.text, word.copied) for word in words] == [("dogs", True), ("unseen", False), (".", None)]
     weights = attention.weights(1, 2)
     np.testing.assert_allclose(words[0].row, weights[0], atol=1e-6)
     np.testing.assert_allclose(words[1].row, (weights[1] + weights[2]) / 2, atol=1e-6)
-    mean = summary_words(attention, found, layer=1, head=None)
+    mean = summary_words(attention, actual, layer=1, head=None)
     np.testing.assert_allclose(mean[0].row, attention.layer_weights(1)[:, 0].mean(axis=0), atol=1e-6)
 
 
-def test_what_is_told_of_a_summary(found):
-    words = summary_words(make_map(TARGET, SOURCE), found, layer=0, head=0)
+def test_what_is_told_of_a_summary(actual):
+    words = summary_words(make_map(TARGET, SOURCE), actual, layer=0, head=0)
     assert plain(describe_copies(words)) == "1 of the 2 words of the summary stands in the text; new is “unseen”."
     assert (
         plain(describe_copies(words[:1]))
         == "1 of the 1 words of the summary stands in the text: it is put together from them alone."
     )
-    best = found.by_unit(words[0].row)
-    told = f"“dogs” was written looking most at “{found.units[int(best.argmax())].text}” ({best.max():.2f})."
-    assert plain(describe_word_origin(words[0], found)) == told
+    best = actual.by_unit(words[0].row)
+    message = f"“dogs” was written looking most at “{actual.units[int(best.argmax())].text}” ({best.max():.2f})."
+    assert plain(describe_word_origin(words[0], actual)) == message
 
 
-def test_what_is_told_of_a_choice(found):
+def test_what_is_told_of_a_choice(actual):
     tokens = np.array([0.1, 0.2, 0.1, 0.4, 0.1, 0.1])
-    units, sentences = found.by_unit(tokens), found.by_sentence(tokens)
-    kept = choose(found, units, sentences, Amount(2))
-    assert plain(describe_choice(found, kept, units)) == (
+    units, sentences = actual.by_unit(tokens), actual.by_sentence(tokens)
+    kept = choose(actual, units, sentences, Amount(2))
+    assert plain(describe_choice(actual, kept, units)) == (
         "The 2 kept words are 50% of the text and receive 75% of the attention; “Dogs” receives most."
     )
-    assert plain(describe_sentences(found, kept, sentences)) == "Sentence 2 of 2 is kept (56%; the next best has 44%)."
-    both = choose(found, units, sentences, Amount(2, sentences=2))
-    assert plain(describe_sentences(found, both, sentences)) == "Sentences 1 and 2 of 2 are kept (44%)."
+    assert plain(describe_sentences(actual, kept, sentences)) == "Sentence 2 of 2 is kept (56%; the next best has 44%)."
+    both = choose(actual, units, sentences, Amount(2, sentences=2))
+    assert plain(describe_sentences(actual, both, sentences)) == "Sentences 1 and 2 of 2 are kept (44%)."

@@ -49,9 +49,9 @@ def test_a_row_is_named_after_what_it_reads_or_after_what_it_writes():
         (True, {"<s>": [0], "voiture": [1, 2]}, {"voiture": [0, 1], "rouge": [2]}),
     ):
         for reading, wanted in (("shifted", shifted), ("naive", naive)):
-            found = head_matrix(read_as(attention, written, reading), layer=0, head=0, view=View(words=merged))
-            assert [token.text for token in found.queries] == list(wanted)
-            for row, steps in zip(found.weights, wanted.values(), strict=True):
+            actual = head_matrix(read_as(attention, written, reading), layer=0, head=0, view=View(words=merged))
+            assert [token.text for token in actual.queries] == list(wanted)
+            for row, steps in zip(actual.weights, wanted.values(), strict=True):
                 np.testing.assert_allclose(row, np.mean(np.array(weights)[np.atleast_1d(steps)], axis=0), atol=1e-6)
     with pytest.raises(TraceError, match="3 query positions but 2 query tokens"):
         read_as(attention, written[:2], "naive")
@@ -82,10 +82,10 @@ def test_words_are_aligned_by_their_pieces():
 
 
 def test_the_surest_link_is_between_longer_words_that_differ():
-    found = matrix(
+    actual = matrix(
         [[0.95, 0.0, 0.05], [0.2, 0.8, 0.0], [0.0, 0.1, 0.9], [0.2, 0.3, 0.5]], "en chantait Boston", "in sang Boston"
     )
-    assert clearest_link(found) == Link(1, 1, float(found.weights[1, 1]))
+    assert clearest_link(actual) == Link(1, 1, float(actual.weights[1, 1]))
     short = matrix([[0.2, 0.8], [0.9, 0.1], [0.5, 0.5]], "il va", "go he")
     assert clearest_link(short) == Link(1, 0, float(short.weights[1, 0]))
     assert clearest_link(matrix([[0.2, 0.8]], "", "go he")) is None
@@ -112,8 +112,8 @@ def test_where_a_word_comes_from():
 
 
 def test_a_changed_order_is_told():
-    told = plain(describe_alignment(RED_CAR))
-    assert told.startswith("“voiture” stands before “rouge”, but “car” after “red”: the order changed.")
+    message = plain(describe_alignment(RED_CAR))
+    assert message.startswith("“voiture” stands before “rouge”, but “car” after “red”: the order changed.")
 
 
 def test_several_words_that_look_at_one_are_told():

@@ -10,10 +10,10 @@ from attnviz.analysis.translate.sinkhorn import balanced
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 2**31))
 def test_rows_sum_to_one_and_columns_alike(n_queries, n_keys, seed):
     weights = np.random.default_rng(seed).dirichlet(np.ones(n_keys), n_queries)
-    found = balanced(weights)
-    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-9)
-    np.testing.assert_allclose(found.sum(axis=0), n_queries / n_keys, atol=0.1)
-    assert (found >= 0).all()
+    actual = balanced(weights)
+    np.testing.assert_allclose(actual.sum(axis=1), 1, atol=1e-9)
+    np.testing.assert_allclose(actual.sum(axis=0), n_queries / n_keys, atol=0.1)
+    assert (actual >= 0).all()
 
 
 def test_a_permutation_stays_one():
@@ -34,6 +34,6 @@ def test_a_popular_key_gives_way_to_the_second_best():
 
 def test_a_query_that_sees_nothing_stays_blind():
     weights = np.array([[0.5, 0.5], [0.0, 0.0]])
-    found = balanced(weights)
-    assert (found[1] == 0).all()
-    np.testing.assert_allclose(found[0], 0.5)
+    actual = balanced(weights)
+    assert (actual[1] == 0).all()
+    np.testing.assert_allclose(actual[0], 0.5)

@@ -39,9 +39,9 @@ def numbered(count: int) -> tuple[Token, ...]:
 
 
 def parameters(document: str) -> dict:
-    found = re.search(r"<script type=\"application/json\" id=\"parameters\">(\{.*\})</script>", document)
-    assert found
-    return json.loads(found[1])
+    actual = re.search(r"<script type=\"application/json\" id=\"parameters\">(\{.*\})</script>", document)
+    assert actual
+    return json.loads(actual[1])
 
 
 class Elements(HTMLParser):

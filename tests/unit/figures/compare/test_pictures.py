@@ -31,11 +31,11 @@ def traces() -> tuple[AttentionTrace, AttentionTrace]:
 
 
 def test_the_head_that_moved_most_is_the_darkest(traces):
-    found = compare(*traces)
-    drawn = divergence_grid(found, chosen=(1, 2), theme=DARK)
+    actual = compare(*traces)
+    drawn = divergence_grid(actual, chosen=(1, 2), theme=DARK)
     colours = dict(re.findall(r'data-pick="([^"]*)".*?background:(#\w+)', drawn))
     assert list(colours) == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]
-    assert colours["{}.{}".format(*found.most)] == DARK.colour(1.0)
+    assert colours["{}.{}".format(*actual.most)] == DARK.colour(1.0)
     assert re.findall(r'data-pick="([^"]*)" aria-pressed="true"', drawn) == ["1.2"]
 
 
@@ -43,27 +43,27 @@ def test_a_head_that_is_off_hides_no_other():
     tokens = typed("a b c")
     on = np.array([np.eye(3), [[1, 0, 0], [0, 0.5, 0.5], [0, 0, 1]]])
     off = np.array([np.zeros((3, 3)), np.eye(3)])
-    found = compare(*(traced(weights, tokens=tokens) for weights in (on, off)))
-    assert found.most == (0, 1)
-    assert LIGHT.colour(1.0) in divergence_grid(found, chosen=(0, 1)).split('data-pick="0.1"')[1]
+    actual = compare(*(traced(weights, tokens=tokens) for weights in (on, off)))
+    assert actual.most == (0, 1)
+    assert LIGHT.colour(1.0) in divergence_grid(actual, chosen=(0, 1)).split('data-pick="0.1"')[1]
 
 
 def test_both_sides_have_their_own_tokens_and_the_difference_those_of_both(traces):
-    found = compare(*traces)
-    before, after, moved = three_matrices(found, 0, 1, ("First", "Second")).split("<figure>")[1:]
+    actual = compare(*traces)
+    before, after, moved = three_matrices(actual, 0, 1, ("First", "Second")).split("<figure>")[1:]
     assert "tired" in before
     assert "wide" not in before
     assert "wide" in after
     assert "tired→wide" in moved
     assert "&lt;was&gt;" in moved
-    weight = found.difference(0, 1)[1, 2]
+    weight = actual.difference(0, 1)[1, 2]
     assert f"it → &lt;was&gt;: {weight:.3f}" in moved
 
 
 def test_the_changes_are_the_largest_of_the_difference(traces):
-    found = compare(*traces)
-    changes = found.changes(0, 1)
-    moved = np.sort(np.abs(found.difference(0, 1)), axis=None)[::-1]
+    actual = compare(*traces)
+    changes = actual.changes(0, 1)
+    moved = np.sort(np.abs(actual.difference(0, 1)), axis=None)[::-1]
     assert [abs(each.now - each.was) for each in changes] == pytest.approx(moved[:6], abs=1e-6)
     assert changes_table(changes).count("<tr>") == 7
     assert compare(traces[0], traces[0]).changes(0, 1) == ()
@@ -79,16 +79,16 @@ def test_of_many_tokens_the_matrix_is_one_image():
 
 
 def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
-    found = compare(*traces)
-    sheet = comparison.draw(found, traces, 1, 2)
+    actual = compare(*traces)
+    sheet = comparison.draw(actual, traces, 1, 2)
     root = ElementTree.fromstring(svg.draw(sheet))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert f"L1·H2: {found.divergence[1, 2]:.2f} bits" in texts
+    assert f"L1·H2: {actual.divergence[1, 2]:.2f} bits" in texts
     assert "Difference" in texts
     assert "tired→wide" in texts
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
-    assert np.array(changes, dtype=float) == pytest.approx(found.difference(1, 2).ravel(), abs=1e-5)
+    assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
     assert png.draw(sheet)[:4] == b"\x89PNG"
-    rows = comparison.as_csv(found).decode().splitlines()
-    assert rows[1].startswith("{},{},".format(*found.most))
+    rows = comparison.as_csv(actual).decode().splitlines()
+    assert rows[1].startswith("{},{},".format(*actual.most))
     assert len(rows) == 7

@@ -80,12 +80,12 @@ def test_a_frame_holds_the_document():
 
 
 def frame_attributes(markup: str) -> list[tuple[str, str | None]]:
-    found: list[tuple[str, str | None]] = []
+    actual: list[tuple[str, str | None]] = []
 
     class Frame(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
             assert tag == "iframe"
-            found.extend(attrs)
+            actual.extend(attrs)
 
     Frame().feed(markup)
-    return found
+    return actual

@@ -17,14 +17,14 @@ def changed(n_tokens: int) -> tuple[AttentionMap, AttentionMap, AttentionMap]:
     before = make_map(numbered(n_tokens))
     weights = tuple(np.roll(before.layer_weights(layer), 1, axis=2) for layer in range(before.n_layers))
     after = AttentionMap("encoder", before.queries, before.keys, DenseWeights(weights))
-    found = difference(before, after)
-    assert found is not None
-    return before, after, found
+    actual = difference(before, after)
+    assert actual is not None
+    return before, after, actual
 
 
 def test_every_head_has_its_change_to_four_digits():
-    before, after, found = changed(7)
-    header, chunks = unpack_chunks(overview(found).data)
+    before, after, actual = changed(7)
+    header, chunks = unpack_chunks(overview(actual).data)
     assert header["signed"]
     for layer, head in np.ndindex(2, 3):
         chunk = chunks[f"{layer}:{head}"]
@@ -38,8 +38,8 @@ def test_every_head_has_its_change_to_four_digits():
 
 
 def test_a_small_picture_keeps_the_furthest_from_0_and_its_sign():
-    _, _, found = changed(131)
-    matrix = head_matrix(found, layer=1, head=2)
+    _, _, actual = changed(131)
+    matrix = head_matrix(actual, layer=1, head=2)
     thumb, highest = thumb_of(matrix, signed=True)
     read = (thumb / (THUMB_MASKED - 1) * 2 - 1) * highest
     assert highest == pytest.approx(float(np.abs(matrix.weights).max()))

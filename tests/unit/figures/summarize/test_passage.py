@@ -16,10 +16,10 @@ HOSTILE = '<script>alert(1)</script> a&b "q" مرحبا 😀 中文'
 
 
 def drawn(text: str, scores: list[float], amount: Amount, **options) -> str:
-    found = read_passage(text, (special("[CLS]"), *typed(text), special("[SEP]")))
+    actual = read_passage(text, (special("[CLS]"), *typed(text), special("[SEP]")))
     units = np.array(scores, dtype=float)
-    shares = found.by_sentence(np.array([0, *scores, 0], dtype=float))
-    return marked_passage(found, choose(found, units, shares, amount), units, shares, **options)
+    shares = actual.by_sentence(np.array([0, *scores, 0], dtype=float))
+    return marked_passage(actual, choose(actual, units, shares, amount), units, shares, **options)
 
 
 def test_what_is_kept_is_marked_and_bars_are_as_long_as_scores():
@@ -44,15 +44,15 @@ def test_hostile_text_is_escaped_and_keeps_its_direction():
 
 def test_a_blank_line_stays_and_other_space_is_one_space():
     text = "one\n\ntwo   three"
-    found = read_passage(text, (Token("one", 0, 3), Token("two", 5, 8), Token("three", 11, 16)))
-    html = marked_passage(found, choose(found, np.ones(3), np.ones(2), Amount(1)), np.ones(3))
+    actual = read_passage(text, (Token("one", 0, 3), Token("two", 5, 8), Token("three", 11, 16)))
+    html = marked_passage(actual, choose(actual, np.ones(3), np.ones(2), Amount(1)), np.ones(3))
     assert html.count("<br><br>") == 1
     assert re.sub(r"<[^>]+>", "", html) == "onetwo three"
 
 
 def test_what_was_not_read_is_shown_as_unread_and_cut():
-    found = read_passage("one " + "more " * 99, (Token("one", 0, 3),))
-    html = marked_passage(found, choose(found, np.ones(1), np.ones(1), Amount(1)), np.ones(1))
+    actual = read_passage("one " + "more " * 99, (Token("one", 0, 3),))
+    html = marked_passage(actual, choose(actual, np.ones(1), np.ones(1), Amount(1)), np.ones(1))
     unread = re.search(r'class="unread">(.*?)</span>', html)
     assert unread
     assert len(unread[1]) == UNREAD_CHARACTERS + 1

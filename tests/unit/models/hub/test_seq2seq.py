@@ -79,11 +79,11 @@ def test_greedy_is_generates_own_and_its_steps_are_the_plain_forwards(pair):
 @pytest.mark.parametrize("penalty", [0.0, 1.5])
 def test_a_beam_is_generates_own_and_so_is_ln_p_of_each(pair, penalty):
     model, traced = pair
-    found = traced.translate(TEXT, Beam(4, penalty))
+    actual = traced.translate(TEXT, Beam(4, penalty))
     want = generated(model, num_beams=4, num_return_sequences=4, length_penalty=penalty)
-    assert [row.pieces for row in found] == [unpadded(row, model.config.eos_token_id) for row in want]
-    assert len({row.pieces for row in found}) == 4
-    for row in found:
+    assert [row.pieces for row in actual] == [unpadded(row, model.config.eos_token_id) for row in want]
+    assert len({row.pieces for row in actual}) == 4
+    for row in actual:
         likely = plain(model, row.pieces)[torch.arange(len(row.pieces)), list(row.pieces)]
         assert row.log_probability == pytest.approx(float(likely.log().sum()), abs=1e-4)
 
@@ -96,10 +96,10 @@ def test_a_given_target_is_read_token_by_token(pair):
     np.testing.assert_allclose([step.probability for step in steps], want, atol=1e-5)
     assert [step.token.text for step in steps] == ["a", "dog", "ran", "[SEP]"]
     assert [token.text for token in trace.cross.queries[1:]] == ["a", "dog", "ran"]
-    found = draft(traced, Prompt(TEXT, target=TARGET), DecodingOptions())
-    assert found.reads_its_rows
-    assert found.log_probability == pytest.approx(float(want.log().sum()), abs=1e-4)
-    assert found.own == traced.translate(TEXT)[0]
+    actual = draft(traced, Prompt(TEXT, target=TARGET), DecodingOptions())
+    assert actual.reads_its_rows
+    assert actual.log_probability == pytest.approx(float(want.log().sum()), abs=1e-4)
+    assert actual.own == traced.translate(TEXT)[0]
 
 
 def test_decoding_goes_on_from_what_was_chosen(pair):

@@ -43,8 +43,8 @@ def test_what_is_on_top_is_loaded_and_says_what_is_likeliest(family, kind, place
     loaded = catalog.load(str(tmp_path))
     assert type(loaded.model) is kind
     prompt = Prompt("the cat [MASK] ." if "MASK" in place else "the cat sat on the mat")
-    found = read(loaded, prompt, Edits())
-    ((name, likeliest),) = found.before.likeliest
+    actual = read(loaded, prompt, Edits())
+    ((name, likeliest),) = actual.before.likeliest
     assert name == place
     inputs = loaded.tensors(loaded.encode([prompt.text]))
     with torch.no_grad():
@@ -52,7 +52,7 @@ def test_what_is_on_top_is_loaded_and_says_what_is_likeliest(family, kind, place
         states = model.base_model(**inputs).last_hidden_state[0].numpy()
     row = logits if place == "label" else logits[-1 if place == "next token" else 3]
     assert likeliest[0][1] == pytest.approx(float(row.softmax(-1).max()), abs=1e-5)
-    np.testing.assert_allclose(found.before.states, states, atol=1e-5)
+    np.testing.assert_allclose(actual.before.states, states, atol=1e-5)
     assert loaded.card.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert loaded.card.parameters <= sizes.count_parameters(checkpoint._kind(model.config), model.config)
 

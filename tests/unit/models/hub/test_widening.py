@@ -25,13 +25,13 @@ def test_shared_layers_change_no_score(family, unchecked):
     rows = [Edits(), *(without([head]) for head in heads[::-1]), without(heads[1:4]), hidden, without(heads, "mean")]
     scorer = scorer_for(model, Prompt(TEXT))
     assert scorer.shares == (family.name != "albert")
-    told: list[float] = []
-    together = scorer.scores(rows, told.append)
+    message: list[float] = []
+    together = scorer.scores(rows, message.append)
     alone = [scorer_for(model, Prompt(TEXT)).scores([each])[0] for each in rows]
     np.testing.assert_allclose(together, alone, atol=2e-6)
     assert np.abs(together).max() > 1e-4
-    assert told == sorted(told)
-    assert all(0 <= share < 1 for share in told)
+    assert message == sorted(message)
+    assert all(0 <= share < 1 for share in message)
 
 
 def test_the_layers_below_are_computed_for_one_row(monkeypatch, unchecked):
@@ -48,9 +48,9 @@ def test_the_layers_below_are_computed_for_one_row(monkeypatch, unchecked):
 
 def test_another_thread_widens_nothing(unchecked):
     model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
-    found = []
+    actual = []
     with widening.widening(0, 7):
-        thread = threading.Thread(target=lambda: found.append(model.trace(TEXT).encoder.weights(1, 2)))
+        thread = threading.Thread(target=lambda: actual.append(model.trace(TEXT).encoder.weights(1, 2)))
         thread.start()
         thread.join()
-    np.testing.assert_array_equal(found[0], model.trace(TEXT).encoder.weights(1, 2))
+    np.testing.assert_array_equal(actual[0], model.trace(TEXT).encoder.weights(1, 2))

@@ -24,19 +24,19 @@ def model(request, tmp_path_factory) -> TranslationModel:
 
 
 def test_greedy_is_the_models_own_trace(model):
-    found, trace = draft(model, PROMPT, DecodingOptions()), model.trace(PROMPT)
-    assert found.trace.output == trace.output
-    np.testing.assert_array_equal(found.trace.cross.layer_weights(0), trace.cross.layer_weights(0))
-    assert len(found.candidates) == 1
-    assert found.log_probability == pytest.approx(sum(math.log(step.probability) for step in found.steps), abs=0.5)
+    actual, trace = draft(model, PROMPT, DecodingOptions()), model.trace(PROMPT)
+    assert actual.trace.output == trace.output
+    np.testing.assert_array_equal(actual.trace.cross.layer_weights(0), trace.cross.layer_weights(0))
+    assert len(actual.candidates) == 1
+    assert actual.log_probability == pytest.approx(sum(math.log(step.probability) for step in actual.steps), abs=0.5)
 
 
 def test_each_candidate_of_a_beam_can_be_looked_at(model):
     wanted = model.translate(PROMPT.text, Beam(3, 1.0))
     for place, one in enumerate(wanted):
-        found = draft(model, PROMPT, DecodingOptions(3, 1.0, candidate=place))
-        assert (found.chosen, found.trace.output, found.log_probability) == (place, one.text, one.log_probability)
-        assert model.pieces(found.pieces) == one.pieces
+        actual = draft(model, PROMPT, DecodingOptions(3, 1.0, candidate=place))
+        assert (actual.chosen, actual.trace.output, actual.log_probability) == (place, one.text, one.log_probability)
+        assert model.pieces(actual.pieces) == one.pieces
     assert draft(model, PROMPT, DecodingOptions(3, candidate=99)).chosen == 2
 
 
@@ -60,11 +60,11 @@ def test_a_translation_can_be_ended(model):
 
 
 def test_a_given_target_stands_above_all_and_is_compared_with_the_models_own(model):
-    found = draft(model, Prompt(PROMPT.text, target="La voiture n'est pas rouge."), DecodingOptions(3, begins=("nonsense",)))
-    assert found.trace.output == "La voiture n'est pas rouge."
-    assert found.own == model.translate(PROMPT.text)[0]
-    assert found.log_probability == pytest.approx(sum(math.log(step.probability) for step in found.steps))
-    assert not found.pieces
+    actual = draft(model, Prompt(PROMPT.text, target="La voiture n'est pas rouge."), DecodingOptions(3, begins=("nonsense",)))
+    assert actual.trace.output == "La voiture n'est pas rouge."
+    assert actual.own == model.translate(PROMPT.text)[0]
+    assert actual.log_probability == pytest.approx(sum(math.log(step.probability) for step in actual.steps))
+    assert not actual.pieces
 
 
 @pytest.mark.parametrize("name", ["nonsense", "", "<unk>", "<s>"])

@@ -59,10 +59,10 @@ def test_a_part_is_anywhere_in_a_passage():
 def test_marks_of_a_treebank_move_the_answer_with_its_text():
     context = "`` It -LRB- the dog -RRB- does n't bark '' , she said -LRB- twice -RRB- ."
     question = Question("What -LRB- here -RRB- ?", context, context.index("bark"), ("bark",))
-    found = plain_question(question)
-    assert found.context == '"It (the dog) doesn\'t bark" , she said (twice) .'
-    assert found.context[found.start :].startswith("bark")
-    assert found.text == "What (here) ?"
+    actual = plain_question(question)
+    assert actual.context == '"It (the dog) doesn\'t bark" , she said (twice) .'
+    assert actual.context[actual.start :].startswith("bark")
+    assert actual.text == "What (here) ?"
 
 
 def test_the_answers_tokens_are_found():
@@ -70,8 +70,8 @@ def test_the_answers_tokens_are_found():
     context = "In Zürich, the Großmünster’s towers rise 62.3 m."
     for answer in ("Zürich", "Großmünster’s towers", "62.3 m"):
         question = Question("Where?", context, context.index(answer), (answer,))
-        (found,) = encode_questions([question], tokenizer)
-        pieces = tokenizer.decode(found.context[found.start : found.end + 1])
+        (actual,) = encode_questions([question], tokenizer)
+        pieces = tokenizer.decode(actual.context[actual.start : actual.end + 1])
         assert pieces.replace(" ", "") == tokenizer.decode(tokenizer(answer, add_special_tokens=False)["input_ids"]).replace(
             " ", ""
         )
@@ -81,8 +81,8 @@ def test_the_sentences_of_an_answer_are_known_by_their_tokens():
     tokenizer = attnviz.load("minilm").tokenizer
     context = "It rained, e.g. on Monday. We stayed in. Nobody came! Ann slept."
     question = Question("Who?", context, context.index("in. Nobody"), ("in. Nobody",))
-    (found,) = encode_questions([question], tokenizer)
-    assert tokenizer.decode(found.context[slice(*found.sentence)]) == "we stayed in. nobody came!"
+    (actual,) = encode_questions([question], tokenizer)
+    assert tokenizer.decode(actual.context[slice(*actual.sentence)]) == "we stayed in. nobody came!"
 
 
 @pytest.mark.parametrize("tokens", [71, 130, 307])

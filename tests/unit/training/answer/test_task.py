@@ -90,14 +90,14 @@ def test_the_share_without_an_answer():
     task = Answering(
         dataclasses.replace(TINY, diets=(Diet(0, {"squad-1.1": 1000}, (7, 11), unanswered),)), numbered(300, "squad-1.1")
     )
-    found = [
+    actual = [
         (int(start), context.tolist(), int(question[1]))
         for batch in task.batches(0)
         for start, context, question in zip(batch.start, batch.context, batch.question, strict=True)
     ]
-    assert sum(start < 0 for start, _, _ in found) / 1000 == pytest.approx(0.3, abs=0.05)
+    assert sum(start < 0 for start, _, _ in actual) / 1000 == pytest.approx(0.3, abs=0.05)
     own = 0
-    for start, context, number in found:
+    for start, context, number in actual:
         answer = set(range(100 * number + 17, 100 * number + 20))
         assert answer <= set(context) if start >= 0 else not answer & set(context)
         assert start < 0 or context[start] == 100 * number + 17
@@ -203,9 +203,9 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
         torch.testing.assert_close(weights[name], value, atol=1e-3, rtol=1e-3)
     # One layer of six and the new ones: the rest is the embedded encoder's.
     assert (folder / "model.safetensors").stat().st_size < 6e6
-    found = commands.evaluate(str(folder), data, save=True, report=lambda line: None)
-    assert found["questions"] == len(CITIES)
-    assert 0 <= found["EM"] <= found["F1"] <= 100
+    actual = commands.evaluate(str(folder), data, save=True, report=lambda line: None)
+    assert actual["questions"] == len(CITIES)
+    assert 0 <= actual["EM"] <= actual["F1"] <= 100
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["questions to train on"] == len(CITIES) - 2
     written = (folder / "card.md").read_text(encoding="utf-8")
@@ -229,9 +229,9 @@ def test_layers_that_began_as_another_answerers_are_saved(data, tmp_path):
 
 def test_a_mismatched_passage_is_of_another_article():
     questions = [Question(str(number), f"article {number // 4}", 0, ("x",)) for number in range(16)]
-    found = mismatched(questions, 4)
-    assert [one.text for one in found] == ["0", "4", "8", "12"]
-    assert [one.context for one in found] == ["article 2", "article 3", "article 0", "article 1"]
+    actual = mismatched(questions, 4)
+    assert [one.text for one in actual] == ["0", "4", "8", "12"]
+    assert [one.context for one in actual] == ["article 2", "article 3", "article 0", "article 1"]
 
 
 def test_what_calibrates_is_not_what_is_measured(data):

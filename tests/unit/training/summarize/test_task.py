@@ -41,7 +41,7 @@ def run_of(recipe: SelectorRecipe, data: list[AbstractExample], folder: Path | N
 def made(n: int, seed: int) -> list[AbstractExample]:
     """Examples in which a token of the second sentence has a sign that the selector can find."""
     generator = torch.Generator().manual_seed(seed)
-    found = []
+    actual = []
     for _ in range(n):
         states = torch.randn(9, 384, generator=generator) * 0.1
         states[4:8] += 1
@@ -49,8 +49,8 @@ def made(n: int, seed: int) -> list[AbstractExample]:
         typed = torch.tensor([False, *[True] * 7, False])
         numbers = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 1])
         content = torch.tensor([False, True, True, False, True, True, True, True, False])
-        found.append(AbstractExample(states.half(), numbers, typed, content, wanted, torch.tensor([0.1, 0.9])))
-    return found
+        actual.append(AbstractExample(states.half(), numbers, typed, content, wanted, torch.tensor([0.1, 0.9])))
+    return actual
 
 
 @pytest.fixture
@@ -78,17 +78,17 @@ def test_a_words_target_is_the_share_of_references_that_have_it():
 
 
 def test_what_an_abstract_teaches():
-    found = example(ABSTRACT, attnviz.load("minilm"), 0.1)
+    actual = example(ABSTRACT, attnviz.load("minilm"), 0.1)
     tokens = attnviz.load("minilm").trace(ABSTRACT.text).encoder.keys
-    wanted = {token.text: float(share) for token, share in zip(tokens, found.wanted, strict=True) if share}
+    wanted = {token.text: float(share) for token, share in zip(tokens, actual.wanted, strict=True) if share}
     assert wanted == {"new": 0.5, "dog": 1.0, "bark": 0.5, "s": 0.5}
-    assert [token.text for token, on in zip(tokens, found.content, strict=True) if on] == [
+    assert [token.text for token, on in zip(tokens, actual.content, strict=True) if on] == [
         "Cats", "known", "propose", "new", "dog", "bark", "s",
     ]  # fmt: skip
-    assert found.numbers.tolist()[-1] == 2
-    assert int(found.target.argmax()) == 1
-    assert float(found.target.sum()) == pytest.approx(1)
-    assert found.typed.tolist() == [not token.special for token in tokens]
+    assert actual.numbers.tolist()[-1] == 2
+    assert int(actual.target.argmax()) == 1
+    assert float(actual.target.sum()) == pytest.approx(1)
+    assert actual.typed.tolist() == [not token.special for token in tokens]
 
 
 def test_the_losses_by_hand():
@@ -171,13 +171,13 @@ def test_from_a_name_to_a_model_its_figures_and_its_card(data, tmp_path, monkeyp
     folder = tmp_path / "assets" / "models" / "tiny-selector"
     commands.train("tiny-selector", data, tmp_path / "runs", out=folder, epochs=1, report=lambda line: lines.append(str(line)))
     assert lines[-1].startswith(f"saved in {folder}")
-    found = commands.evaluate("tiny-selector", data, save=True, report=lambda line: None)
-    assert (found["abstracts"], found["references"]) == (5, 10)
+    actual = commands.evaluate("tiny-selector", data, save=True, report=lambda line: None)
+    assert (actual["abstracts"], actual["references"]) == (5, 10)
     # The second sentence is the best, and the first has nothing that a summary has.
-    assert found["Best sentence there is: ROUGE-1"] > found["First: ROUGE-1"] == 0
-    assert found["Attention alone, the best of all ways: ROUGE-1"] <= found["Best sentence there is: ROUGE-1"]
+    assert actual["Best sentence there is: ROUGE-1"] > actual["First: ROUGE-1"] == 0
+    assert actual["Attention alone, the best of all ways: ROUGE-1"] <= actual["Best sentence there is: ROUGE-1"]
     # Three of six content words are in a reference.
-    assert found["Random: words at 15"] == pytest.approx(50)
+    assert actual["Random: words at 15"] == pytest.approx(50)
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["abstracts trained"] == 3
     text = (folder / "card.md").read_text(encoding="utf-8")

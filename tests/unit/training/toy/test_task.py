@@ -61,7 +61,7 @@ def test_a_look_agrees_with_writing_and_with_the_error_rate_of_the_evaluation(ki
     frame = training.look()
     model = toys.toy_model(recipe.model, frame.weights)
     right = []
-    found, gold = [], []
+    actual, gold = [], []
     layer, head = frame.best
     for solved in training.held_out.solved:
         text = "".join(solved.source)
@@ -69,13 +69,13 @@ def test_a_look_agrees_with_writing_and_with_the_error_rate_of_the_evaluation(ki
         right.append(written.pieces == model.forced("".join(solved.target)))
         rows = model.trace(Prompt(text, target="".join(solved.target))).cross.weights(layer, head)
         linked = [row for row, links in enumerate(solved.possible) if links]
-        found.append(frozenset((int(rows[row].argmax()), row) for row in linked))
+        actual.append(frozenset((int(rows[row].argmax()), row) for row in linked))
         links = [
             frozenset((key, row) for row, keys in enumerate(side) for key in keys) for side in (solved.sure, solved.possible)
         ]
         gold.append(LinkedPair((solved.source, solved.target), (text, ""), *links))
     assert frame.accuracy == np.mean(right)
-    assert frame.error == pytest.approx(alignment_error_rate(found, gold), abs=0.01)
+    assert frame.error == pytest.approx(alignment_error_rate(actual, gold), abs=0.01)
 
 
 def test_the_seed_decides_all():
@@ -158,8 +158,8 @@ def test_which_came_first_is_decided_by_steps_whoever_looks():
 def saved(dtype: torch.dtype = torch.float32, **facts: object) -> bytes:
     """A file of somebody else's making."""
     weights = {name: value.to(dtype) for name, value in Training(SMALL).look().weights.items()}
-    told = {"toy": dataclasses.asdict(SMALL.model), "recipe": {"steps": 7, "batch": 11}, "step": 3, **facts}
-    return serialized(weights, {"attnviz": json.dumps(told)})
+    message = {"toy": dataclasses.asdict(SMALL.model), "recipe": {"steps": 7, "batch": 11}, "step": 3, **facts}
+    return serialized(weights, {"attnviz": json.dumps(message)})
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.float8_e4m3fn], ids=str)

@@ -37,8 +37,8 @@ def pair(sure, possible=()) -> LinkedPair:
 def test_the_alignment_error_rate_by_hand():
     """Two pairs: 1 - ((1 + 2) + (1 + 1)) / ((2 + 2) + (1 + 1))."""
     gold = [pair({(0, 0), (1, 1)}, {(0, 1)}), pair({(1, 0)})]
-    found = [frozenset({(0, 0), (0, 1)}), frozenset({(1, 0)})]
-    assert alignment_error_rate(found, gold) == pytest.approx(1 - 5 / 6)
+    actual = [frozenset({(0, 0), (0, 1)}), frozenset({(1, 0)})]
+    assert alignment_error_rate(actual, gold) == pytest.approx(1 - 5 / 6)
     assert alignment_error_rate([one.sure for one in gold], gold) == 0
     assert alignment_error_rate([frozenset({(1, 0)}), frozenset({(0, 1)})], gold) == 1
 
@@ -117,11 +117,11 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     saved = json.loads((assets / "config.json").read_text(encoding="utf-8"))
     assert saved["recipe"]["schedule"]["epochs"] == 12
     figures: list[str] = []
-    found = commands.evaluate("tiny", data, save=True, report=lambda line: figures.append(str(line)))
-    assert (found["sentences"], found["references"]) == (22, 23)
-    assert found["BLEU"] > 5
+    actual = commands.evaluate("tiny", data, save=True, report=lambda line: figures.append(str(line)))
+    assert (actual["sentences"], actual["references"]) == (22, 23)
+    assert actual["BLEU"] > 5
     # The map is known: a word is one word, the mark is last. A trained model finds it.
-    assert 0 <= found["AER in domain"] < 0.5
+    assert 0 <= actual["AER in domain"] < 0.5
     metrics = json.loads((assets / "metrics.json").read_text(encoding="utf-8"))
     assert (metrics["epochs trained"], metrics["sentences trained"], metrics["seed"]) == (12, 253, 2014)
     assert metrics["bytes"] == (assets / "model.safetensors").stat().st_size
@@ -140,7 +140,7 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     assert load_trained_as(TranslationModel, assets).card.metrics["BLEU"] == metrics["BLEU"]
     # Measured again, the same: what is measured is what was saved.
     again = evaluate.evaluate_translator(load_trained_as(TranslationModel, assets), data, lambda line: None, beam=Beam(5))
-    assert again == found
+    assert again == actual
 
 
 def test_what_is_trained_stays_in_its_run_in_half_precision_and_what_travels_is_not_written_over(assets, data, tmp_path):
@@ -183,13 +183,13 @@ def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(ass
     pointing = Pointing(TranslatorConfig(*sizes, 1, BlockConfig(dim=22, n_heads=2, hidden=13)))
     pairs = [pair for pair in read_links(data / "tatoeba-en-fr.dev.links.tsv.gz") if _whole(lstm, pair)]
     assert len(pairs) > 5
-    found = evaluate.aligned(replace(lstm, model=pointing, card=replace(lstm.card, supervised_head=(0, 0))), pairs)
-    assert found["L0·H0 shifted"] == found["L0·H1 naive"] == 0
-    assert found["L0·H0 naive"] > 0.5
-    assert found["L0·H1 shifted"] > 0.5
-    assert found["L0·H0 shifted balanced"] == 0
+    actual = evaluate.aligned(replace(lstm, model=pointing, card=replace(lstm.card, supervised_head=(0, 0))), pairs)
+    assert actual["L0·H0 shifted"] == actual["L0·H1 naive"] == 0
+    assert actual["L0·H0 naive"] > 0.5
+    assert actual["L0·H1 shifted"] > 0.5
+    assert actual["L0·H0 shifted balanced"] == 0
     readings = {f"L0{part} {way}" for part in ("·H0", "·H1", " mean") for way in ("naive", "shifted")}
-    assert set(found) == {*readings, "L0·H0 shifted balanced"}
+    assert set(actual) == {*readings, "L0·H0 shifted balanced"}
 
 
 def _whole(model, pair) -> bool:

@@ -61,7 +61,7 @@ def test_links_go_from_words_to_all_their_pieces(data):
     source, target = tokenizers.source.encode(texts[0]), tokenizers.target.encode(texts[1])
     assert len(target.ids) > 3
     sure, possible = frozenset({(0, 0)}), frozenset({(0, 0), (1, 0), (1, 1), (2, 2)})
-    found = piece_links(LinkedPair((("seven", "two", "."), ("sept", "quatre", "!")), texts, sure, possible), source, target)
+    actual = piece_links(LinkedPair((("seven", "two", "."), ("sept", "quatre", "!")), texts, sure, possible), source, target)
     want = {
         (row, column)
         for row, word in enumerate(target.word_ids)
@@ -69,7 +69,7 @@ def test_links_go_from_words_to_all_their_pieces(data):
         # "sept" has a sure link: its possible one to "two" does not count beside it. The others have none.
         if word == other
     }
-    assert set(found) == want
+    assert set(actual) == want
 
 
 def test_the_row_that_reads_a_piece_is_told():
@@ -92,39 +92,39 @@ def test_a_told_head_learns_what_it_is_told(transformer):
     rows = [tuple(torch.randperm(7)[:4].add(4).tolist()) for _ in range(300)]
     pairs = [EncodedPair(row, (row,)) for row in rows]
     links = {(row, row): tuple((index, 3 - index) for index in range(4)) for row in rows}
-    found = {}
+    actual = {}
     longer = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, epochs=20))
-    for told in (None, SupervisedHead(layer=1, head=1, weight=1.0, since=1)):
+    for message in (None, SupervisedHead(layer=1, head=1, weight=1.0, since=1)):
         torch.manual_seed(2)
-        plan = dataclasses.replace(longer, supervised_head=told)
+        plan = dataclasses.replace(longer, supervised_head=message)
         run = Run(plan, longer.model.untrained_model(11, 11), Translating(plan, pairs, pairs[:17], links))
         run.train(lambda report: None)
         batch = collate([(row, row) for row in rows[:50]])
         run.model.eval()
         weights = run.model(batch.source, batch.inputs)[1].cross[1][:, 1]
-        found[told is None] = float((weights[:, 1:].argmax(-1) == torch.arange(3, -1, -1)).float().mean())
-    assert found[False] > 0.95
-    assert found[True] < 0.6
+        actual[message is None] = float((weights[:, 1:].argmax(-1) == torch.arange(3, -1, -1)).float().mean())
+    assert actual[False] > 0.95
+    assert actual[True] < 0.6
 
 
 def test_links_are_made_read_and_learned_from(transformer, data, tmp_path, aligner):
-    told = dataclasses.replace(transformer, supervised_head=SupervisedHead(layer=0, head=1, since=1))
+    message = dataclasses.replace(transformer, supervised_head=SupervisedHead(layer=0, head=1, since=1))
     folder = tmp_path / "data"
     folder.mkdir()
     for split in ("train", "dev"):
         (folder / f"tatoeba-en-fr.{split}.tsv.gz").write_bytes((data / f"tatoeba-en-fr.{split}.tsv.gz").read_bytes())
     with pytest.raises(DataError, match="attnviz link"):
-        running.train_translator(told, folder, tmp_path / "run", lambda report: None)
+        running.train_translator(message, folder, tmp_path / "run", lambda report: None)
     lines = []
-    link(told.corpus, folder, folder, lines.append)
+    link(message.corpus, folder, folder, lines.append)
     assert [line.split()[0] for line in lines] == ["311", "23"]
-    tokenizers = running.tokenizers_of(told.corpus, folder, tmp_path / "run")
+    tokenizers = running.tokenizers_of(message.corpus, folder, tmp_path / "run")
     known = read_piece_links(folder, "tatoeba-en-fr", tokenizers)
-    pairs = running.encode_split(told.corpus, folder, tokenizers, "train")
+    pairs = running.encode_split(message.corpus, folder, tokenizers, "train")
     assert {(pair.source, target) for pair in pairs for target in pair.targets} == set(known)
     assert all((0, 0) in links for links in known.values())
     untold = running.train_translator(transformer, folder, tmp_path / "untold", lambda report: None).best
-    best = running.train_translator(told, folder, tmp_path / "run", lambda report: None).best
+    best = running.train_translator(message, folder, tmp_path / "run", lambda report: None).best
     assert not torch.equal(best["decoder.0.cross.query.weight"], untold["decoder.0.cross.query.weight"])
 
 

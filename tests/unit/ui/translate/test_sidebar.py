@@ -16,20 +16,20 @@ TEXT, FRENCH = "the cat sat on the mat .", "the mat: "
 
 
 @pytest.mark.parametrize("target", ["", "the cat"], ids=["own", "forced"])
-@pytest.mark.parametrize("told", ["", FRENCH], ids=["untold", "told"])
+@pytest.mark.parametrize("message", ["", FRENCH], ids=["untold", "message"])
 def test_the_python_of_a_translation_makes_its_trace_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, target: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, target: str
 ) -> None:
     # A model that learned nothing writes until it may not.
     monkeypatch.setattr("attnviz.models.hub.seq2seq.MAX_WRITTEN", 32)
     model = next(family for family in FAMILIES if family.name == "t5").save(tmp_path)
-    model.config.task_specific_params = {"translation_en_to_fr": {"prefix": told}}
+    model.config.task_specific_params = {"translation_en_to_fr": {"prefix": message}}
     model.config.save_pretrained(tmp_path)
     loaded = av.load(str(tmp_path))
-    found = draft(loaded, av.Prompt(TEXT, target=target or None), DecodingOptions())
+    actual = draft(loaded, av.Prompt(TEXT, target=target or None), DecodingOptions())
     drawing = Drawing(0, 0, None, View(), True, "Off", 0.0)
-    kept = drawing.kept(str(tmp_path), Drafted(found, loaded.card, 0.1), DecodingOptions())
+    kept = drawing.kept(str(tmp_path), Drafted(actual, loaded.card, 0.1), DecodingOptions())
     names: dict[str, object] = {"av": av}
     exec("\n".join(kept.imports), names)
     again = eval(kept.made, names)
-    np.testing.assert_array_equal(again.cross.layer_weights(0), found.trace.cross.layer_weights(0))
+    np.testing.assert_array_equal(again.cross.layer_weights(0), actual.trace.cross.layer_weights(0))
