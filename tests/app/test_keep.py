@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs
@@ -13,8 +14,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.translate.alignment import read_as
+from attnviz.analysis.translate.alignment import Reading, read_as
 from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.weighing import Weighing
+from attnviz.attribution.weighing import weighed_draft
 from attnviz.core.trace import Prompt
 from attnviz.export import Picture
 from attnviz.export.python import lines
@@ -24,6 +27,8 @@ from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened
 from attnviz.ui.address.state import Going
+from attnviz.ui.background.results import Drafted
+from attnviz.ui.translate.drawing import Drawing
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 
@@ -129,3 +134,22 @@ def test_the_python_of_a_naive_reading_names_rows_as_the_page_does(
     np.testing.assert_array_equal(np.array(drawn.data[0].z), matrix.weights)
     assert list(drawn.layout.yaxis.tickvals) == list(range(len(matrix.queries)))
     assert list(drawn.layout.yaxis.ticktext) == [label(token) for token in matrix.queries]
+
+
+@pytest.mark.parametrize("by", ["norms", "mixing"])
+@pytest.mark.parametrize("reading", ["shifted", "naive"])
+def test_the_python_of_a_weighed_translation_draws_the_numbers_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: Weighing, reading: Reading
+) -> None:
+    folder, options = str(tiny_translator(tmp_path / "tiny", "transformer")), DecodingOptions(2, candidate=1)
+    model = attnviz.load(folder)
+    written = draft(model, Prompt("The red car."), options)
+    moved = weighed_draft(model, written, by)
+    shown = Drafted(replace(written, trace=moved.trace), model.card, 0.0, weighed=moved)
+    drawn = Drawing(1, 1, reading, View(words=True), True, "Off", 0.0)
+    kept = drawn.kept(folder, shown, options)
+    figures: list[go.Figure] = []
+    monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(figure))
+    exec(lines(kept.picture(), made=kept.made, imports=kept.imports, attention=kept.attention), {})
+    np.testing.assert_array_equal(np.array(figures[0].data[0].z), drawn.matrix(shown).weights)
+    assert np.abs(drawn.matrix(shown).weights - drawn.matrix(Drafted(written, model.card, 0.0)).weights).max() > 0.01
