@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.answer.edited import EditedAnswer, edited_answer
+from attnviz.ui.answer.edited import EditedAnswer, edited_answer, weighed_answers
 from attnviz.ui.answer.notices import explained, headline, tell_answer, windows_notice
 from attnviz.ui.answer.pictures import (
     Looking,
@@ -42,7 +42,7 @@ def tell(slot: int, answered: Answered, look: Looking, place: DeltaGenerator) ->
     """One model's answer, and sentences made of its numbers."""
     shown = look.meeting(answered.trace)
     headline(answered, place)
-    tell_answer(answered, shown, chosen_word(shown, slot), look.name(answered.trace), place)
+    tell_answer(answered, shown, chosen_word(shown, slot), look.name(answered), place)
 
 
 def show_edits(answers: Mapping[int, EditedAnswer], look: Looking) -> None:
@@ -58,6 +58,7 @@ def show_edits(answers: Mapping[int, EditedAnswer], look: Looking) -> None:
 def show(slot: int, name: str, edited: EditedAnswer, look: Looking, picture: str) -> None:
     """One model's picture: question and passage, where they meet as a matrix, or start × end."""
     answered = edited.shown
+    attention = look.attention(answered.trace)
     if picture == "spans":
         st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
         show_joint(answered, slot)
@@ -66,10 +67,9 @@ def show(slot: int, name: str, edited: EditedAnswer, look: Looking, picture: str
     if picture == "passage":
         show_passage(answered, shown, chosen_word(shown, slot), slot, look)
         return
-    st.caption(f"{look.name(answered.trace)}. Rows look at columns; of a long passage the part around the answer.")
-    chosen = show_meeting(shown, answered.place, slot, look)
+    st.caption(f"{look.name(answered)}. Rows look at columns; of a long passage the part around the answer.")
+    chosen = show_meeting(edited, shown, slot, look)
     if edited.editing.on:
-        attention = look.attention(answered.trace)
         show_buttons(edited.editing, places_of(attention, look.block(answered.trace)), look.head_of(answered.trace), chosen)
     explain_cell(name, answered, look, slot, chosen)
 
@@ -88,6 +88,8 @@ elif prompt:
     shown = {slot: answered.shown for slot, answered in edited_answers.items()}
 if shown:
     look = looking(list(shown.values()), options)
+    edited_answers = weighed_answers(edited_answers, names, options)
+    shown = {slot: each.shown for slot, each in edited_answers.items()}
     try:
         with hero() as beside:
             for answered in shown.values():

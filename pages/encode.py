@@ -51,7 +51,7 @@ def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | N
         st.caption(hidden)
     if example:
         st.caption(f":material/lightbulb: {example.notice}")
-    if not tell_weighing(traced, attention, choice.layer):
+    if not tell_weighing(traced.changes, attention.kind, choice.layer):
         computation(attention, matrix, choice, cell)
 
 
@@ -77,5 +77,5 @@ if before and asked:
         st.info(escaped(error), icon=":material/visibility_off:")
     belief()
     kept = before if shown.compared == "Before" else traced
-    keep([in_python(kept_head(model, kept, shown.current, choice), traced)])
+    keep([in_python(kept_head(model, kept, shown.current, choice), model, traced.changes)])
 finish()

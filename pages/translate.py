@@ -14,10 +14,11 @@ from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target
 from attnviz.ui.translate.advanced import advanced, explain_alignment, is_wanted, likelihood, steered
 from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
-from attnviz.ui.translate.edited import edited_draft
+from attnviz.ui.translate.edited import edited_draft, weighed_drafts
 from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
 from attnviz.ui.translate.pictures import large_slot, show_alignments
 from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
+from attnviz.ui.weighing import tell_weighing
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (
@@ -57,6 +58,8 @@ elif typed:
         label = f"Advanced · {escaped(shown[large].card.name)}"
         folded = st.expander(label, expanded=is_wanted(large, shown[large]), icon=":material/tune:")
         drawn = drawing(list(shown.values()), options, folded, example.word if example else "")
+        edited = weighed_drafts(edited, names, options)
+        shown = {slot: drafted.shown for slot, drafted in edited.items()}
         kept = [drawn.kept(names[slot - 1], each, wanted[slot]) for slot, each in shown.items()]
         try:
             with picture, hero() as heading:
@@ -70,6 +73,7 @@ elif typed:
             with below:
                 edited[large].turn()
                 explain_alignment(shown[large], drawn, large)
+                tell_weighing(shown[large].weighed, "cross", drawn.head_of(shown[large])[0])
                 if example:
                     st.caption(f":material/lightbulb: {example.notice}")
             with folded:

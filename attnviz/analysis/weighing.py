@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool
 
+from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.weights import DenseWeights
 
@@ -35,13 +36,23 @@ class MaskedWeights(DenseWeights):
 
 @dataclass(frozen=True, eq=False)
 class WeighedTrace:
-    """A trace by one weighing; `changes` has of each kind and layer the mixing ratio, where the model tells it.
+    """A trace `by` one weighing; `changes` has of each kind and layer the mixing ratio, where the model tells it.
 
     The mixing ratio is ‖what comes from others‖ / (‖what stays‖ + ‖what comes from others‖), averaged over tokens, 0 to 1.
     """
 
     trace: AttentionTrace
     changes: Mapping[tuple[str, int], float]
+    by: Weighing = "norms"
+
+    def named(self, layer: int, head: int | None) -> str:
+        """Name a head as its numbers stand; where heads are mixed, the layer.
+
+        >>> from attnviz.core.from_weights import from_weights
+        >>> WeighedTrace(from_weights([[1.0]], ["hi"]), {}, "mixing").named(3, None)
+        'Layer 3'
+        """
+        return f"Layer {layer}" if self.by == "mixing" else head_name(layer, head)
 
     def sentence(self, kind: str, layer: int) -> str:
         """Say how much a layer changes a token; empty where that is not known.

@@ -11,10 +11,13 @@ from attnviz.attribution.attention import recorded
 from attnviz.attribution.bind import bind_pass
 from attnviz.attribution.norms import Composition, carried, composition
 from attnviz.attribution.passes.tape import Attention
-from attnviz.attribution.reading import Place
+from attnviz.attribution.reading import Place, Reading
+from attnviz.attribution.readings.translations import of_pieces
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.translate.base import TranslatingModel
+from attnviz.models.translate.decode import Draft
 
 # All of a map is computed at once, and not a head when it is looked at.
 MOST_TOKENS = 256
@@ -31,14 +34,33 @@ def weighed_trace(model: AttentionModel, prompt: Prompt | str, by: Weighing = "n
     """
     prompt = Prompt.of(prompt)
     trace = model.trace(prompt)
+    return WeighedTrace(trace, {}, by) if by == "weights" else _weigh(trace, bind_pass(model, prompt), by)
+
+
+def weighed_draft(model: AttentionModel, draft: Draft, by: Weighing = "norms") -> WeighedTrace:
+    """Weigh what every head, or layer, moved while the model wrote this very translation, however that was found.
+
+    Raises:
+        ModelError: the text is too long, or it is not known what this model's attention carries.
+    """
+    trace = draft.trace
     if by == "weights":
-        return WeighedTrace(trace, {})
-    reading = bind_pass(model, prompt)
+        return WeighedTrace(trace, {}, by)
+    pieces = model.pieces(draft.pieces) if isinstance(model, TranslatingModel) and draft.pieces else ()
+    return _weigh(trace, of_pieces(model, trace.prompt, pieces), by)
+
+
+def _weigh(trace: AttentionTrace, reading: Reading, by: Weighing) -> WeighedTrace:
     if reading.n_positions > MOST_TOKENS:
         raise ModelError(
             f"What a head moves is computed for at most {MOST_TOKENS} tokens, and here are {reading.n_positions}: type less."
         )
     passed = list(zip(recorded(reading), reading.places, strict=True))
+    if any(attention.output is None for attention, _ in passed):
+        raise ModelError(
+            f"The attention of {trace.model} has no output matrix of its own, so it is not known how much it moves: "
+            "its weights are all there is."
+        )
     _check_same_pass(trace, passed)
     made = [_composed(attention, place) for attention, place in passed]
     if by == "mixing" and None in made:
@@ -50,7 +72,7 @@ def weighed_trace(model: AttentionModel, prompt: Prompt | str, by: Weighing = "n
         if composed is not None:
             changed.setdefault((place.kind, place.layer), []).extend(composed.mixing.tolist())
     named = replace(trace, model=f"{trace.model}, {TITLES[by].lower()}", maps=maps)
-    return WeighedTrace(named, {name: float(np.mean(ratios)) for name, ratios in changed.items()})
+    return WeighedTrace(named, {name: float(np.mean(ratios)) for name, ratios in changed.items()}, by)
 
 
 def _moved(attention: Attention, composed: Composition | None, by: Weighing) -> Float[np.ndarray, "head query key"]:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import AttentionMap, Token
+from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
 from attnviz.figures.tokens import label
 
@@ -33,6 +34,8 @@ class Look:
     selected    (query, key) positions in the matrix, drawn as a crossing row and column
     height      of the whole figure, in pixels; short texts take less
     bar         length of the colour bar, in pixels
+    number      what one of its numbers is, in a word
+    edited      what of the head is edited: it looks switched off
     """
 
     theme: Theme = LIGHT
@@ -40,6 +43,8 @@ class Look:
     selected: tuple[int, int] | None = None
     height: int = 720
     bar: int = 220
+    number: str = "weight"
+    edited: HeadMarks = NO_MARKS
 
 
 def heatmap(
@@ -87,15 +92,15 @@ def draw_matrix(matrix: HeadMatrix, look: Look) -> go.Figure:
         xgap=gap,
         ygap=gap,
         hoverongaps=False,
-        hovertemplate=f"{_NAMES if clickable else _AXES}<br>weight <b>%{{z:.4f}}</b><extra></extra>",
+        hovertemplate=f"{_NAMES if clickable else _AXES}<br>{look.number} <b>%{{z:.4f}}</b><extra></extra>",
         customdata=_hover_names(matrix) if clickable else None,
         colorbar=_colour_bar(look),
     )
     traces: list[go.Heatmap | go.Scatter] = [cells] if matrix.visible.all() else [masked, cells]
     if clickable:
-        traces.append(_click_targets(matrix))
+        traces.append(_click_targets(matrix, look.number))
     # All at once: a figure that is changed afterwards takes three times as long.
-    return go.Figure(traces, {**_layout(matrix, look), "shapes": _marks(matrix, look)})
+    return go.Figure(traces, {**_layout(matrix, look), "shapes": [*_edits(matrix, look), *_marks(matrix, look)]})
 
 
 # What hovering tells, from the names kept with each cell, or from the axes' labels, which weigh nothing.
@@ -115,10 +120,10 @@ def _full_name(token: Token) -> str:
     return f"<b>{label(token)}</b>{piece}"
 
 
-def _click_targets(matrix: HeadMatrix) -> go.Scatter:
+def _click_targets(matrix: HeadMatrix, number: str) -> go.Scatter:
     queries, keys = np.indices(matrix.weights.shape).reshape(2, -1)
     weight_texts = [
-        f"weight <b>{weight:.4f}</b>" if seen else "masked"
+        f"{number} <b>{weight:.4f}</b>" if seen else "masked"
         for weight, seen in zip(matrix.weights.flat, matrix.visible.flat, strict=True)
     ]
     return go.Scatter(
@@ -137,7 +142,7 @@ def _click_targets(matrix: HeadMatrix) -> go.Scatter:
 def _colour_bar(look: Look) -> dict:
     theme = look.theme
     return {
-        "title": {"text": "weight", "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
+        "title": {"text": look.number, "side": "right", "font": {"size": LABEL_SIZE, "color": theme.faint}},
         "tickfont": {"size": LABEL_SIZE, "color": theme.faint},
         "nticks": 3,
         "tickangle": 0,
@@ -204,6 +209,23 @@ def _ticks(tokens: tuple[Token, ...], selected: int | None, step: int, theme: Th
 def _cut(token: Token) -> Token:
     too_long = len(token.text) > MAX_LABEL_LENGTH
     return replace(token, text=f"{token.text[: MAX_LABEL_LENGTH - 1]}…") if too_long else token
+
+
+def _edits(matrix: HeadMatrix, look: Look) -> list[dict]:
+    """Fade what is switched off, strike out links that are cut, and ring weights that were typed."""
+    edited, (n_queries, n_keys) = look.edited, matrix.weights.shape
+    columns = [*edited.columns, *(range(n_keys) if edited.off else ())]
+    faded = [(key, -0.5, n_queries - 0.5) for key in columns]
+    faded += [(key, query - 0.5, query + 0.5) for query, key, what in edited.cells if what == "cut"]
+    fade = {"type": "rect", "fillcolor": look.theme.masked, "opacity": 0.6, "line": {"width": 0}}
+    shapes = [{**fade, "x0": key - 0.5, "x1": key + 0.5, "y0": top, "y1": bottom} for key, top, bottom in faded]
+    for query, key, what in edited.cells:
+        line = {"color": look.theme.text, "width": 1.5}
+        # Rows go down: a stroke from the lower left to the upper right.
+        corners = {"x0": key - 0.45, "x1": key + 0.45, "y0": query + 0.45, "y1": query - 0.45}
+        kind = {"type": "line", "line": line} if what == "cut" else {"type": "rect", "line": {**line, "dash": "dot"}}
+        shapes.append({**kind, **corners})
+    return shapes
 
 
 def _marks(matrix: HeadMatrix, look: Look) -> list[dict]:

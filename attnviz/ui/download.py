@@ -33,6 +33,9 @@ _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "All heads": grid.draw,
 }
 _MOST_HEADS = 12
+# What the Python of a translation imports.
+DRAFTED = "from attnviz.models.translate.decode import DecodingOptions, draft"
+READ_AS = "from attnviz.analysis.translate.alignment import read_as"
 
 
 @dataclass(frozen=True)
@@ -100,14 +103,17 @@ def kept_draft(
     """
     if options is None and not naive:
         return Kept(name, picture, traced_in_python(name, prompt, edits))
+    made = drafted_in_python(name, prompt, options or DecodingOptions(), edits)
+    if not naive:
+        return Kept(name, picture, f"{made}.trace", (DRAFTED,))
+    return Kept(name, picture, made, (READ_AS, DRAFTED), "read_as(result.trace.cross, result.written, 'naive')")
+
+
+def drafted_in_python(name: str, prompt: Prompt, options: DecodingOptions, edits: Edits = NO_EDITS) -> str:
+    """The expression that makes a translation of a prompt again, with the edits."""
     edited = f", av.Edits.parse({edits.text!r})" if edits else ""
     target = f", target={prompt.target!r}" if prompt.target else ""
-    made = f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {options or DecodingOptions()!r}{edited})"
-    imports = ("from attnviz.models.translate.decode import DecodingOptions, draft",)
-    if not naive:
-        return Kept(name, picture, f"{made}.trace", imports)
-    imports = ("from attnviz.analysis.translate.alignment import read_as", *imports)
-    return Kept(name, picture, made, imports, "read_as(result.trace.cross, result.written, 'naive')")
+    return f"draft(av.load({name!r}), av.Prompt({prompt.text!r}{target}), {options!r}{edited})"
 
 
 def take_along(shown: Sequence[Kept], own: Callable[[], None] = lambda: None) -> None:

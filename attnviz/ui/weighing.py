@@ -3,16 +3,18 @@
 from dataclasses import dataclass, replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.weighing import NUMBERS, TITLES, WEIGHINGS, WeighedTrace, Weighing
 from attnviz.analysis.wording import head_name
-from attnviz.core.trace import AttentionMap
+from attnviz.core.kinds import Kind
 from attnviz.export.python import prompt_expression
+from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address.state import publish
 from attnviz.ui.address.widgets import dropdown
-from attnviz.ui.background.measures import weighed
-from attnviz.ui.background.results import Traced
-from attnviz.ui.download import Kept
+from attnviz.ui.background.measures import weighed, weighed_draft
+from attnviz.ui.background.results import Answered, Drafted, Traced
+from attnviz.ui.download import DRAFTED, READ_AS, Kept, drafted_in_python
 from attnviz.ui.layout import escaped
 
 _MEANING = {
@@ -39,18 +41,42 @@ class Weighed(Traced):
 
     def named(self, layer: int, head: int | None) -> str:
         """What a head of it is called; where heads are mixed, the layer."""
-        return f"Layer {layer}" if self.by == "mixing" else head_name(layer, head)
+        return self.changes.named(layer, head) if self.changes else head_name(layer, head)
 
 
 def weigh(name: str, traced: Traced) -> Weighed:
     """The trace with the numbers that are chosen in the sidebar; its weights, where no others are known."""
     plain = Weighed(traced.trace, traced.card, traced.seconds, traced.file, name)
-    if traced.file or traced.trace.edits:
-        # Out of a file no model can be asked; what is edited would have to be edited again.
-        publish("weighing", "weights", "weights")
-        return plain
-    by: Weighing = dropdown(st.sidebar, "Numbers", "weighing", options=WEIGHINGS, format_func=TITLES.__getitem__, help=_HELP)
+    # Out of a file no model can be asked.
+    by = numbers_picker(st.sidebar, known=not (traced.file or traced.trace.edits))
     return as_in(replace(plain, by=by), traced)
+
+
+def numbers_picker(sidebar: DeltaGenerator, *, known: bool = True) -> Weighing:
+    """What the numbers of the maps are; weights, where no others can be `known`: what is edited would be edited again."""
+    if not known:
+        publish("weighing", "weights", "weights")
+        return "weights"
+    return dropdown(sidebar, "Numbers", "weighing", options=WEIGHINGS, format_func=TITLES.__getitem__, help=_HELP)
+
+
+def weigh_answer(name: str, answered: Answered, by: Weighing) -> Answered:
+    """The answer with these numbers in its maps; with its weights, where no others are known."""
+    if by == "weights" or (reweighed := weighed(name, answered.trace.prompt, by)) is None:
+        return answered
+    return replace(answered, answers=replace(answered.answers, trace=reweighed.trace), weighed=reweighed)
+
+
+def weigh_draft(name: str, drafted: Drafted, by: Weighing) -> Drafted:
+    """The translation with these numbers in its maps; with its weights, where no others are known."""
+    if by == "weights" or (reweighed := weighed_draft(name, drafted.draft, by)) is None:
+        return drafted
+    return replace(drafted, draft=replace(drafted.draft, trace=reweighed.trace), weighed=reweighed)
+
+
+def number_of(shown: Drafted | Answered) -> str:
+    """What one number of its maps is."""
+    return NUMBERS[shown.weighed.by if shown.weighed else "weights"]
 
 
 def as_in(shown: Traced, traced: Traced) -> Weighed:
@@ -63,21 +89,33 @@ def as_in(shown: Traced, traced: Traced) -> Weighed:
     return replace(plain, trace=weighed_trace.trace, by=by, changes=weighed_trace)
 
 
-def tell_weighing(shown: Weighed, attention: AttentionMap, layer: int) -> bool:
+def tell_weighing(weighing: WeighedTrace | None, kind: Kind, layer: int) -> bool:
     """What the numbers are, and how much the layer changes a token; False where they are weights."""
-    if shown.changes is None:
+    if weighing is None:
         return False
-    st.markdown(f"**{escaped(shown.changes.sentence(attention.kind, layer))}** {_MEANING[shown.by]}")
+    st.markdown(f"**{escaped(weighing.sentence(kind, layer))}** {_MEANING[weighing.by]}")
     return True
 
 
-def in_python(kept: Kept, shown: Weighed) -> Kept:
-    """What can be taken along, made in Python with the same numbers."""
-    if shown.by == "weights":
+def in_python(kept: Kept, name: str, weighing: WeighedTrace | None) -> Kept:
+    """What can be taken along of the model of that name, made in Python with the same numbers."""
+    if weighing is None:
         return kept
-    prompt = prompt_expression(shown.trace.prompt)
+    prompt = prompt_expression(weighing.trace.prompt)
     return replace(
         kept,
-        made=f"weighed_trace(av.load({shown.name!r}), {prompt}, {shown.by!r}).trace",
+        made=f"weighed_trace(av.load({name!r}), {prompt}, {weighing.by!r}).trace",
         imports=(*kept.imports, "from attnviz.attribution.weighing import weighed_trace"),
     )
+
+
+def draft_in_python(kept: Kept, name: str, drafted: Drafted, options: DecodingOptions, *, naive: bool) -> Kept:
+    """The same of a translation that was decoded so; `naive` rows are named after the token that is written there."""
+    if drafted.weighed is None:
+        return kept
+    attention = f"weighed_draft(av.load({name!r}), result, {drafted.weighed.by!r}).trace.cross"
+    imports = (DRAFTED, "from attnviz.attribution.weighing import weighed_draft")
+    if naive:
+        attention, imports = f"read_as({attention}, result.written, 'naive')", (READ_AS, *imports)
+    made = drafted_in_python(name, drafted.trace.prompt, options)
+    return replace(kept, made=made, imports=imports, attention=attention)

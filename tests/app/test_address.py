@@ -65,10 +65,10 @@ PARAMETERS = {
 HELD = {
     "encode": "model text pair layer head mean words hide_special renormalize between weighing scale attention target query "
     "key view other edits editing edit_view",
-    "translate": "models text target layer head all_heads reading whole_words hide_special hard threshold scale decoding width "
-    "penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing edit_view",
-    "answer": "models question passage side layer head all_heads whole_words hide_special scale asked1 query1 key1 all1 "
-    "edits1 editing edit_view",
+    "translate": "models text target layer head all_heads reading whole_words hide_special weighing hard threshold scale "
+    "decoding width penalty query1 key1 begins1 candidate1 all1 hero alternatives edits1 editing edit_view",
+    "answer": "models question passage side layer head all_heads whole_words hide_special weighing scale asked1 query1 key1 "
+    "all1 edits1 editing edit_view",
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
     "reference all edits editing edit_view",
     "heads": "model layer head claim find sentences",

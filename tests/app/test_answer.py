@@ -14,7 +14,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
+from attnviz.analysis.answer.meeting import Side, StrongestHead, meeting, strongest_heads
+from attnviz.analysis.view import View
+from attnviz.attribution.weighing import weighed_trace
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel, SpanDecoding
 from tests.answerers import tiny_answerer, tiny_hub_answerer
@@ -214,3 +216,46 @@ def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[s
     assert not app.exception
     assert app.text_area(key="typed_question").value == "Who taught Ben to sail?"
     assert app.query_params["question"] == "Who taught Ben to sail?"
+
+
+@pytest.mark.parametrize("side", ["cross", "passage"])
+def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
+    given = {"layer": "0", "head": "1", "all_heads": "false", "side": side, "picture": "matrix", "whole_words": "false"}
+    opened(app, "answer-en", **given, weighing="norms")
+    want = weighed_trace(attnviz.load("answer-en"), Prompt(PASSAGE, question=QUESTION)).trace
+    shown = meeting(want, side, layer=0, head=1, view=View())
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    matrix = shown.around(*_place(want.output))
+    data = next(each for each in figure["data"] if each["type"] == "heatmap" and "colorbar" in each)
+    np.testing.assert_allclose(_numbers(data["z"]), matrix.weights, atol=1e-5)
+    assert data["colorbar"]["title"]["text"] == "norm share"
+    assert any("This layer changes a token by" in each.value for each in app.markdown)
+    app.selectbox(key="weighing").set_value("mixing").run()
+    assert not app.exception
+    assert any(each.value.startswith("Layer 0. Rows") for each in app.caption)
+    app.selectbox(key="weighing").set_value("weights").run()
+    assert "weighing" not in app.query_params
+    assert not any("changes a token" in each.value for each in app.markdown)
+
+
+def test_cut_links_and_hidden_words_look_switched_off(app: AppTest) -> None:
+    given = {"layer": "0", "head": "1", "all_heads": "false", "side": "passage", "picture": "matrix", "whole_words": "false"}
+    opened(app, "answer-en", **given, edits1="ek2,e0.1c9.3", question=QUESTION)
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    trace = attnviz.load("answer-en").trace(Prompt(PASSAGE, question=QUESTION), edits="ek2,e0.1c9.3")
+    matrix = meeting(trace, "passage", layer=0, head=1, view=View()).around(*_place(trace.output))
+    hidden = matrix.columns.index(2)
+    faded = [each for each in figure["layout"]["shapes"] if each.get("opacity") == 0.6]
+    assert (faded[0]["x0"], faded[0]["x1"]) == (hidden - 0.5, hidden + 0.5)
+    strokes = [each for each in figure["layout"]["shapes"] if each["type"] == "line"]
+    assert len(strokes) == (9 in matrix.rows)
+
+
+def _place(answer: str) -> tuple[int, int]:
+    return PASSAGE.index(answer), PASSAGE.index(answer) + len(answer)
+
+
+def _numbers(packed: dict[str, str]) -> np.ndarray:
+    """An array as Plotly writes it."""
+    shape = tuple(map(int, packed["shape"].split(",")))
+    return np.frombuffer(base64.b64decode(packed["bdata"]), dtype=packed["dtype"]).reshape(shape)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -18,6 +19,7 @@ from attnviz.models import catalog
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.ui.examples import examples
 from tests import tiny
+from tests.norms import cross_norm_shares
 from tests.translators import tiny_translator
 
 PAGE = Path(__file__).parents[2] / "pages" / "translate.py"
@@ -62,6 +64,16 @@ def package(app: AppTest) -> dict[str, Any]:
     """What the picture is told; with no model nothing."""
     packages = [unpack_chunks(each.proto.bytes)[0] for each in app.get("bidi_component") if each.proto.bytes]
     return next((each for each in packages if "cells" in each), {"models": []})
+
+
+def drawn(app: AppTest, slot: int) -> np.ndarray:
+    """The numbers of a model's matrix."""
+    chunks = next(
+        chunks for head, chunks in (unpack_chunks(each.proto.bytes) for each in app.get("bidi_component") if each.proto.bytes)
+        if "cells" in head
+    )  # fmt: skip
+    model = next(each for each in models(app) if each["slot"] == slot)
+    return np.frombuffer(chunks[str(slot)], dtype="<f4").reshape(len(model["rows"]), len(model["columns"]))
 
 
 def models(app: AppTest) -> list[dict[str, Any]]:
@@ -349,6 +361,47 @@ def test_every_token_stands_with_the_word_that_it_was_written_for(
 
 def test_words_that_a_model_spells_out_are_named(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders, text="Zbigniew is not Tom.")
-    (message,) = (info.value for info in app.info if "spelled out" in info.value)
-    assert "tiny-additive and tiny-transformer" in message
-    assert "Zbigniew" in message
+    (sentence,) = (info.value for info in app.info if "spelled out" in info.value)
+    assert "tiny-additive and tiny-transformer" in sentence
+    assert "Zbigniew" in sentence
+
+
+def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
+    names = ["bahdanau-en-fr", "transformer-en-fr"]
+    given = {"layer": "1", "head": "2", "all_heads": "false", "whole_words": "false", "reading": "Shifted"}
+    opened(app, models=names, text="I am tired.", weighing="norms", **given)
+    translator = attnviz.load(names[1])
+    written = draft(translator, Prompt("I am tired."), DecodingOptions())
+    np.testing.assert_allclose(drawn(app, 2), cross_norm_shares(translator, written, 1, 2), atol=1e-5)
+    assert [model["number"] for model in models(app)] == ["weight", "norm share"]
+    assert models(app)[1]["head"] == "L1·H2 · norm share"
+    # Of an LSTM it is not known, and that is said.
+    assert any("no output matrix" in each.value for each in app.error)
+    np.testing.assert_allclose(drawn(app, 1), attnviz.load(names[0]).trace("I am tired.").cross.weights(0, 0), atol=1e-6)
+    app.session_state["hero"] = 2
+    app.selectbox(key="weighing").set_value("mixing").run()
+    assert not app.exception
+    assert models(app)[1]["head"] == "Layer 1 · mixing share"
+    assert any("This layer changes a token by" in each.value for each in app.markdown)
+    app.selectbox(key="weighing").set_value("weights").run()
+    assert "weighing" not in app.query_params
+    assert not any("changes a token" in each.value for each in app.markdown)
+    np.testing.assert_allclose(drawn(app, 2), written.trace.cross.weights(1, 2), atol=1e-6)
+
+
+def test_what_is_edited_shows_its_weights(app: AppTest) -> None:
+    opened(app, models="transformer-en-fr", text="I am tired.", edits1="c0.0z", weighing="norms")
+    assert "weighing" not in app.query_params
+    assert "weighing" not in {each.key for each in app.selectbox}
+    assert models(app)[0]["number"] == "weight"
+
+
+def test_cut_links_and_hidden_words_are_marked_where_they_stand(app: AppTest) -> None:
+    given = {"layer": "1", "head": "2", "all_heads": "false", "whole_words": "false", "hide_special": "true"}
+    wanted = {"models": "transformer-en-fr", "text": "I am tired.", "reading": "Shifted", **given}
+    # Query 0 is the start mark, which is not shown.
+    opened(app, **wanted, edits1="c1.2c2.1,c1.0c1.1,ck3")
+    assert [models(app)[0][name] for name in ("edited", "hidden", "off")] == [[[1, 1, "cut"]], [3], False]
+    app.session_state["edit_view"] = "Before"
+    before = opened(app)
+    assert [models(before)[0][name] for name in ("edited", "hidden")] == [[], []]

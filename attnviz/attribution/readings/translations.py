@@ -44,17 +44,28 @@ def token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Re
     return _written(model, prompt, place or 0)
 
 
-def _written(model: AttentionModel, prompt: Prompt, step: int | None) -> Reading:
+def of_pieces(model: AttentionModel, prompt: Prompt, pieces: Sequence[int]) -> Reading:
+    """Bind a model to a translation of exactly these pieces, such as one of several that were found.
+
+    Raises:
+        ModelError: the model does not write.
+        PromptError: nothing in the text can be read.
+    """
+    return _written(model, prompt, None, pieces)
+
+
+def _written(model: AttentionModel, prompt: Prompt, step: int | None, pieces: Sequence[int] = ()) -> Reading:
     if isinstance(model, TranslationModel):
-        return _own(model, prompt, step)
+        return _own(model, prompt, step, pieces)
     if isinstance(model, WritingModel):
-        return _hub(model, prompt, step)
+        return _hub(model, prompt, step, pieces)
     raise no_such_output(model, "translation")
 
 
-def _own(model: TranslationModel, prompt: Prompt, step: int | None) -> Reading:
+def _own(model: TranslationModel, prompt: Prompt, step: int | None, pieces: Sequence[int]) -> Reading:
     ids, tokens, _ = model.read(prompt.text)
-    pieces = model.forced(prompt.target) if prompt.target else model.translate(prompt.text)[0].pieces
+    if not pieces:
+        pieces = model.forced(prompt.target) if prompt.target else model.translate(prompt.text)[0].pieces
     recurrent = isinstance(model.model, Seq2Seq)
     n_source, n_steps = len(tokens), len(pieces)
     places = _steps(n_source, n_steps) if recurrent else _layers(n_source, n_steps, (model.card.n_layers, model.card.n_layers))
@@ -84,12 +95,12 @@ def _translated(model: TranslationModel, ids: Int[Tensor, "one token"]) -> str:
     return model.target.decode([piece for piece in pieces if piece != END]).strip()
 
 
-def _hub(model: WritingModel, prompt: Prompt, step: int | None) -> Reading:
+def _hub(model: WritingModel, prompt: Prompt, step: int | None, pieces: Sequence[int]) -> Reading:
     text = prefix_for(model, TRANSLATE) + prompt.text
     source = model.encode([text])
-    if prompt.target:
-        pieces: Sequence[int] = model.encode([prompt.target], target=True).inputs["input_ids"]
-    else:
+    if not pieces and prompt.target:
+        pieces = model.encode([prompt.target], target=True).inputs["input_ids"]
+    elif not pieces:
         pieces = model.translate(text)[0].pieces
     given = model.tensors(source)
     others = {name: value for name, value in given.items() if name != "input_ids"}

@@ -1,6 +1,7 @@
 // Edits of the model's attention: which of them stand in the picture, how they look, and what a click edits while that is on.
 
 import { pixelRatio } from "./paint.js";
+import { fade, ring, strike } from "./strike.js";
 
 const NONE = { on: false, heads: [], cells: [], columns: [] };
 
@@ -47,23 +48,14 @@ export class Editing {
   // A difference stays what it is.
   fade(context, x, y, width, height) {
     if (this.explorer.overview.signed) return;
-    context.save();
-    context.globalAlpha = 0.6;
-    context.fillStyle = this.explorer.palette.masked;
-    context.fillRect(x, y, width, height);
-    context.restore();
+    fade(context, this.explorer.palette.masked, [x, y, width, height]);
   }
 
   // What is switched off is faded and struck out.
   strike(context, x, y, width, height) {
     const { palette } = this.explorer;
     this.fade(context, x, y, width, height);
-    context.strokeStyle = palette.text;
-    context.lineWidth = 1.5;
-    context.beginPath();
-    context.moveTo(x + 2, y + height - 2);
-    context.lineTo(x + width - 2, y + 2);
-    context.stroke();
+    strike(context, palette.text, [x, y, width, height]);
   }
 
   // In the picture of one head: links that are cut, weights that were typed, words that nobody looks at.
@@ -88,10 +80,6 @@ export class Editing {
   }
 
   ring(context, x, y, cell, ratio) {
-    context.strokeStyle = this.explorer.palette.text;
-    context.lineWidth = Math.max(1.5, 1 / ratio);
-    context.setLineDash([3, 2]);
-    context.strokeRect(x + 2, y + 2, Math.max(cell - 4, 1), Math.max(cell - 4, 1));
-    context.setLineDash([]);
+    ring(context, this.explorer.palette.text, [x, y, cell], Math.max(1.5, 1 / ratio));
   }
 }

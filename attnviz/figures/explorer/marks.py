@@ -1,16 +1,33 @@
 """Where edits stand in a picture, and what a click in it edits: its cells are tokens of the map, or words of several."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from attnviz.analysis.view import Lens
+from attnviz.analysis.view import HeadMatrix, Lens
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import EditError
 from attnviz.core.kinds import Kind
 from attnviz.core.trace import AttentionMap
 
 Parts = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class HeadMarks:
+    """What is edited in the picture of one head.
+
+    off      the head was set
+    cells    links that are cut and weights that were typed: (row, column, "cut" or "set")
+    columns  words that nobody may look at
+    """
+
+    off: bool = False
+    cells: tuple[tuple[int, int, str], ...] = ()
+    columns: tuple[int, ...] = ()
+
+
+NO_MARKS = HeadMarks()
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,20 @@ class PicturePlaces:
             return () if layer is None else tuple(HeadSet(self.kind, layer, each) for each in self.heads(head))
         except IndexError as error:
             raise EditError("There is no such place in this picture: click in it again.") from error
+
+    def within(self, matrix: HeadMatrix) -> "PicturePlaces":
+        """Keep the rows and columns that a matrix shows, in its order."""
+        rows = tuple(self.rows[self.row_of(query)] for query in matrix.rows)
+        return replace(self, rows=rows, columns=tuple(self.columns[self.column_of(key)] for key in matrix.columns))
+
+    def head_marks(self, edits: Edits, layer: int, head: int | None) -> HeadMarks:
+        """Pick what a picture of one head marks, or with None of the mean of a layer."""
+        places = self.marks(edits)
+        return HeadMarks(
+            [layer, head] in places["heads"],
+            tuple((row, key, what) for of, own, row, key, what in places["cells"] if of == layer and head in (None, own)),
+            tuple(column for of, column in places["columns"] if of in (None, layer)),
+        )
 
     def marks(self, edits: Edits) -> dict[str, list]:
         """List what a picture marks: heads that were set, [layer, head]; cells and columns, each with the heads it is of.

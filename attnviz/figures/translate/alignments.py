@@ -15,6 +15,7 @@ import numpy as np
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Token
+from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.explorer.packages import pack_chunks
 from attnviz.figures.explorer.script import FOLDER as SHARED
 from attnviz.figures.explorer.script import themes
@@ -49,6 +50,8 @@ class Aligned:
 
     slot     the number of the model on its page, from 1
     head     the name of the head that is drawn; empty for a model of one
+    number   what one of its numbers is, in a word
+    marks    what of the head is edited
     unlike   where the translation differs from those of the others, as (start, end)
     choices  what each row's tokens were, and could have been
     cell     the chosen row and column
@@ -66,12 +69,14 @@ class Aligned:
     cell: tuple[int, int]
     unlike: tuple[tuple[int, int], ...] = ()
     links: tuple[Link, ...] | None = None
+    number: str = "weight"
+    marks: HeadMarks = NO_MARKS
 
 
 @functools.cache
 def script() -> str:
     """Join the whole script to one ES module, with what it shares with the explorer's."""
-    shared = {name: (SHARED / name).read_text(encoding="utf-8") for name in ("paint.js", "say.js", "store.js")}
+    shared = {name: (SHARED / name).read_text(encoding="utf-8") for name in ("paint.js", "say.js", "store.js", "strike.js")}
     return bundle(_FOLDER / "alignments.js", {**shared, "themes.js": themes()})
 
 
@@ -97,6 +102,10 @@ def _described(model: Aligned) -> dict[str, object]:
         "slot": model.slot,
         "name": model.name,
         "head": model.head,
+        "number": model.number,
+        "off": model.marks.off,
+        "edited": [list(cell) for cell in model.marks.cells],
+        "hidden": list(model.marks.columns),
         "logP": f"{model.log_probability:.2f}".replace("-", "−").replace("inf", "∞"),
         "bleu": "" if model.bleu is None else f"{model.bleu:.1f}",
         "parts": sentence_parts(model.translation, matrix.queries, model.unlike),

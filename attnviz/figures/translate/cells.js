@@ -1,5 +1,7 @@
 // What the large matrix and the small ones share: cells in the colours of their weights, and the row and column of a word.
 
+import { fade, ring, strike } from "./strike.js";
+
 // `size`: where the cells begin, and how large one is.
 export function paintCells(context, model, { left, top, cell }, { palette, highest }) {
   const width = cell * model.keys.length;
@@ -21,6 +23,20 @@ export function paintCells(context, model, { left, top, cell }, { palette, highe
     context.lineTo(left + width, crisp(top + row * cell));
   }
   context.stroke();
+}
+
+// Of an edited head: that it is off, links that are cut, weights that were typed, words that nobody looks at.
+export function markEdits(context, model, { left, top, cell }, { palette }) {
+  const height = cell * model.queries.length;
+  if (model.off) fade(context, palette.masked, [left, top, cell * model.keys.length, height]);
+  for (const key of model.hidden) fade(context, palette.masked, [left + key * cell, top, cell, height]);
+  for (const [query, key, what] of model.edited) {
+    const [x, y] = [left + key * cell, top + query * cell];
+    if (what === "cut") {
+      fade(context, palette.masked, [x, y, cell, cell]);
+      strike(context, palette.text, [x, y, cell, cell]);
+    } else ring(context, palette.text, [x, y, cell], 1.5);
+  }
 }
 
 export function markWords(context, model, { left, top, cell }, { query, key }, [colour, thickness]) {

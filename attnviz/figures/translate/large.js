@@ -1,6 +1,6 @@
 // The alignment of the chosen model as a matrix: what it wrote down, what it read across. Pointer and keys over it.
 
-import { markWords, paintCells, wholePixels } from "./cells.js";
+import { markEdits, markWords, paintCells, wholePixels } from "./cells.js";
 import { TEXT } from "./model.js";
 import { clamp, cut, fit, fontOf, make, word } from "./paint.js";
 
@@ -49,6 +49,7 @@ export class LargeMatrix {
     this.context = fit(this.canvas, wide, high);
     this.over = fit(this.overlay, wide, high);
     paintCells(this.context, model, this.size, this.app);
+    markEdits(this.context, model, this.size, this.app);
     for (const [query, key] of model.links ?? []) {
       this.context.beginPath();
       this.context.arc(left + (key + 0.5) * cell, top + (query + 0.5) * cell, clamp(cell / 5, 2, 6), 0, 2 * Math.PI);
@@ -139,7 +140,7 @@ export class LargeMatrix {
     const value = model.masked(place.query, place.key) ? "masked" : model.weight(place.query, place.key).toFixed(4);
     const { left, top, cell } = this.size;
     const names = [make("strong", {}, word(target)), " ← ", make("strong", {}, word(source))];
-    app.note.show(this.canvas, left + (place.key + 1) * cell, top + (place.query + 1) * cell, names, ["weight ", make("strong", {}, value)]);
+    app.note.show(this.canvas, left + (place.key + 1) * cell, top + (place.query + 1) * cell, names, [`${model.number} `, make("strong", {}, value)]);
     app.live.say(`${target} from ${source}, ${value}`);
   }
 

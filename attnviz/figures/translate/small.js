@@ -1,6 +1,6 @@
 // The other models' matrices, small, on the same scale of colours. A click makes one the large picture.
 
-import { markWords, paintCells, wholePixels } from "./cells.js";
+import { markEdits, markWords, paintCells, wholePixels } from "./cells.js";
 import { fit, make } from "./paint.js";
 
 const [SIDE, MOST_SMALL_CELL] = [172, 18];
@@ -55,6 +55,7 @@ export class SmallMatrices {
       const size = { left: 1, top: 1, cell };
       context.clearRect(0, 0, canvas.width, canvas.height);
       paintCells(context, model, size, app);
+      markEdits(context, model, size, app);
       markWords(context, model, size, app.litIn(model), [app.pointed ? app.palette.text : app.palette.accent, 1.5]);
     }
   }

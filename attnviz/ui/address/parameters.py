@@ -130,6 +130,7 @@ _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
 _HIDDEN: dict[str, Type] = {"hide_special": Flag()}
 # Which map of an encoder-decoder, and the text that its decoder reads.
 _MAP: dict[str, Type] = {"attention": Choice(("encoder", "decoder", "cross")), "target": _TEXT}
+_NUMBERS: dict[str, Type] = {"weighing": Choice(WEIGHINGS)}
 _MEAN: dict[str, Type] = {"all_heads": Flag(default=True)}
 # How the explorer is looked at, as it writes it itself: the order of heads, the part of the matrix, and so on.
 _VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "BertViz")), "look": Text(most=600)}
@@ -152,12 +153,12 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "home": {"text": _TEXT},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
-        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), "weighing": Choice(WEIGHINGS), **_SCALE, **_CELL, **_VIEW,
+        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_NUMBERS, **_SCALE, **_CELL, **_VIEW,
         "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(), **_EDITED,
     },
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
-        **_HIDDEN, **_SCALE,
+        **_HIDDEN, **_SCALE, **_NUMBERS,
         "reading": Choice(("Truer", "Shifted", "Naive")),
         "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
         "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
@@ -169,7 +170,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "answer": {
         **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},
         "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
-        **_HIDDEN, **_SCALE, **_each(2, asked=Number(), edits=_TEXT, **_SIDE_BY_SIDE), **_EDITING,
+        **_HIDDEN, **_SCALE, **_NUMBERS, **_each(2, asked=Number(), edits=_TEXT, **_SIDE_BY_SIDE), **_EDITING,
     },
     "summarize": {
         **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED,

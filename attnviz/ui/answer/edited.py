@@ -1,6 +1,9 @@
 """An answer before and after the edits of its model, and what of it changed."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.kinds import Kind
 from attnviz.core.trace import Prompt
@@ -9,6 +12,7 @@ from attnviz.ui.background.results import Answered, answer
 from attnviz.ui.edits.said import show_said
 from attnviz.ui.edits.shown import Shown
 from attnviz.ui.edits.state import Editor, editor
+from attnviz.ui.weighing import numbers_picker, weigh_answer
 
 _DECLINES = "The passage does not say."
 
@@ -50,3 +54,14 @@ def edited_answer(slot: int, name: str, prompt: Prompt) -> EditedAnswer | None:
     editing = editor(str(slot), name, prompt)
     after = (answer(name, prompt, editing.edits) if editing.edits else None) or before
     return EditedAnswer(before, after, replace(editing, applied=before is not after))
+
+
+def weighed_answers(
+    answers: Mapping[int, EditedAnswer], names: Sequence[str], sidebar: DeltaGenerator
+) -> dict[int, EditedAnswer]:
+    """The answers of all models with the numbers that are chosen in their maps; with weights, where one is edited."""
+    by = numbers_picker(sidebar, known=all(each.before is each.after for each in answers.values()))
+    if by == "weights":
+        return dict(answers)
+    shown = {slot: weigh_answer(names[slot - 1], each.before, by) for slot, each in answers.items()}
+    return {slot: replace(each, before=shown[slot], after=shown[slot]) for slot, each in answers.items()}

@@ -30,12 +30,13 @@ from attnviz.ui.background.results import Answered
 from attnviz.ui.download import Kept, kept_answer
 from attnviz.ui.edits.panel import edit_toggle
 from attnviz.ui.explain import explain_button
-from attnviz.ui.explorer import PLOTLY, all_heads, select_cell, selected_cell
+from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selected_cell
 from attnviz.ui.head_picker import choose_head, head_picker
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choices, HeadChoice, scale_picker, side_by_side
+from attnviz.ui.weighing import in_python, number_of, tell_weighing
 
 _markup = Markup("answer", shared.STYLE + STYLE)
 MOST = 2
@@ -73,13 +74,16 @@ class Looking:
         return trace.cross if self.side_of(trace) == "cross" else trace.encoder
 
     def head_of(self, trace: AttentionTrace) -> tuple[int, int | None]:
-        """Layer and head that are drawn of a model; of one with fewer, its last."""
+        """Layer and head that are drawn of a model; of one with fewer, its last; a map of one head is its own mean."""
         attention = self.attention(trace)
-        return min(self.layer, attention.n_layers - 1), None if self.head is None else min(self.head, attention.n_heads - 1)
+        head = None if self.head is None or attention.n_heads == 1 else min(self.head, attention.n_heads - 1)
+        return min(self.layer, attention.n_layers - 1), head
 
-    def name(self, trace: AttentionTrace) -> str:
+    def name(self, answered: Answered) -> str:
         """The head as it is written."""
-        layer, head = self.head_of(trace)
+        layer, head = self.head_of(answered.trace)
+        if answered.weighed and answered.weighed.by == "mixing":
+            return answered.weighed.named(layer, head)
         return f"{head_name(layer, head)}{'' if head is not None else ', mean of its heads'}"
 
     def meeting(self, trace: AttentionTrace) -> Meeting:
@@ -107,7 +111,8 @@ class Looking:
             shown, (layer, head) = self.meeting(trace), self.head_of(trace)
             return Picture(trace, self.attention(trace).kind, layer, head, shown.matrix, self.block(trace), self.full_scale)
 
-        return kept_answer(name, picture, trace, {"Passage": lambda: marked_answer_sheet(answered)})
+        kept = kept_answer(name, picture, trace, {"Passage": lambda: marked_answer_sheet(answered)})
+        return in_python(kept, name, answered.weighed)
 
 
 def answerers_picker() -> tuple[str, ...]:
@@ -179,7 +184,7 @@ def show_passage(answered: Answered, shown: Meeting, word: int | None, slot: int
             st.session_state[f"asked{slot}"] = int(picked)
 
     bars = [Bars("the answer starts here", answers.result.start), Bars("the answer ends here", answers.result.end)]
-    above = f"Below each word of the question, what the answer's words give it in {look.name(answered.trace)}. Click a word."
+    above = f"Below each word of the question, what the answer's words give it in {look.name(answered)}. Click a word."
     if word is not None:
         name = shown.question[word].text
         meets = f"“{name}” looks here" if shown.asking else f"looks at “{name}”"
@@ -210,8 +215,9 @@ def show_joint(answered: Answered, slot: int) -> None:
     st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)
 
 
-def show_meeting(shown: Meeting, answer: tuple[int, int], slot: int, look: Looking) -> tuple[HeadMatrix, tuple[int, int]]:
+def show_meeting(edited: EditedAnswer, shown: Meeting, slot: int, look: Looking) -> tuple[HeadMatrix, tuple[int, int]]:
     """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
+    answer = edited.shown.place
     matrix = shown.around(*answer)
     inside = [place for place, token in enumerate(matrix.keys if shown.asking else matrix.queries) if token.end > answer[0]]
     row = 0 if shown.asking or not inside else inside[0]
@@ -223,16 +229,20 @@ def show_meeting(shown: Meeting, answer: tuple[int, int], slot: int, look: Looki
         if points := clicked(f"meeting{slot}"):
             select_cell(rows[int(points[0]["y"])], columns[int(points[0]["x"])], slot)
 
-    figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160))
+    trace = edited.shown.trace
+    places = places_of(look.attention(trace), look.block(trace)).within(matrix)
+    marks = places.head_marks(trace.edits, *look.head_of(trace))
+    figure = draw_matrix(matrix, Look(theme(), look.full_scale, cell, 560, 160, number_of(edited.shown), marks))
     alt = f"Attention between question and passage: {matrix.queries[cell[0]].text} → {matrix.keys[cell[1]].text}"
     st.plotly_chart(figure, theme=None, key=f"meeting{slot}", on_select=select, selection_mode="points", config=PLOTLY, alt=alt)
     return matrix, cell
 
 
 def show_every_head(answered: EditedAnswer, look: Looking, slot: int) -> None:
-    """Folded: all heads of the side that is drawn. A click opens one, or edits it."""
+    """What the numbers are, if not weights; and folded, all heads of the side that is drawn: a click opens one, or edits it."""
     trace = answered.shown.trace
     shown = answered.maps(look.attention(trace).kind)
+    tell_weighing(answered.shown.weighed, shown.kind, look.head_of(trace)[0])
     all_heads(shown.drawn, shown.choice(look.choice(trace)), choose_head, slot=str(slot), editing=shown.editing)
 
 
@@ -240,7 +250,7 @@ def explain_cell(name: str, answered: Answered, look: Looking, slot: int, chosen
     """The way into Compute for the chosen cell of one head."""
     trace, (matrix, (row, column)) = answered.trace, chosen
     layer, head = look.head_of(trace)
-    if head is None or not matrix.visible[row, column]:
+    if head is None or answered.weighed or not matrix.visible[row, column]:
         return
     place = {"model": name, "layer": layer, "head": head, "query": matrix.rows[row], "key": matrix.columns[column]}
     place |= {"text": trace.prompt.text, "question": trace.prompt.question or "", "pair": "", "target": ""}

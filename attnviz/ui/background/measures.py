@@ -7,6 +7,7 @@ from attnviz.core.edits import HeadValue
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.translate.decode import Draft
 from attnviz.ui.background import results
 
 
@@ -33,6 +34,11 @@ def removal_curve(name: str, prompt: Prompt, to: HeadValue, costs: HeadCosts) ->
 def weighed(name: str, prompt: Prompt, by: Weighing) -> WeighedTrace | None:
     """What every head, or layer, moves; None after the page has said why that is not known."""
     return results.computed(name, _weigh, (prompt, by))
+
+
+def weighed_draft(name: str, draft: Draft, by: Weighing) -> WeighedTrace | None:
+    """What every head, or layer, moved while this was written; None after the page has said why that is not known."""
+    return results.computed(name, _weigh_draft, (draft.trace.prompt, draft, by))
 
 
 def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares | None:
@@ -71,6 +77,13 @@ def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighi
 
     progress(f"Computing what the attention of {model.card.name} moves", None)
     return weighed_trace(model, prompt, by)
+
+
+def _weigh_draft(model: AttentionModel, progress: Progress, prompt: Prompt, draft: Draft, by: Weighing) -> WeighedTrace:
+    from attnviz.attribution.weighing import weighed_draft
+
+    progress(f"Computing what the attention of {model.card.name} moves", None)
+    return weighed_draft(model, draft, by)
 
 
 def _why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:

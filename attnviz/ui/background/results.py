@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
+from attnviz.analysis.weighing import WeighedTrace
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
@@ -50,11 +51,15 @@ class Traced:
 
 @dataclass(frozen=True)
 class Drafted:
-    """A translation, the card of the model that made it, and how long the model took (seconds)."""
+    """A translation, the card of the model that made it, and how long the model took (seconds).
+
+    weighed  what the numbers of its trace are, where they are not weights
+    """
 
     draft: Draft
     card: ModelCard
     seconds: float
+    weighed: WeighedTrace | None = field(default=None, kw_only=True)
 
     @property
     def trace(self) -> AttentionTrace:
@@ -63,11 +68,15 @@ class Drafted:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a model makes of a question, the card of the model, and how long it took (seconds)."""
+    """What a model makes of a question, the card of the model, and how long it took (seconds).
+
+    weighed  what the numbers of its trace are, where they are not weights
+    """
 
     answers: Answers
     card: ModelCard
     seconds: float
+    weighed: WeighedTrace | None = None
 
     @property
     def trace(self) -> AttentionTrace:

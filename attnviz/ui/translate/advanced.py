@@ -60,7 +60,7 @@ def explain_alignment(drafted: Drafted, drawn: Drawing, slot: int) -> None:
     """The way into Compute for the chosen cell, where a row of the picture is a row of the model's one head or chosen head."""
     draft, attention = drafted.draft, drafted.trace.cross
     layer, head = drawn.head_of(drafted)
-    if draft.reads_its_rows or (head is None and attention.n_heads > 1):
+    if drafted.weighed or draft.reads_its_rows or (head is None and attention.n_heads > 1):
         return
     matrix = drawn.matrix(drafted)
     row, column = chosen_cell(matrix, slot, drawn.word)

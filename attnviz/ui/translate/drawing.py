@@ -22,6 +22,7 @@ from attnviz.ui.download import Kept, kept_draft
 from attnviz.ui.explorer import selected_cell
 from attnviz.ui.head_picker import truer
 from attnviz.ui.sidebar import HeadChoice
+from attnviz.ui.weighing import draft_in_python
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ class Drawing:
     word: str = ""
 
     def head_of(self, drafted: Drafted) -> tuple[int, int | None]:
-        """Layer and head that are drawn of a model; of one with fewer, its last."""
+        """Layer and head that are drawn of a model; of one with fewer, its last; of heads that are mixed, their layer."""
         attention = drafted.trace.cross
-        head = None if self.head is None else min(self.head, attention.n_heads - 1)
+        mixed = drafted.weighed is not None and drafted.weighed.by == "mixing"
+        head = None if self.head is None or mixed else min(self.head, attention.n_heads - 1)
         return min(self.layer, attention.n_layers - 1), head
 
     def reading_of(self, drafted: Drafted) -> Reading:
@@ -76,9 +78,10 @@ class Drawing:
         def picture() -> Picture:
             return Picture(trace, "cross", layer, head, self.matrix(drafted), self.view, self.full_scale)
 
-        naive = drafted.draft.reads_its_rows and self.reading == "naive"
+        naive = drafted.draft.reads_its_rows and self.reading_of(drafted) == "naive"
         usual = not drafted.draft.task_prefix and (trace.prompt.target or options == DecodingOptions())
         kept = kept_draft(name, picture, trace.prompt, None if usual else options, naive=naive, edits=trace.edits)
+        kept = draft_in_python(kept, name, drafted, options, naive=naive)
         return replace(kept, sheets={"Word links": lambda: links.draw(picture(), self.links(self.matrix(drafted)))})
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:

@@ -1,8 +1,10 @@
 """A translation before and after the edits of its model, and what of it changed."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Prompt
@@ -16,6 +18,7 @@ from attnviz.ui.edits.shown import Shown
 from attnviz.ui.edits.state import Editor, editor
 from attnviz.ui.explorer import places_of
 from attnviz.ui.translate.drawing import Drawing
+from attnviz.ui.weighing import numbers_picker, weigh_draft
 
 
 @dataclass(frozen=True)
@@ -66,3 +69,9 @@ def edited_draft(slot: int, name: str, prompt: Prompt, options: DecodingOptions)
     editing = editor(str(slot), name, prompt)
     after = retranslate(name, prompt, options, before.draft, editing.edits) if editing.edits else None
     return EditedDraft(before, after, replace(editing, applied=after is not None))
+
+
+def weighed_drafts(drafts: Mapping[int, EditedDraft], names: Sequence[str], sidebar: DeltaGenerator) -> dict[int, EditedDraft]:
+    """The translations of all models with the numbers that are chosen in their maps; with weights, where one is edited."""
+    by = numbers_picker(sidebar, known=all(each.after is None for each in drafts.values()))
+    return {slot: replace(each, before=weigh_draft(names[slot - 1], each.before, by)) for slot, each in drafts.items()}

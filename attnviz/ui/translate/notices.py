@@ -125,7 +125,7 @@ def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
     if drafted.draft.reads_its_rows:
         st.caption(_ROWS[drawn.reading_of(drafted)])
     head = drawn.head_of(drafted)
-    if head == drafted.card.supervised_head:
+    if head == drafted.card.supervised_head and not drafted.weighed:
         st.info(_TOLD.format(head_name(*head)), icon=":material/school:")
 
 

@@ -14,10 +14,11 @@ from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import forget_cell, publish, value
 from attnviz.ui.address.widgets import sent
 from attnviz.ui.background.results import Drafted
-from attnviz.ui.explorer import select_cell
+from attnviz.ui.explorer import places_of, select_cell
 from attnviz.ui.head_picker import named
 from attnviz.ui.layout import theme
 from attnviz.ui.translate.drawing import Drawing, chosen_cell
+from attnviz.ui.weighing import number_of
 
 _ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())
 _KEY, _SEQ = "alignments", "alignments_seq"
@@ -75,15 +76,21 @@ def _take(change: dict[str, Any]) -> None:
 def _aligned(slot: int, drafted: Drafted, drawn: Drawing, fixed: int, unlike: tuple[tuple[int, int], ...]) -> Aligned:
     matrix, draft, card = drawn.matrix(drafted), drafted.draft, drafted.card
     given = "target given" if draft.trace.prompt.target else ""
-    head = named(card, *drawn.head_of(drafted))
+    (layer, number), by = drawn.head_of(drafted), drafted.weighed
+    head = by.named(layer, number) if by and by.by == "mixing" else named(card, layer, number)
+    unit = number_of(drafted)
+    places = places_of(drawn.attention(drafted), drawn.view).within(matrix)
+    marks = places.head_marks(drafted.trace.edits, layer, number)
     return Aligned(
         slot=slot,
         name=card.name,
-        head=" · ".join(filter(None, (head, given))),
+        head=" · ".join(filter(None, (head, unit if by else "", given))),
         translation=draft.trace.output,
         log_probability=draft.log_probability,
         bleu=card.metrics.get("BLEU"),
         matrix=matrix,
+        number=unit,
+        marks=marks,
         choices=row_choices(drafted, drawn, matrix, fixed),
         cell=chosen_cell(matrix, slot, drawn.word),
         unlike=unlike,

@@ -9,9 +9,11 @@ import pytest
 
 import attnviz
 from attnviz.analysis.weighing import WeighedTrace
-from attnviz.attribution.weighing import MOST_TOKENS, weighed_trace
+from attnviz.attribution.weighing import MOST_TOKENS, weighed_draft, weighed_trace
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.translate.decode import DecodingOptions, draft
+from tests.norms import cross_norm_shares
 
 CAT = Prompt("The cat sat on the mat.")
 FRANCE = Prompt("He has been to France.")
@@ -80,3 +82,31 @@ def test_numbers_of_another_pass_than_the_trace_are_refused(monkeypatch):
 def test_a_layer_of_which_nothing_is_known_says_nothing():
     trace = loaded("minilm").trace(CAT)
     assert WeighedTrace(trace, {}).sentence("encoder", 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options"),
+    [
+        (FRANCE, DecodingOptions()),
+        (FRANCE, DecodingOptions(3, candidate=2)),
+        (FRANCE, DecodingOptions(begins=("▁Elle",))),
+        (replace(FRANCE, target="Il n'y est jamais alle."), DecodingOptions()),
+    ],
+    ids=["greedy", "candidate", "steered", "given"],
+)
+def test_a_translation_is_weighed_as_it_was_written(prompt, options):
+    model = loaded("transformer-en-fr")
+    written = draft(model, prompt, options)
+    result = weighed_draft(model, written)
+    assert (result.by, result.trace.output) == ("norms", written.trace.output)
+    assert result.trace.cross.queries == written.trace.cross.queries
+    want = cross_norm_shares(model, written, 1, 2)
+    assert np.abs(want - written.trace.cross.weights(1, 2)).max() > 0.01
+    np.testing.assert_allclose(result.trace.cross.weights(1, 2), want, atol=1e-5)
+
+
+def test_a_candidate_is_not_weighed_as_the_best_translation(monkeypatch):
+    model: Any = loaded("transformer-en-fr")
+    best, third = (draft(model, FRANCE, DecodingOptions(3, candidate=at)) for at in (0, 2))
+    with pytest.raises(ModelError, match="not known here"):
+        weighed_draft(model, replace(third, pieces=best.pieces))

@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 import pytest
 
 from attnviz.analysis.view import View, head_matrix
-from attnviz.core.trace import Token
+from attnviz.core.trace import AttentionMap, DenseWeights, Token
+from attnviz.figures.explorer.marks import HeadMarks
 from attnviz.figures.heatmap import CLICKABLE_CELLS, MAX_LABEL_LENGTH, Look, draw_matrix, heatmap
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.figures.tokens import label
@@ -232,3 +233,15 @@ def test_a_drawn_matrix_is_the_same_figure():
     attention = make_map(numbered(5))
     look = Look(theme=DARK, selected=(1, 2))
     assert draw_matrix(head_matrix(attention, layer=1, head=1), look) == heatmap(attention, layer=1, head=1, look=look)
+
+
+def test_what_is_edited_looks_switched_off():
+    tokens = tuple(Token(word, 0, 1) for word in "abc")
+    attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.full((1, 3, 3), 1 / 3),)))
+    matrix = head_matrix(attention, layer=0, head=0)
+    edited = HeadMarks(cells=((2, 1, "cut"), (0, 2, "set")), columns=(0,))
+    faded, cut, stroke, ring = draw_matrix(matrix, Look(edited=edited)).layout.shapes
+    assert [(each.x0, each.x1, each.y0, each.y1) for each in (faded, cut)] == [(-0.5, 0.5, -0.5, 2.5), (0.5, 1.5, 1.5, 2.5)]
+    assert (stroke.type, round(stroke.x0), round(stroke.y0), ring.line.dash) == ("line", 1, 2, "dot")
+    assert len(draw_matrix(matrix, Look(edited=HeadMarks(off=True))).layout.shapes) == 3
+    assert not draw_matrix(matrix, Look()).layout.shapes
