@@ -62,16 +62,16 @@ def numbers_picker(sidebar: DeltaGenerator, *, known: bool = True) -> Weighing:
 
 def weigh_answer(name: str, answered: Answered, by: Weighing) -> Answered:
     """The answer with these numbers in its maps; with its weights, where no others are known."""
-    if by == "weights" or (moved := weighed(name, answered.trace.prompt, by)) is None:
+    if by == "weights" or (reweighed := weighed(name, answered.trace.prompt, by)) is None:
         return answered
-    return replace(answered, answers=replace(answered.answers, trace=moved.trace), weighed=moved)
+    return replace(answered, answers=replace(answered.answers, trace=reweighed.trace), weighed=reweighed)
 
 
 def weigh_draft(name: str, drafted: Drafted, by: Weighing) -> Drafted:
     """The translation with these numbers in its maps; with its weights, where no others are known."""
-    if by == "weights" or (moved := weighed_draft(name, drafted.draft, by)) is None:
+    if by == "weights" or (reweighed := weighed_draft(name, drafted.draft, by)) is None:
         return drafted
-    return replace(drafted, draft=replace(drafted.draft, trace=moved.trace), weighed=moved)
+    return replace(drafted, draft=replace(drafted.draft, trace=reweighed.trace), weighed=reweighed)
 
 
 def number_of(shown: Drafted | Answered) -> str:
@@ -89,22 +89,22 @@ def as_in(shown: Traced, traced: Traced) -> Weighed:
     return replace(plain, trace=weighed_trace.trace, by=by, changes=weighed_trace)
 
 
-def tell_weighing(moved: WeighedTrace | None, kind: Kind, layer: int) -> bool:
+def tell_weighing(weighing: WeighedTrace | None, kind: Kind, layer: int) -> bool:
     """What the numbers are, and how much the layer changes a token; False where they are weights."""
-    if moved is None:
+    if weighing is None:
         return False
-    st.markdown(f"**{escaped(moved.sentence(kind, layer))}** {_MEANING[moved.by]}")
+    st.markdown(f"**{escaped(weighing.sentence(kind, layer))}** {_MEANING[weighing.by]}")
     return True
 
 
-def in_python(kept: Kept, name: str, moved: WeighedTrace | None) -> Kept:
+def in_python(kept: Kept, name: str, weighing: WeighedTrace | None) -> Kept:
     """What can be taken along of the model of that name, made in Python with the same numbers."""
-    if moved is None:
+    if weighing is None:
         return kept
-    prompt = prompt_expression(moved.trace.prompt)
+    prompt = prompt_expression(weighing.trace.prompt)
     return replace(
         kept,
-        made=f"weighed_trace(av.load({name!r}), {prompt}, {moved.by!r}).trace",
+        made=f"weighed_trace(av.load({name!r}), {prompt}, {weighing.by!r}).trace",
         imports=(*kept.imports, "from attnviz.attribution.weighing import weighed_trace"),
     )
 

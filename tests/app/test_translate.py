@@ -361,9 +361,9 @@ def test_every_token_stands_with_the_word_that_it_was_written_for(
 
 def test_words_that_a_model_spells_out_are_named(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders, text="Zbigniew is not Tom.")
-    (message,) = (info.value for info in app.info if "spelled out" in info.value)
-    assert "tiny-additive and tiny-transformer" in message
-    assert "Zbigniew" in message
+    (sentence,) = (info.value for info in app.info if "spelled out" in info.value)
+    assert "tiny-additive and tiny-transformer" in sentence
+    assert "Zbigniew" in sentence
 
 
 def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:

@@ -87,11 +87,11 @@ class PicturePlaces:
 
     def head_marks(self, edits: Edits, layer: int, head: int | None) -> HeadMarks:
         """Pick what a picture of one head marks, or with None of the mean of a layer."""
-        marks = self.marks(edits)
+        places = self.marks(edits)
         return HeadMarks(
-            [layer, head] in marks["heads"],
-            tuple((row, key, what) for of, own, row, key, what in marks["cells"] if of == layer and head in (None, own)),
-            tuple(column for of, column in marks["columns"] if of in (None, layer)),
+            [layer, head] in places["heads"],
+            tuple((row, key, what) for of, own, row, key, what in places["cells"] if of == layer and head in (None, own)),
+            tuple(column for of, column in places["columns"] if of in (None, layer)),
         )
 
     def marks(self, edits: Edits) -> dict[str, list]:

@@ -97,12 +97,12 @@ def test_a_layer_of_which_nothing_is_known_says_nothing():
 def test_a_translation_is_weighed_as_it_was_written(prompt, options):
     model = loaded("transformer-en-fr")
     written = draft(model, prompt, options)
-    moved = weighed_draft(model, written)
-    assert (moved.by, moved.trace.output) == ("norms", written.trace.output)
-    assert moved.trace.cross.queries == written.trace.cross.queries
+    result = weighed_draft(model, written)
+    assert (result.by, result.trace.output) == ("norms", written.trace.output)
+    assert result.trace.cross.queries == written.trace.cross.queries
     want = cross_norm_shares(model, written, 1, 2)
     assert np.abs(want - written.trace.cross.weights(1, 2)).max() > 0.01
-    np.testing.assert_allclose(moved.trace.cross.weights(1, 2), want, atol=1e-5)
+    np.testing.assert_allclose(result.trace.cross.weights(1, 2), want, atol=1e-5)
 
 
 def test_a_candidate_is_not_weighed_as_the_best_translation(monkeypatch):
