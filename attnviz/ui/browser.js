@@ -3,11 +3,13 @@
 const BOXES = "[class*=st-key-prompt]";
 // Below this width Streamlit lays its menu over the page.
 const PHONE = 768;
-// Streamlit sends what was typed in a task of its own, for the page that stands then.
-const SENT = 20;
+// So long, in ms, a page that is asked for waits until the run has begun that takes what was typed.
+const LONGEST = 1000;
 const LINKS = "[data-testid=stSidebarNavLink], [data-testid=stPageLink] a";
 let gone = null;
 let listens = false;
+// The box whose text no run has taken yet.
+let unsent = null;
 
 export default function ({ data }) {
   listen();
@@ -21,19 +23,33 @@ function listen() {
   if (listens) return;
   listens = true;
   document.addEventListener("keydown", enter, true);
+  document.addEventListener("input", ({ target }) => target.closest?.(BOXES) && (unsent = target), true);
+  new MutationObserver(taken).observe(document.body, { subtree: true, attributeFilter: ["data-test-script-state"] });
   document.addEventListener("click", closeMenu);
   document.addEventListener("click", follow, true);
   // Before Streamlit asks for the page that the browser went to: what is being typed is sent first.
   window.addEventListener("popstate", () => document.activeElement?.blur?.(), true);
 }
 
-// A page is asked for once what was typed on this one has been sent: it would arrive at the other page, and be lost.
+// Streamlit sends a text when its box is left, and a run takes it.
+function taken() {
+  const isRunning = document.querySelector("[data-test-script-state=running]");
+  if (isRunning && document.activeElement !== unsent) unsent = null;
+}
+
+// A page is asked for once a run has taken what was typed on this one: of two messages at once the server reads the later alone.
 function follow(event) {
   const link = event.target.closest?.(LINKS);
-  if (!link || !event.isTrusted || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!unsent || !link || !event.isTrusted || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  setTimeout(() => link.click(), SENT);
+  const since = performance.now();
+  const go = () => {
+    if (unsent && performance.now() - since < LONGEST) return setTimeout(go, 10);
+    unsent = null;
+    link.click();
+  };
+  go();
 }
 
 // On a phone the menu would lie on the page that it has opened.
@@ -52,6 +68,7 @@ function enter(event) {
   event.stopPropagation();
   // Streamlit takes a text when its box is left.
   box.blur();
+  unsent = null;
   box.closest(BOXES)?.querySelector("[data-testid=stButton] button[kind=primary]")?.click();
   box.focus();
 }
