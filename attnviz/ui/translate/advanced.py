@@ -46,7 +46,7 @@ def advanced(slot: int, edited: EditedDraft, drawn: Drawing, begins: tuple[str, 
 def is_wanted(slot: int, drafted: Drafted) -> bool:
     """Whether there is something to see that somebody has asked for: a search, or the heads where there are several."""
     attention, name = drafted.trace.cross, f"all{slot}"
-    heads_asked = (st.session_state.get(name) or asked(name, "")) in (True, "open")
+    heads_asked = st.session_state.get(name, asked(name, "") == "open")
     return len(drafted.draft.candidates) > 1 or (heads_asked and attention.n_layers * attention.n_heads > 1)
 
 
