@@ -42,6 +42,7 @@ OFFERED: dict[str, tuple[Any, ...]] = {
     "between": BETWEEN, "weighing": WEIGHINGS, "side": SIDES, "way": tuple(WAYS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
     "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
+    "hard": ("Strongest", "Threshold", "Balanced"), "decoding": ("Greedy", "Beam"),
 }  # fmt: skip
 MODELS = {
     "encode": ("minilm", "transformer-en-fr"),
