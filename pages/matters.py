@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.measures import matters, without
+from attnviz.ui.background.measures import deletion, matters, without
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.asked import about, ask_again, seen_head, taken_words, target_picker, text_boxes
@@ -46,11 +46,12 @@ if prompt and report:
         table = st.empty()
         show_ways(table, report, rows, way, waits=slow is None)
     left, right = st.columns(2, gap="large")
-    with left:
-        show_curve(report, way)
     with right:
         explained()
-    files = partial(offer_files, model, prompt, target, report, way)
+    with left:
+        if curve := deletion(model, prompt, target, report.ranked(way)):
+            show_curve(curve, way)
+    files = partial(offer_files, model, prompt, target, report, way, curve)
     keep(opens="Opens these words, shaded as they are here", own=files)
     # The page is whole before the slow ways are asked: its address, its toolbar, and all that can be clicked.
     finish()

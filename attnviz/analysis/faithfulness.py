@@ -35,6 +35,11 @@ class Removals:
     most_first: tuple[float, ...]
     least_first: tuple[float, ...]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they take, roughly."""
+        return 1024
+
 
 def by_word(values: Float[np.ndarray, " token"], groups: Sequence[tuple[int, ...]]) -> Float[np.ndarray, " word"]:
     """Sum the shares of each word's tokens.

@@ -1,11 +1,11 @@
-"""All that a page shows of one text: words, shares, figures and curves by way, and what the model says without some words."""
+"""All that a page shows of one text: words, shares and figures by way, and what the model says without some words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from attnviz.analysis.faithfulness import Faithfulness, Removals, kendall_tau
+from attnviz.analysis.faithfulness import Faithfulness, kendall_tau, order
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +22,12 @@ class Report:
     own: frozenset[int]
     shares: Mapping[str, np.ndarray]
     figures: Mapping[str, Faithfulness]
-    curves: Mapping[str, Removals]
     refused: Mapping[str, str]
     targets: Mapping[str, str] = field(default_factory=dict)
 
     def joined(self, other: "Report") -> "Report":
         """Add what other ways said of the same text."""
-        parts = {name: {**getattr(self, name), **getattr(other, name)} for name in ("shares", "figures", "curves", "refused")}
+        parts = {name: {**getattr(self, name), **getattr(other, name)} for name in ("shares", "figures", "refused")}
         return replace(self, **parts)
 
     def agreement(self, name: str) -> float | None:
@@ -37,6 +36,11 @@ class Report:
             return None
         places = [place for place in range(len(self.words)) if place not in self.own]
         return kendall_tau(self.shares[name][places], left_out[places])
+
+    def ranked(self, name: str) -> tuple[int, ...]:
+        """Rank the places of the words that can be taken, the one that speaks most for the output first."""
+        places = [place for place in range(len(self.words)) if place not in self.own]
+        return tuple(places[rank] for rank in order(self.shares[name][places]).tolist())
 
     @property
     def nbytes(self) -> int:

@@ -1,7 +1,7 @@
 """How far each way's shares tell what matters to a model: it is asked again, with words taken away."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,12 +35,13 @@ class Asked:
     refused: Mapping[str, str]
 
 
-def ask(reading: Reading, ways: Sequence[Way]) -> Asked:
-    """Ask several ways; one that does not apply says why."""
+def ask(reading: Reading, ways: Sequence[Way], progress: Callable[[str, float], None] = lambda *_: None) -> Asked:
+    """Ask several ways, and report which one is asked and how many have been, 0 to 1; one that does not apply says why."""
     made: dict[str, Shares] = {}
     refused: dict[str, str] = {}
     took: dict[str, float] = {}
-    for way in ways:
+    for place, way in enumerate(ways):
+        progress(way.title, place / len(ways))
         started = time.perf_counter()
         try:
             made[way.name] = shares(way, reading)
@@ -72,14 +73,9 @@ def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
     return figures
 
 
-def deletion_curve(reading: Reading, given: Shares) -> Removals:
-    """Measure p(output) while words are taken away in the order of their shares, and in the reverse order.
-
-    Raises:
-        ModelError: there is no word that can be taken away.
-    """
-    groups = takeable(reading)
-    ranked = order(by_word(given.values, groups))
+def deletion_curve(reading: Reading, groups: Sequence[tuple[int, ...]], ranked: Sequence[int]) -> Removals:
+    """Measure p(output) while words are taken away in the order of their places in `groups`, and in the reverse order."""
+    ranked = np.array(ranked, dtype=int)
     gone = curve(ranked)
     most, _ = removals(ranked, groups, len(reading.tokens), gone)
     least, _ = removals(ranked[::-1], groups, len(reading.tokens), gone)

@@ -1,10 +1,10 @@
-"""Make all that a page shows of one text: shares, figures and curves by way, and what the model says without some words."""
+"""Make all that a page shows of one text: shares and figures by way, one way's curve, what the model says without words."""
 
 from collections.abc import Sequence
 
 import torch
 
-from attnviz.analysis.faithfulness import by_word
+from attnviz.analysis.faithfulness import Removals, by_word
 from attnviz.analysis.report import Report, Without
 from attnviz.analysis.ways import way_named
 from attnviz.attribution.bind import Target, bind
@@ -13,10 +13,12 @@ from attnviz.attribution.reading import Reading
 from attnviz.attribution.readings.targets import targets
 from attnviz.attribution.removal import words
 from attnviz.core.trace import Prompt
-from attnviz.models.base import AttentionModel
+from attnviz.models.base import AttentionModel, Progress
 
 
-def report(model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str]) -> Report:
+def report(
+    model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str], progress: Progress = lambda *_: None
+) -> Report:
     """Ask ways by name, and test each by taking words away; `target` is as in `Target`, empty for what the model is for.
 
     Raises:
@@ -25,15 +27,27 @@ def report(model: AttentionModel, prompt: Prompt, target: str, names: Sequence[s
     """
     reading = bind(model, prompt, Target.of(target) if target else None)
     takeable(reading)
-    asked = ask(reading, [way_named(name) for name in names])
+    # Asking is a half, testing the other.
+    asked = ask(reading, [way_named(name) for name in names], lambda title, done: progress(f"Asking “{title}”", done / 2))
+    progress(f"Testing {len(asked.shares)} ways by taking words away", 0.5)
     groups = _groups(reading)
     shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
     figures = faithfulness(reading, asked)
-    curves = {name: deletion_curve(reading, each) for name, each in asked.shares.items() if name != "random"}
     probability = float(reading.outcome(reading.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not reading.fixed.isdisjoint(group))
     offered = targets(model, prompt)
-    return Report(reading.target, probability, _texts(reading, groups), own, shares, figures, curves, asked.refused, offered)
+    return Report(reading.target, probability, _texts(reading, groups), own, shares, figures, asked.refused, offered)
+
+
+def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:
+    """Measure p(output) while words go, `ranked` by their places in `Report.words`, and in the reverse order.
+
+    Raises:
+        ModelError: the model has no such output.
+        PromptError: it cannot read the prompt.
+    """
+    reading = bind(model, prompt, Target.of(target) if target else None)
+    return deletion_curve(reading, _groups(reading), ranked)
 
 
 def without(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[int]) -> Without:

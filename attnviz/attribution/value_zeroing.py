@@ -13,13 +13,20 @@ from attnviz.attribution.removal import BATCH_TOKENS
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 
+# A pass a token and layer: of 400 tokens they would take minutes.
+MOST_TOKENS = 128
+
 
 def value_zeroing(reading: Reading) -> np.ndarray:
     """1 − cos(x̃_i, x̃_i without v_j) in each layer, each row summing to 1, followed down from the output (arXiv:2301.12971).
 
     Raises:
-        ModelError: where this model's layers end is not known.
+        ModelError: where this model's layers end is not known, or the text is too long.
     """
+    if reading.n_positions > MOST_TOKENS:
+        raise ModelError(
+            f"Value zeroing is computed for at most {MOST_TOKENS} tokens, and here are {reading.n_positions}: type less."
+        )
     check_layered(reading)
     attentions = recorded(reading)
     steps = []

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 
+from attnviz.analysis.faithfulness import Removals
 from attnviz.analysis.report import Report
 from attnviz.analysis.ways import way_named
 from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable, width_of
@@ -89,8 +90,8 @@ def to_csv(report: Report) -> bytes:
     return buffer.getvalue().encode("utf-8")
 
 
-def to_json(report: Report) -> bytes:
-    """Write all of it: the target, the words, shares, figures, curves, and why some ways were refused."""
+def to_json(report: Report, way: str, curve: Removals | None) -> bytes:
+    """Write all of it: the target, the words, shares, figures, one way's curve, and why some ways were refused."""
     facts = {
         "target": report.target,
         "probability": report.probability,
@@ -98,7 +99,7 @@ def to_json(report: Report) -> bytes:
         "own": sorted(report.own),
         "shares": {name: np.asarray(values).tolist() for name, values in report.shares.items()},
         "figures": {name: asdict(figure) | {"tau": report.agreement(name)} for name, figure in report.figures.items()},
-        "curves": {name: asdict(curve) for name, curve in report.curves.items()},
+        "curves": {way: asdict(curve)} if curve else {},
         "refused": dict(report.refused),
     }
     return json.dumps(facts, ensure_ascii=False).encode("utf-8")

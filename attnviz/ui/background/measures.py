@@ -1,6 +1,7 @@
 """What is measured of a model on a text, beside its own output: computed in the background, once for everybody who asks."""
 
 from attnviz.analysis.compute.score_pairs import PairShares
+from attnviz.analysis.faithfulness import Removals
 from attnviz.analysis.report import Report, Without
 from attnviz.analysis.weighing import WeighedTrace, Weighing
 from attnviz.core.edits import HeadValue
@@ -19,6 +20,11 @@ def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Re
 def without(name: str, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without | None:
     """What the model makes of the text without some words; None after the page has said why there is nothing."""
     return results.computed(name, _without, (prompt, target, taken))
+
+
+def deletion(name: str, prompt: Prompt, target: str, ranked: tuple[int, ...]) -> Removals | None:
+    """How p of the output falls as words go in this order; None after the page has said why there is nothing."""
+    return results.computed(name, _deletion, (prompt, target, ranked))
 
 
 def head_costs(name: str, prompt: Prompt, to: HeadValue) -> HeadCosts | None:
@@ -49,8 +55,7 @@ def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> Pair
 def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report:
     from attnviz.attribution.report import report
 
-    progress(f"Asking {model.card.name} in {len(ways)} ways which words matter", None)
-    return report(model, prompt, target, ways)
+    return report(model, prompt, target, ways, progress)
 
 
 def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without:
@@ -58,6 +63,13 @@ def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: 
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
     return without(model, prompt, target, taken)
+
+
+def _deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ranked: tuple[int, ...]) -> Removals:
+    from attnviz.attribution.report import deletion
+
+    progress(f"Asking {model.card.name} while words go", None)
+    return deletion(model, prompt, target, ranked)
 
 
 def _head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:

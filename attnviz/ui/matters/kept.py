@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from attnviz.analysis.faithfulness import Removals
 from attnviz.analysis.report import Report
 from attnviz.core.trace import Prompt
 from attnviz.export import FORMATS, png, svg
@@ -12,7 +13,7 @@ from attnviz.export import report as exported
 from attnviz.export.python import prompt_expression
 
 
-def offer_files(model: str, prompt: Prompt, target: str, report: Report, way: str) -> None:
+def offer_files(model: str, prompt: Prompt, target: str, report: Report, way: str, curve: Removals | None) -> None:
     """The text by the way that is looked at and all ways under each other as a drawing, their numbers, and the Python."""
     about = f", target={target!r}" if target else ""
     python = "\n".join([
@@ -30,7 +31,7 @@ def offer_files(model: str, prompt: Prompt, target: str, report: Report, way: st
         _button("SVG", f"{name}.svg", lambda: svg.draw(exported.draw(report, way)))
         _button("PNG", f"{name}.png", lambda: png.draw(exported.draw(report, way)))
         _button("CSV", f"{name}.csv", lambda: exported.to_csv(report))
-        _button("JSON", f"{name}.json", lambda: exported.to_json(report))
+        _button("JSON", f"{name}.json", lambda: exported.to_json(report, way, curve))
     with st.expander("The same in Python", icon=":material/code:"):
         st.code(python, language="python", wrap_lines=True)
 

@@ -5,7 +5,7 @@ import html
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.faithfulness import verdict
+from attnviz.analysis.faithfulness import Removals, verdict
 from attnviz.analysis.report import Report, Without
 from attnviz.analysis.ways import WAYS, way_named
 from attnviz.figures import html as shared
@@ -107,9 +107,8 @@ def show_taken(report: Report, taken: tuple[int, ...], then: Without | None) -> 
         st.button("Give them back", icon=":material/undo:", on_click=take, args=([],))
 
 
-def show_curve(report: Report, way: str) -> None:
+def show_curve(curve: Removals, way: str) -> None:
     """p(output) while words go in the order of the way that is looked at."""
-    curve = report.curves[way]
     title = _lower(way_named(way).title)
     st.subheader("What if words go?", anchor=False)
     st.caption(f"In the order of {escaped(title)}; the further apart the two lines are, the better the order.")

@@ -129,6 +129,13 @@ def test_integrated_gradients_sum_to_the_difference():
     assert got == pytest.approx(scores[0] - scores[1], rel=0.01)
 
 
+@pytest.mark.parametrize(("way", "most"), [("value-zeroing", 128), ("flow", 64)])
+def test_a_way_that_would_take_minutes_says_how_much_it_reads(way: str, most: int):
+    reading = read("minilm", Prompt("a " * most, pair="b"))
+    with pytest.raises(ModelError, match=rf"at most {most} tokens, and here are \d+: type less"):
+        shares(way_named(way), reading)
+
+
 def test_value_zeroing_is_the_model_run_without_a_value():
     reading = read("minilm", Prompt("The cat sat.", pair="It ran."))
     got = value_zeroing(reading)

@@ -24,7 +24,7 @@ def made(**more: Any) -> Report:
             "leave-one-out": Faithfulness("leave-one-out", 0.625, 0.125),
             "random": Faithfulness("random", 0.25, 0.5),
         },
-        "curves": {"rollout": Removals((0, 1), (0.75, 0.25), (0.75, 0.5))}, "refused": {"flow": "It is too long: type less."},
+        "refused": {"flow": "It is too long: type less."},
     }  # fmt: skip
     return Report(**values | more)
 
@@ -34,14 +34,16 @@ def test_the_tables_hold_every_share_and_no_formula():
     assert [row["word"] for row in rows] == ["'=1+1", "<b>", "was", "it"]
     assert [float(row["rollout"]) for row in rows] == [0.5, 9.0, -0.25, 0.0]
     assert [row["own"] for row in rows] == ["0", "1", "0", "0"]
-    facts = json.loads(exported.to_json(made()))
+    facts = json.loads(exported.to_json(made(), "rollout", Removals((0, 1), (0.75, 0.25), (0.75, 0.5))))
     assert facts["figures"]["rollout"]["tau"] == pytest.approx(made().agreement("rollout"))
+    assert facts["curves"] == {"rollout": {"gone": [0, 1], "most_first": [0.75, 0.25], "least_first": [0.75, 0.5]}}
     assert facts["refused"] == {"flow": "It is too long: type less."}
 
 
 def test_agreement_leaves_the_outputs_own_words_out():
     # Of the three that can be taken both orders are the same, whatever the share of the answer itself.
     assert made().agreement("rollout") == 1
+    assert made().ranked("rollout") == (0, 3, 2)
     assert made(shares={"rollout": np.zeros(4)}).agreement("rollout") is None
 
 
@@ -62,5 +64,5 @@ def test_every_way_has_a_row_whether_it_was_asked_or_not():
 
 
 def test_a_joined_report_has_the_ways_of_both():
-    other = made(shares={"flow": np.ones(4)}, figures={"flow": Faithfulness("flow", 0.1, 0.1)}, curves={}, refused={})
+    other = made(shares={"flow": np.ones(4)}, figures={"flow": Faithfulness("flow", 0.1, 0.1)}, refused={})
     assert set(made().joined(other).shares) == {"rollout", "leave-one-out", "flow"}
