@@ -240,7 +240,7 @@ def trace_file(case: Case) -> bytes:
 
 def _overwritten(body: bytearray, draw: random.Random) -> bytearray:
     """Other numbers in the tensors: not finite, denormal, huge, or fewer."""
-    at = draw.randrange(len(body))
+    at = draw.randrange(len(body) + 1)
     run = draw.choice((b"\xff" * 8, b"\x00" * 64, b"\x00\x00\xc0\x7f", b"\x00\x7c", b"\x01\x00\x00\x00", draw.randbytes(16)))
     return body[:at] if draw.random() < 0.1 else body[:at] + run + body[at + len(run) :]
 
