@@ -1,11 +1,13 @@
-"""Compare: two texts, two models, or before and after an edit, in every head."""
+"""Compare: two texts, two models, two checkpoints of Train, or before and after an edit, in every head."""
 
 import streamlit as st
 
 from attnviz.analysis.comparison import Comparison, compare
+from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.background.results import Traced
+from attnviz.ui.compare.checkpoints import side
 from attnviz.ui.compare.pictures import (
     Sides,
     chosen_head,
@@ -51,12 +53,12 @@ def show(compared: Comparison, asked: Sides, traces: tuple[Traced, Traced], noti
     keep(own=lambda: offer_files(compared, (traces[0].trace, traces[1].trace), at))
 
 
-header("Compare", "Two texts, two models, or before and after an edit: see which heads look elsewhere.")
+header("Compare", "Two texts, models or checkpoints, or before and after an edit: see which heads look elsewhere.")
 asked, example = sides()
 if asked:
     first, second = (forced_target(prompt) for prompt in asked.prompts)
-    one = trace(asked.models[0], first)
-    other = trace(asked.models[1], second, asked.edits) if one else None
+    one = side(asked.models[0], first, NO_EDITS)
+    other = side(asked.models[1], second, asked.edits) if one else None
     if one and other:
         notices(one)
         notices(other)

@@ -51,8 +51,8 @@ def ask(reading: Reading, ways: Sequence[Way], progress: Callable[[str, float], 
     return Asked(made, took, refused)
 
 
-def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
-    """Measure each way on this text; τ where leaving one word out is among them.
+def faithfulness(reading: Reading, asked: Asked, progress: Callable[[float], None] = lambda _: None) -> dict[str, Faithfulness]:
+    """Measure each way on this text; τ where leaving one word out is among them. `progress` is told which share is done.
 
     Raises:
         ModelError: there is no word that can be taken away.
@@ -63,7 +63,7 @@ def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
     rows = [np.zeros((1, len(reading.tokens)), dtype=bool)]
     for values in by_way.values():
         rows += removals(order(values), groups, len(reading.tokens), counts)
-    probabilities = _probabilities(reading, np.concatenate(rows))
+    probabilities = _probabilities(reading, np.concatenate(rows), progress)
     full, left_out = float(probabilities[0]), by_way.get("leave-one-out")
     figures, size = {}, len(counts)
     for place, (name, values) in enumerate(by_way.items()):
@@ -94,7 +94,7 @@ def takeable(reading: Reading) -> tuple[tuple[int, ...], ...]:
     raise ModelError("There is no word besides the output's own that could be taken away: type a longer text.")
 
 
-def _probabilities(reading: Reading, taken: np.ndarray) -> np.ndarray:
+def _probabilities(reading: Reading, taken: np.ndarray, progress: Callable[[float], None] = lambda _: None) -> np.ndarray:
     """p(output) of each text; a text that stands there twice is read once."""
     texts, places = np.unique(taken, axis=0, return_inverse=True)
-    return np.exp(outcomes(reading, texts)[1])[places.reshape(-1)]
+    return np.exp(outcomes(reading, texts, progress)[1])[places.reshape(-1)]

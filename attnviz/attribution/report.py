@@ -29,10 +29,10 @@ def report(
     takeable(reading)
     # Asking is a half, testing the other.
     asked = ask(reading, [way_named(name) for name in names], lambda title, done: progress(f"Asking “{title}”", done / 2))
-    progress(f"Testing {len(asked.shares)} ways by taking words away", 0.5)
     groups = _groups(reading)
     shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
-    figures = faithfulness(reading, asked)
+    testing = f"Testing {len(asked.shares)} ways by taking words away"
+    figures = faithfulness(reading, asked, lambda done: progress(testing, (1 + done) / 2))
     probability = float(reading.outcome(reading.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not reading.fixed.isdisjoint(group))
     offered = targets(model, prompt)

@@ -1,5 +1,5 @@
-// Mounts HTML that Python has made and escaped. A click on what has data-pick hands its value to Python; pointing at a word, or
-// reaching it with the keyboard, brings out its links.
+// Mounts HTML that Python has made and escaped. A click on what has data-pick hands its value to Python; pointing at a
+// cell of a matrix, or going there with the arrow keys, reads it.
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -10,8 +10,45 @@ export default function (component) {
     const picked = event.target.closest("[data-pick]");
     if (picked) setTriggerValue("picked", picked.dataset.pick);
   };
-  place.onpointerover = place.onfocusin = (event) => light(place, event.target.closest("[data-row], [data-column]"));
-  place.onpointerleave = place.onfocusout = () => light(place, null);
+  if (!place.listens) listen(place);
+}
+
+function listen(place) {
+  place.listens = true;
+  const reach = (event) => read(place, event.target.closest(".cells rect") ?? cursor(event.target));
+  for (const name of ["pointerover", "focusin"]) place.addEventListener(name, reach);
+  place.onkeydown = (event) => {
+    const [down, across] = STEPS[event.key] ?? [];
+    if (down === undefined || !event.target.matches(".cells")) return;
+    event.preventDefault();
+    read(place, cursor(event.target, down, across));
+  };
+}
+
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+// The cell of a matrix that was read last, or one so many rows and columns from it; where none was, the first.
+function cursor(matrix, down = 0, across = 0) {
+  if (!matrix.matches(".cells")) return null;
+  const cells = [...matrix.querySelectorAll("rect")], columns = Number(matrix.dataset.columns);
+  const at = cells.findIndex((cell) => cell.classList.contains("read"));
+  if (at < 0) return cells[0];
+  const within = (place, size) => Math.min(Math.max(place, 0), size - 1);
+  const row = within(Math.floor(at / columns) + down, cells.length / columns);
+  return cells[row * columns + within((at % columns) + across, columns)];
+}
+
+// Marks a cell, with those of the other matrices that stand for the same two tokens, and says what stands in them.
+function read(place, cell) {
+  if (!cell) return;
+  for (const each of place.querySelectorAll(".read")) each.classList.remove("read");
+  const figures = [...place.querySelectorAll("figure")].map((figure) => {
+    const own = figure.contains(cell) ? cell : cell.dataset.at && figure.querySelector(`[data-at="${cell.dataset.at}"]`);
+    if (!own) return "";
+    own.classList.add("read");
+    return ` · ${figure.dataset.name} ${own.textContent.split(": ").at(-1)}`;
+  });
+  place.querySelector(".reading").textContent = cell.textContent.slice(0, cell.textContent.lastIndexOf(": ")) + figures.join("");
 }
 
 function show(place, data) {
@@ -23,15 +60,4 @@ function show(place, data) {
   const first = place.querySelector("[data-first]");
   // Of a long passage the part with the answer, not its beginning.
   if (first) first.offsetParent.scrollTop = Math.max(0, first.offsetTop - first.offsetParent.clientHeight / 2);
-}
-
-function light(place, word) {
-  const pair = place.querySelector(".pair");
-  if (!pair) return;
-  for (const each of pair.querySelectorAll(".lit")) each.classList.remove("lit");
-  pair.classList.toggle("pointed", Boolean(word));
-  if (!word) return;
-  const { row, column } = word.dataset;
-  const mine = (path) => (row === undefined || path.dataset.row === row) && (column === undefined || path.dataset.column === column);
-  for (const path of pair.querySelectorAll("path")) path.classList.toggle("lit", mine(path));
 }

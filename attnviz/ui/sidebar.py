@@ -1,6 +1,6 @@
 """The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -45,15 +45,24 @@ def model_picker() -> str:
     )
 
 
-def one_model(known: Sequence[str], about: str) -> str:
-    """One of the models that are known, or any id or folder that is typed; the first is that of a first visit."""
+def one_model(known: Sequence[str], about: str, *, own: Sequence[str] = (), label: Callable[[str], str] = str) -> str:
+    """One of the models that are known, or any id or folder that is typed; the first is that of a first visit.
+
+    own    models that this visitor has made
+    label  what one of them is called here
+    """
     default = known[0]
     restore("model", default)
-    options = offered(known)
+    options = [*offered(known), *own]
     if (current := st.session_state.model) and current not in options:
         options.append(current)
     name = st.sidebar.selectbox(
-        "Model", options, key="model", format_func=_model_label, accept_new_options=any_model(), help=about
+        "Model",
+        options,
+        key="model",
+        format_func=lambda name: _model_label(label(name)),
+        accept_new_options=any_model(),
+        help=about,
     )
     publish("model", name or default, default)
     return name or default

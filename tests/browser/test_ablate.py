@@ -60,6 +60,25 @@ def test_one_press_on_encode_shows_what_its_heads_cost_and_a_head_leads_back(pag
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("2", "5")
 
 
+def test_a_matrix_is_read_cell_by_cell_with_the_arrow_keys(page: Page, app_url) -> None:
+    open_page(page, app_url, "compare")
+    matrix, reading = page.locator("svg.cells").nth(1), page.locator(".reading")
+    matrix.focus()
+    first = matrix.locator("rect").first.text_content()
+    assert first
+    expect(reading).to_contain_text(first.rpartition(": ")[0])
+    for key in ("ArrowUp", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"):
+        page.keyboard.press(key)
+    columns = int(matrix.get_attribute("data-columns") or 0)
+    cell = matrix.locator("rect").nth(2 * columns + 1)
+    expect(cell).to_have_class("read")
+    names, _, weight = (cell.text_content() or "").rpartition(": ")
+    expect(reading).to_contain_text(f"{names} · First text")
+    expect(reading).to_contain_text(f"Second text {weight}")
+    # Of two tokens that both sides have, the same cell is marked in all three.
+    expect(page.locator("rect.read")).to_have_count(3)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["ablate", "compare"])
 def test_axe_finds_nothing_serious_and_a_phone_scrolls_down_only(page: Page, app_url, name, scheme) -> None:

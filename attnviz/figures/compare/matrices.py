@@ -4,7 +4,8 @@ import base64
 import html
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ PIXELS, FONT = 330, 14
 MOST_LABEL = 14
 # Of more cells, which nobody could point at, the matrix is one image.
 MOST_CELLS = 2_500
+_READING = '<p class="reading" aria-live="polite">Point at a cell, or go to a matrix with Tab and on with the arrow keys.</p>'
 
 
 def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
@@ -46,24 +48,49 @@ def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: The
     return f'<div class="ablation" style="{css_variables(theme)};--least:{width}px">{grid}{scale}</div>'
 
 
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A matrix with what its rows and columns are called.
+
+    shared   for rows and columns, their numbers among the aligned tokens, which all matrices have
+    written  how a weight is
+    """
+
+    name: str
+    weights: Float[np.ndarray, "query key"]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    colour: Callable[[float], str]
+    shared: tuple[Mapping[int, int], Mapping[int, int]] = ({}, {})
+    written: str = ".3f"
+
+
 def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str, str], *, theme: Theme = LIGHT) -> str:
     """Draw a head before, after, and the difference, whose rows and columns are the aligned tokens."""
-    matrices = [
-        matrix_svg(each.weights(layer, head), labels(each.queries), labels(each.keys), theme.colour, f"{name}: weights")
-        for each, name in zip((compared.before, compared.after), names, strict=True)
-    ]
     moved = compared.difference(layer, head)
     largest = max(float(np.abs(moved).max(initial=0.0)), 1e-9)
-    rows, columns = aligned_labels(compared)
-    matrices.append(matrix_svg(moved, rows, columns, lambda change: diverging(change / largest, theme), "Difference"))
-    titles = (*names, f"Difference, −{largest:.2f} to +{largest:.2f}")
     stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
-    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    bar = f' −{largest:.2f} to +{largest:.2f}<i style="background:linear-gradient(90deg,{stops})"></i>'
+    matrices = [*_sides(compared, layer, head, names, theme), _difference(compared, moved, largest, theme)]
     drawn = "".join(
-        f"<figure><figcaption>{html.escape(title)}{bar if place == 2 else ''}</figcaption>{matrix}</figure>"
-        for place, (title, matrix) in enumerate(zip(titles, matrices, strict=True))
+        f'<figure data-name="{html.escape(matrix.name)}"><figcaption>{html.escape(matrix.name)}{after}</figcaption>'
+        f"{matrix_svg(matrix)}</figure>"
+        for matrix, after in zip(matrices, ("", "", bar), strict=True)
     )
-    return f'<div class="compared" style="{css_variables(theme)}">{drawn}</div>'
+    return f'<div style="{css_variables(theme)}"><div class="compared">{drawn}</div>{_READING}</div>'
+
+
+def _sides(compared: Comparison, layer: int, head: int, names: tuple[str, str], theme: Theme) -> Iterator[Matrix]:
+    for side, (attention, name) in enumerate(zip((compared.before, compared.after), names, strict=True)):
+        queries, keys = ({pair[side]: at for at, pair in enumerate(pairs)} for pairs in (compared.queries, compared.keys))
+        weights = attention.weights(layer, head)
+        yield Matrix(name, weights, labels(attention.queries), labels(attention.keys), theme.colour, (queries, keys))
+
+
+def _difference(compared: Comparison, moved: Float[np.ndarray, "query key"], largest: float, theme: Theme) -> Matrix:
+    rows, columns = aligned_labels(compared)
+    shared = {at: at for at in range(len(rows))}, {at: at for at in range(len(columns))}
+    return Matrix("Difference", moved, rows, columns, lambda change: diverging(change / largest, theme), shared, "+.3f")
 
 
 def labels(tokens: Sequence[Token]) -> tuple[str, ...]:
@@ -89,33 +116,19 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_LABEL else f"{text[: MOST_LABEL - 1]}…"
 
 
-def matrix_svg(
-    weights: Float[np.ndarray, "query key"],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    colour: Callable[[float], str],
-    name: str,
-) -> str:
+def matrix_svg(matrix: Matrix) -> str:
     """Draw a matrix as SVG with its labels; of many tokens some labels are left out.
 
-    >>> drawn = matrix_svg(np.array([[0.5]]), ("<s>",), ("a",), LIGHT.colour, "x")
+    >>> drawn = matrix_svg(Matrix("x", np.array([[0.5]]), ("<s>",), ("a",), LIGHT.colour))
     >>> "&lt;s&gt;" in drawn, "&lt;s&gt; → a: 0.500" in drawn
     (True, True)
     """
+    rows, columns = matrix.rows, matrix.columns
     left, top = (8 + 7.5 * max(map(len, names)) for names in (rows, columns))
     cell = PIXELS / max(len(rows), len(columns))
     step = max(1, math.ceil(1.15 * FONT / cell))
-    parts = []
-    if weights.size <= MOST_CELLS:
-        for row, column in np.ndindex(*weights.shape):
-            weight = float(weights[row, column])
-            title = html.escape(f"{rows[row]} → {columns[column]}: {weight:.3f}")
-            place = (
-                f'x="{left + column * cell:.1f}" y="{top + row * cell:.1f}" width="{cell - 0.6:.1f}" height="{cell - 0.6:.1f}"'
-            )
-            parts.append(f'<rect {place} fill="{colour(weight)}"><title>{title}</title></rect>')
-    else:
-        parts.append(_image(weights, colour, (left, top, cell)))
+    reached = matrix.weights.size <= MOST_CELLS
+    parts = list(_cells(matrix, left, top, cell)) if reached else [_image(matrix.weights, matrix.colour, (left, top, cell))]
     for row in range(0, len(rows), step):
         parts.append(
             f'<text x="{left - 5:.1f}" y="{top + (row + 0.5) * cell + 5:.1f}" class="row">{html.escape(rows[row])}</text>'
@@ -125,7 +138,20 @@ def matrix_svg(
         turned = f'transform="rotate(-90 {x:.1f} {y:.1f})"'
         parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {turned}>{html.escape(columns[column])}</text>')
     wide, high = left + len(columns) * cell + 2, top + len(rows) * cell + 2
-    return f'<svg viewBox="0 0 {wide:.1f} {high:.1f}" role="img" aria-label="{html.escape(name)}">{"".join(parts)}</svg>'
+    kind = f'class="cells" data-columns="{len(columns)}" tabindex="0" role="application"' if reached else 'role="img"'
+    name = html.escape(f"{matrix.name}: weights")
+    return f'<svg viewBox="0 0 {wide:.1f} {high:.1f}" {kind} aria-label="{name}">{"".join(parts)}</svg>'
+
+
+def _cells(matrix: Matrix, left: float, top: float, size: float) -> Iterator[str]:
+    """Each cell with its title; one that all matrices share says which it is there (`data-at`)."""
+    queries, keys = matrix.shared
+    for row, column in np.ndindex(*matrix.weights.shape):
+        weight = float(matrix.weights[row, column])
+        title = html.escape(f"{matrix.rows[row]} → {matrix.columns[column]}: {weight:{matrix.written}}")
+        place = f'x="{left + column * size:.1f}" y="{top + row * size:.1f}" width="{size - 0.6:.1f}" height="{size - 0.6:.1f}"'
+        at = f' data-at="{queries[row]}.{keys[column]}"' if row in queries and column in keys else ""
+        yield f'<rect {place}{at} fill="{matrix.colour(weight)}"><title>{title}</title></rect>'
 
 
 def _image(weights: Float[np.ndarray, "query key"], colour: Callable[[float], str], place: tuple[float, float, float]) -> str:

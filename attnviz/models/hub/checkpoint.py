@@ -190,7 +190,7 @@ def only_pickles(name: str) -> UnsupportedModelError:
 
 def answers(config: Any) -> bool:
     """Whether the weights of a model of one stack come with a layer that finds an answer in a text."""
-    named = any("ForQuestionAnswering" in name for name in config.architectures or ())
+    named = any("ForQuestionAnswering" in name for name in _architectures(config))
     return named and not config.is_encoder_decoder and type(config) in MODEL_FOR_QUESTION_ANSWERING_MAPPING
 
 
@@ -204,4 +204,10 @@ def _kind(config: Any) -> Any:
 
 def _names(config: Any, endings: tuple[str, ...]) -> bool:
     """Whether a configuration says that its weights come with such a layer on top."""
-    return any(str(name).endswith(endings) for name in config.architectures or ())
+    return any(name.endswith(endings) for name in _architectures(config))
+
+
+def _architectures(config: Any) -> list[str]:
+    """The classes whose weights these are, by name; whatever else stands there names none."""
+    given = config.architectures
+    return [name for name in given if isinstance(name, str)] if isinstance(given, list) else []

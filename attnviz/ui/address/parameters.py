@@ -187,6 +187,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "compare": {
         **{"model": NAME, "text": _TEXT, "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST)}, **_MAP, **_HEAD,
+        "trained": Text(most=200),
     },
     "compute": {
         "source": Choice(("worked", "model")),

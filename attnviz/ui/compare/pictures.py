@@ -15,6 +15,7 @@ from attnviz.figures.html import STYLE as MARKUP
 from attnviz.models import catalog
 from attnviz.ui.address.state import forget, publish, remember, remembered, restore, value
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
+from attnviz.ui.compare.checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
@@ -39,14 +40,17 @@ class Sides:
     def names(self) -> tuple[str, str]:
         """What each side is called: by what differs."""
         if self.models[0] != self.models[1]:
-            return self.models
+            return label(self.models[0]), label(self.models[1])
         return ("Before", "After the edit") if self.edits else ("First text", "Second text")
 
 
 def sides() -> tuple[Sides | None, Example | None]:
     """What is typed and chosen, and the example it is; None after the page has said what is wrong with it."""
-    model = one_model(KNOWN, ABOUT)
+    if name := value("model"):
+        st.session_state.model = nearest(name)
+    model = one_model(KNOWN, ABOUT, own=checkpoints(), label=label)
     second = _second_model(model)
+    publish_settings(model, second)
     edits = _edits()
     first = examples("compare")[0]
     run = {"typed": remembered("text", first.text), "typed_other": remembered("other", first.other)}
@@ -74,11 +78,13 @@ def sides() -> tuple[Sides | None, Example | None]:
 def _second_model(model: str) -> str:
     """The model of the second side, which is that of the first unless another is chosen."""
     restore("second", "")
-    options = ["", *offered(KNOWN)]
+    st.session_state.second = nearest(st.session_state.second)
+    options = ["", *offered(KNOWN), *checkpoints()]
     if (current := st.session_state.second) not in options:
         options.append(current)
     name = st.sidebar.selectbox(
-        "Second model", options, key="second", format_func=lambda name: name or "the same", accept_new_options=any_model()
+        "Second model", options, key="second", accept_new_options=any_model(),
+        format_func=lambda name: label(name) or "the same",
     )  # fmt: skip
     publish("second", name or "", "")
     return name or model

@@ -17,12 +17,13 @@ from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.text.toys import Toy
 from attnviz.training.toy.live import LiveRun
 from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
-from attnviz.ui.address.state import forget_drafts, remember, remembered
+from attnviz.ui.address.state import forget_drafts, remember, remembered, visit
 from attnviz.ui.address.widgets import clicked
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
+from attnviz.ui.compare.checkpoints import name_of, settings
 from attnviz.ui.download import Kept, kept_draft
 from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme
@@ -80,8 +81,21 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     if len(solved.source) > 8 and task.words is False and task.name != "dates":
         st.caption("Longer than anything it has learned from: three to eight characters.")
     story(_show_matrix(matrix))
+    _to_compare(run, frame, text)
     name = f"{run.recipe.model.name}.safetensors"
     return [kept_draft(name, picture, drafted.trace.prompt, None, naive=drafted.draft.reads_its_rows)]
+
+
+def _to_compare(run: LiveRun, frame: Frame, text: str) -> None:
+    """The way to what training changed in every head, from before the first step to the checkpoint that is looked at."""
+    if not frame.step:
+        return
+    first, last = (name_of(run.recipe, step) for step in (0, frame.step))
+    st.button(
+        f"Compare step 0 with step {frame.step:,}", key="to-compare", icon=":material/compare_arrows:", on_click=visit,
+        help="Which heads training changed most, on Compare.", args=("compare",),
+        kwargs={"model": first, "second": last, "text": text, "other": text, "trained": settings()},
+    )  # fmt: skip
 
 
 def _aligned(drafted: Drafted, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:

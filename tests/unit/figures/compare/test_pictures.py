@@ -10,7 +10,7 @@ from attnviz.analysis.comparison import compare
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import comparison, png, svg
 from attnviz.figures.compare.changes import changes_table
-from attnviz.figures.compare.matrices import divergence_grid, matrix_svg, three_matrices
+from attnviz.figures.compare.matrices import Matrix, divergence_grid, matrix_svg, three_matrices
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import numbered, sentence, typed
 
@@ -50,14 +50,18 @@ def test_a_head_that_is_off_hides_no_other():
 
 def test_both_sides_have_their_own_tokens_and_the_difference_those_of_both(traces):
     actual = compare(*traces)
-    before, after, moved = three_matrices(actual, 0, 1, ("First", "Second")).split("<figure>")[1:]
+    before, after, moved = three_matrices(actual, 0, 1, ("First", "Second")).split("<figure ")[1:]
     assert "tired" in before
     assert "wide" not in before
     assert "wide" in after
     assert "tired→wide" in moved
     assert "&lt;was&gt;" in moved
     weight = actual.difference(0, 1)[1, 2]
-    assert f"it → &lt;was&gt;: {weight:.3f}" in moved
+    assert f"it → &lt;was&gt;: {weight:+.3f}" in moved
+    # A cell of two aligned tokens has one number in all three; the first three keys are the same on both sides here.
+    cells = [dict(re.findall(r'data-at="([\d.]+)"[^>]*><title>([^<]*)', side)) for side in (before, after, moved)]
+    assert cells[0].keys() == cells[1].keys() == cells[2].keys()
+    assert {cell.rpartition(": ")[0] for cell in (side["1.2"] for side in cells)} == {"it → &lt;was&gt;"}
 
 
 def test_the_changes_are_the_largest_of_the_difference(traces):
@@ -72,7 +76,7 @@ def test_the_changes_are_the_largest_of_the_difference(traces):
 def test_of_many_tokens_the_matrix_is_one_image():
     weights = np.random.default_rng(3).random((53, 59)).astype(np.float32)
     rows, columns = ([token.text for token in numbered(count)] for count in (53, 59))
-    drawn = matrix_svg(weights, rows, columns, LIGHT.colour, "many")
+    drawn = matrix_svg(Matrix("many", weights, rows, columns, LIGHT.colour))
     assert "<rect" not in drawn
     assert drawn.count("<image") == 1
     assert 10 < drawn.count("<text") < 53 + 59

@@ -4,6 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,14 @@ def test_a_number_that_is_too_large_is_refused_before_transformers_sees_it(
     folder = crafted(saved, tmp_path, family, "config.json", {key: value})
     monkeypatch.setattr(checkpoint.AutoConfig, "from_pretrained", lambda *_, **__: pytest.fail("it was read"))
     assert type(refusal(folder)) is ModelTooLargeError
+
+
+@pytest.mark.parametrize("given", [[7], [None, "MarianMTModel"], "MarianMTModel", {"x": 1}])
+def test_a_name_of_a_class_that_is_none_names_no_class(given: Any, saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "marian", "config.json", {"architectures": given})
+    # What transformers itself refuses gets its sentence.
+    with suppress(AttnvizError):
+        assert catalog.load(str(folder)).trace(TEXT).maps
 
 
 def test_numbers_deep_inside_a_configuration_are_read_too(saved: Path, tmp_path: Path) -> None:

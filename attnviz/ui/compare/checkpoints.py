@@ -1,0 +1,108 @@
+"""Checkpoints of the model that this visitor trains on the page Train, as sides of a comparison.
+
+`train-step-120-9f3c` is the model after 120 steps by the recipe whose digest is 9f3c: a link never shows another's picture.
+"""
+
+import re
+import time
+import zlib
+from dataclasses import replace
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+
+from attnviz.core.edits import Edits
+from attnviz.core.errors import AttnvizError
+from attnviz.core.trace import Prompt
+from attnviz.models.translate import toy as toys
+from attnviz.training.toy.live import LiveRun
+from attnviz.training.toy.task import ToyRecipe
+from attnviz.ui.address.state import asked, publish, visit
+from attnviz.ui.background import results
+from attnviz.ui.background.jobs import at_a_place
+from attnviz.ui.background.results import Traced
+from attnviz.ui.layout import escaped
+
+_NAME = re.compile(r"train-step-([0-9]{1,6})-([0-9a-f]{4})")
+# What decides a training, as it stands in the address of Train.
+_SETTINGS = ("task", "kind", "layers", "n_heads", "divided", "forcing", "padding", "steps", "first")
+
+
+def name_of(recipe: ToyRecipe, step: int) -> str:
+    """The name of a checkpoint."""
+    return f"train-step-{step}-{zlib.crc32(repr(recipe).encode()) % 0x10000:04x}"
+
+
+def step_of(name: str) -> int | None:
+    """After how many steps the checkpoint of that name is; None: it is another model's name."""
+    written = _NAME.fullmatch(name)
+    return int(written[1]) if written else None
+
+
+def label(name: str) -> str:
+    """What a model is called where one is chosen."""
+    return name if (step := step_of(name)) is None else f"Train, step {step:,}"
+
+
+def checkpoints() -> list[str]:
+    """The names of what is kept of this visitor's training, before its first step to its last."""
+    return [] if (run := _run()) is None else [name_of(run.recipe, frame.step) for frame in run.frames]
+
+
+def nearest(name: str) -> str:
+    """The kept checkpoint that is nearest to one of the same training; any other name as it is."""
+    step, run = step_of(name), _run()
+    if step is None or run is None or name != name_of(run.recipe, step):
+        return name
+    return name_of(run.recipe, min((frame.step for frame in run.frames), key=lambda kept: abs(kept - step)))
+
+
+def settings() -> str:
+    """What the page Train shows, as a link to Compare brings it along."""
+    state = st.session_state
+    shown = state.address if state.page == "train" else state.get("visits", {}).get("train", {})
+    return urlencode([(name, shown[name]) for name in _SETTINGS if name in shown])
+
+
+def publish_settings(*models: str) -> None:
+    """Puts what decides the training into the address of a comparison of its checkpoints."""
+    here = any(model in checkpoints() for model in models)
+    ours = any(step_of(model) is not None for model in models)
+    publish("trained", settings() if here else asked("trained", "") if ours else "", "")
+
+
+def side(name: str, prompt: Prompt, edits: Edits) -> Traced | None:
+    """The trace of one side, by a checkpoint or any other model; None after the page has said why there is none."""
+    if step_of(name) is None:
+        return results.trace(name, prompt, edits)
+    run = _run()
+    if run is None or name not in checkpoints():
+        _offer_training()
+        return None
+    frame = next(frame for frame in run.frames if name_of(run.recipe, frame.step) == name)
+    try:
+        if prompt.target is None:
+            # Both sides read what is right, so that their rows stand for the same tokens.
+            prompt = replace(prompt, target="".join(run.recipe.task.solve(prompt.text).target))
+        begun = time.perf_counter()
+        with at_a_place():
+            model = toys.toy_model(run.recipe.model, frame.weights)
+            return Traced(model.trace(prompt, edits=edits), model.card, time.perf_counter() - begun)
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None
+
+
+def _run() -> LiveRun | None:
+    return st.session_state.get("run")
+
+
+def _offer_training() -> None:
+    """Says where these checkpoints are to be had, and leads to the training that gives them."""
+    st.info(
+        "This compares checkpoints of a small model that is kept only for the visit that trained it: train it on Train, which "
+        "gives the same model again, and come back.",
+        icon=":material/model_training:",
+    )
+    known = {name: value for name, value in parse_qsl(asked("trained", "")) if name in _SETTINGS}
+    st.button("Train it", icon=":material/play_arrow:", key="to-train", on_click=visit, args=("train",), kwargs=known)
