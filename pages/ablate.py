@@ -65,6 +65,8 @@ model = one_model(KNOWN, ABOUT)
 seen = asked_of(model)
 if seen and not is_stopped("costs"):
     traced = trace(model, seen.prompt)
+    # The address already says what is being worked at.
+    finish()
     with stoppable(lambda: stop("costs")):
         costs = head_costs(model, seen.prompt, seen.to) if traced else None
     if traced and costs:

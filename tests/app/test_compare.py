@@ -1,12 +1,17 @@
 """The Compare page's script without a browser: two texts, two models, an edit, and what cannot be compared."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from attnviz.training.toy.live import Line, LiveRun
+from attnviz.training.toy.presets import preset
+from attnviz.training.toy.task import Training
+from attnviz.ui.compare.checkpoints import name_of
 from attnviz.ui.examples import examples
 
 PAGE = Path(__file__).parents[2] / "pages" / "compare.py"
@@ -46,6 +51,55 @@ def test_every_example_opens_from_its_link_and_shows_a_change(app, example):
     assert not app.error
     assert "changed most" in said(app)
     assert example.notice in said(app)
+
+
+def trained(first: int = 1) -> LiveRun:
+    """A run that has taken a few steps, kept before the first and after the last."""
+    recipe = replace(preset("toy-transformer").recipe, seed=first)
+    training = Training(recipe)
+    run = LiveRun(training, Line(1))
+    for _ in range(20):
+        training.step()
+    run.history.add(training.look())
+    return run
+
+
+def test_two_checkpoints_of_a_training_are_compared_on_what_is_right(app):
+    run = trained()
+    app.session_state["run"] = run
+    first, last = (name_of(run.recipe, step) for step in (0, 20))
+    opened(app, model=first, second=last, text="network", other="network")
+    assert not app.error
+    assert "changed most" in said(app)
+    drawn = " ".join(each.proto.json for each in app.get("bidi_component"))
+    assert "Train, step 20" in drawn
+
+
+def test_a_step_that_was_not_kept_is_the_nearest_that_was_and_the_address_says_which(app):
+    run = trained()
+    app.session_state["run"] = run
+    opened(app, model=name_of(run.recipe, 2), second=name_of(run.recipe, 17), text="network", other="network")
+    assert not app.info
+    asked = app.session_state.address
+    assert (asked["model"], asked["second"]) == (name_of(run.recipe, 0), name_of(run.recipe, 20))
+
+
+def test_a_training_of_others_settings_is_not_shown_for_it_but_offered(app):
+    asked = trained(first=7).recipe
+    app.session_state["run"] = trained()
+    link = {"model": name_of(asked, 0), "second": name_of(asked, 20), "trained": "kind=transformer&first=7&x=<b>"}
+    opened(app, **link, text="network", other="network")
+    assert "train it on Train" in said(app)
+    assert app.session_state.address["model"] == link["model"]
+    next(button for button in app.button if button.label == "Train it").click().run()
+    assert app.session_state.visits["train"] == {"kind": "transformer", "first": "7"}
+
+
+def test_what_a_task_does_not_read_gets_its_sentence(app):
+    run = trained()
+    app.session_state["run"] = run
+    opened(app, model=name_of(run.recipe, 0), second=name_of(run.recipe, 20), text="Größe 7!", other="network")
+    assert len(app.error) == 1
 
 
 def test_the_same_twice_changes_nothing(app):

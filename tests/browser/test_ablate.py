@@ -60,6 +60,17 @@ def test_one_press_on_encode_shows_what_its_heads_cost_and_a_head_leads_back(pag
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("2", "5")
 
 
+def test_work_that_takes_long_can_be_stopped_and_gone_on_with(page: Page, app_url) -> None:
+    long = "Nobody has ever asked for so many words about one head at once, and yet they are all read. " * 12
+    page.goto(f"{app_url}/ablate?{urlencode({'text': long})}")
+    page.get_by_role("button", name="Stop", exact=True).click(timeout=PICTURE)
+    page.get_by_text("You have stopped this.").wait_for(timeout=PICTURE)
+    assert parameters(page)["stopped"] in ("costs", "curve")
+    page.get_by_role("button", name="Go on", exact=True).click()
+    page.get_by_role("button", name="Stop", exact=True).wait_for(timeout=PICTURE)
+    assert "stopped" not in parameters(page)
+
+
 def test_a_matrix_is_read_cell_by_cell_with_the_arrow_keys(page: Page, app_url) -> None:
     open_page(page, app_url, "compare")
     matrix, reading = page.locator("svg.cells").nth(1), page.locator(".reading")

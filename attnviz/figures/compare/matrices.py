@@ -49,7 +49,7 @@ def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: The
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class DrawnMatrix:
     """A matrix with what its rows and columns are called.
 
     shared   for rows and columns, their numbers among the aligned tokens, which all matrices have
@@ -80,17 +80,17 @@ def three_matrices(compared: Comparison, layer: int, head: int, names: tuple[str
     return f'<div style="{css_variables(theme)}"><div class="compared">{drawn}</div>{_READING}</div>'
 
 
-def _sides(compared: Comparison, layer: int, head: int, names: tuple[str, str], theme: Theme) -> Iterator[Matrix]:
+def _sides(compared: Comparison, layer: int, head: int, names: tuple[str, str], theme: Theme) -> Iterator[DrawnMatrix]:
     for side, (attention, name) in enumerate(zip((compared.before, compared.after), names, strict=True)):
         queries, keys = ({pair[side]: at for at, pair in enumerate(pairs)} for pairs in (compared.queries, compared.keys))
         weights = attention.weights(layer, head)
-        yield Matrix(name, weights, labels(attention.queries), labels(attention.keys), theme.colour, (queries, keys))
+        yield DrawnMatrix(name, weights, labels(attention.queries), labels(attention.keys), theme.colour, (queries, keys))
 
 
-def _difference(compared: Comparison, moved: Float[np.ndarray, "query key"], largest: float, theme: Theme) -> Matrix:
+def _difference(compared: Comparison, moved: Float[np.ndarray, "query key"], largest: float, theme: Theme) -> DrawnMatrix:
     rows, columns = aligned_labels(compared)
     shared = {at: at for at in range(len(rows))}, {at: at for at in range(len(columns))}
-    return Matrix("Difference", moved, rows, columns, lambda change: diverging(change / largest, theme), shared, "+.3f")
+    return DrawnMatrix("Difference", moved, rows, columns, lambda change: diverging(change / largest, theme), shared, "+.3f")
 
 
 def labels(tokens: Sequence[Token]) -> tuple[str, ...]:
@@ -116,10 +116,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_LABEL else f"{text[: MOST_LABEL - 1]}…"
 
 
-def matrix_svg(matrix: Matrix) -> str:
+def matrix_svg(matrix: DrawnMatrix) -> str:
     """Draw a matrix as SVG with its labels; of many tokens some labels are left out.
 
-    >>> drawn = matrix_svg(Matrix("x", np.array([[0.5]]), ("<s>",), ("a",), LIGHT.colour))
+    >>> drawn = matrix_svg(DrawnMatrix("x", np.array([[0.5]]), ("<s>",), ("a",), LIGHT.colour))
     >>> "&lt;s&gt;" in drawn, "&lt;s&gt; → a: 0.500" in drawn
     (True, True)
     """
@@ -143,7 +143,7 @@ def matrix_svg(matrix: Matrix) -> str:
     return f'<svg viewBox="0 0 {wide:.1f} {high:.1f}" {kind} aria-label="{name}">{"".join(parts)}</svg>'
 
 
-def _cells(matrix: Matrix, left: float, top: float, size: float) -> Iterator[str]:
+def _cells(matrix: DrawnMatrix, left: float, top: float, size: float) -> Iterator[str]:
     """Each cell with its title; one that all matrices share says which it is there (`data-at`)."""
     queries, keys = matrix.shared
     for row, column in np.ndindex(*matrix.weights.shape):

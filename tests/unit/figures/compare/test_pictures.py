@@ -10,7 +10,7 @@ from attnviz.analysis.comparison import compare
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import comparison, png, svg
 from attnviz.figures.compare.changes import changes_table
-from attnviz.figures.compare.matrices import Matrix, divergence_grid, matrix_svg, three_matrices
+from attnviz.figures.compare.matrices import DrawnMatrix, divergence_grid, matrix_svg, three_matrices
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import numbered, sentence, typed
 
@@ -76,7 +76,7 @@ def test_the_changes_are_the_largest_of_the_difference(traces):
 def test_of_many_tokens_the_matrix_is_one_image():
     weights = np.random.default_rng(3).random((53, 59)).astype(np.float32)
     rows, columns = ([token.text for token in numbered(count)] for count in (53, 59))
-    drawn = matrix_svg(Matrix("many", weights, rows, columns, LIGHT.colour))
+    drawn = matrix_svg(DrawnMatrix("many", weights, rows, columns, LIGHT.colour))
     assert "<rect" not in drawn
     assert drawn.count("<image") == 1
     assert 10 < drawn.count("<text") < 53 + 59
