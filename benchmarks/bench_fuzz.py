@@ -70,9 +70,10 @@ def served(seed: int, count: int, folder: Path) -> list[str]:
         def run(number: int) -> str:
             page, query = address(Case(seed, number, "server"))
             visit = Visit(server)
-            seconds = visit.open(page, **sendable(query))
+            visit.open(page, **sendable(query))
             visit.close()
-            return f"it took {seconds:.1f} s at {page} {query}" if seconds > patience() and number >= count * WARM else ""
+            is_late = visit.silence > patience() and number >= count * WARM
+            return f"it was silent for {visit.silence:.1f} s at {page} {query}" if is_late else ""
 
         problems = measured("server", count, run)
     text = log.read_text(encoding="utf-8")

@@ -92,11 +92,13 @@ class Visit:
     errors   what its pages said was wrong
     shown    every text that the page opened last has sent, in one string
     session  the name that the server gave it
+    silence  the longest time (seconds) in which the page opened last has sent nothing new: no element, and no progress
     """
 
     def __init__(self, app: App) -> None:
         self.errors: list[str] = []
         self.shown = self.session = ""
+        self.silence = 0.0
         self.socket = connect(
             f"ws://{app.host}/_stcore/stream", subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE_SECONDS
         )
@@ -117,9 +119,13 @@ class Visit:
 
     def wait(self, started: float) -> float:
         """Waits for the last element of the page that was asked for; seconds since `started`."""
+        self.silence, heard, last = 0.0, started, b""
         while True:
             said = ForwardMsg.FromString(self.socket.recv(timeout=PATIENCE_SECONDS))
             kind = said.WhichOneof("type")
+            if (now := said.delta.SerializeToString() if kind == "delta" else b"") != last or not now:
+                last = now or last
+                self.silence, heard = max(self.silence, time.perf_counter() - heard), time.perf_counter()
             if kind == "new_session":
                 self.session = said.new_session.initialize.session_id
             elif kind == "delta":

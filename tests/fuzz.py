@@ -136,12 +136,12 @@ def run_address(case: Case, *, patience: float = PATIENCE_SECONDS) -> str:
     """What went wrong on the page of an address; empty where nothing did."""
     page, query = address(case)
     query = sendable(query)
-    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=max(60.0, 4 * patience))
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=max(120.0, 4 * patience))
     app.query_params = query
     with logged() as records, _signs_of_life() as moments:
         problem = _timed(app.run, math.inf)
         if not problem and (seconds := max(np.diff(moments), default=0.0)) > patience:
-            problem = f"it took {seconds:.1f} s"
+            problem = f"it was silent for {seconds:.1f} s"
     if app.exception:
         problem = f"an exception on the page: {app.exception[0].message} {app.exception[0].stack_trace[-3:]}"
     return f"{problem}{''.join(records)} at {page} {str(query)[:1500]}" if problem or records else ""

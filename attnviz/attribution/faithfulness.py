@@ -35,13 +35,13 @@ class Asked:
     refused: Mapping[str, str]
 
 
-def ask(reading: Reading, ways: Sequence[Way], progress: Callable[[str, float], None] = lambda *_: None) -> Asked:
-    """Ask several ways, and report which one is asked and how many have been, 0 to 1; one that does not apply says why."""
+def ask(reading: Reading, ways: Sequence[Way], begin: Callable[[Way], None] = lambda _: None) -> Asked:
+    """Ask several ways, each after `begin` has been told of it; one that does not apply says why."""
     made: dict[str, Shares] = {}
     refused: dict[str, str] = {}
     took: dict[str, float] = {}
-    for place, way in enumerate(ways):
-        progress(way.title, place / len(ways))
+    for way in ways:
+        begin(way)
         started = time.perf_counter()
         try:
             made[way.name] = shares(way, reading)
@@ -51,8 +51,8 @@ def ask(reading: Reading, ways: Sequence[Way], progress: Callable[[str, float], 
     return Asked(made, took, refused)
 
 
-def faithfulness(reading: Reading, asked: Asked, progress: Callable[[float], None] = lambda _: None) -> dict[str, Faithfulness]:
-    """Measure each way on this text; τ where leaving one word out is among them. `progress` is told which share is done.
+def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
+    """Measure each way on this text; τ where leaving one word out is among them.
 
     Raises:
         ModelError: there is no word that can be taken away.
@@ -63,7 +63,7 @@ def faithfulness(reading: Reading, asked: Asked, progress: Callable[[float], Non
     rows = [np.zeros((1, len(reading.tokens)), dtype=bool)]
     for values in by_way.values():
         rows += removals(order(values), groups, len(reading.tokens), counts)
-    probabilities = _probabilities(reading, np.concatenate(rows), progress)
+    probabilities = _probabilities(reading, np.concatenate(rows))
     full, left_out = float(probabilities[0]), by_way.get("leave-one-out")
     figures, size = {}, len(counts)
     for place, (name, values) in enumerate(by_way.items()):
@@ -75,10 +75,10 @@ def faithfulness(reading: Reading, asked: Asked, progress: Callable[[float], Non
 
 def deletion_curve(reading: Reading, groups: Sequence[tuple[int, ...]], ranked: Sequence[int]) -> Removals:
     """Measure p(output) while words are taken away in the order of their places in `groups`, and in the reverse order."""
-    ranked = np.array(ranked, dtype=int)
-    gone = curve(ranked)
-    most, _ = removals(ranked, groups, len(reading.tokens), gone)
-    least, _ = removals(ranked[::-1], groups, len(reading.tokens), gone)
+    places = np.array(ranked, dtype=int)
+    gone = curve(places)
+    most, _ = removals(places, groups, len(reading.tokens), gone)
+    least, _ = removals(places[::-1], groups, len(reading.tokens), gone)
     probabilities = _probabilities(reading, np.concatenate([most, least]))
     return Removals(tuple(gone), tuple(probabilities[: len(gone)].tolist()), tuple(probabilities[len(gone) :].tolist()))
 
@@ -94,7 +94,7 @@ def takeable(reading: Reading) -> tuple[tuple[int, ...], ...]:
     raise ModelError("There is no word besides the output's own that could be taken away: type a longer text.")
 
 
-def _probabilities(reading: Reading, taken: np.ndarray, progress: Callable[[float], None] = lambda _: None) -> np.ndarray:
+def _probabilities(reading: Reading, taken: np.ndarray) -> np.ndarray:
     """p(output) of each text; a text that stands there twice is read once."""
     texts, places = np.unique(taken, axis=0, return_inverse=True)
-    return np.exp(outcomes(reading, texts, progress)[1])[places.reshape(-1)]
+    return np.exp(outcomes(reading, texts)[1])[places.reshape(-1)]

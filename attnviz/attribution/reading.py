@@ -54,6 +54,7 @@ class Reading:
     says        what the model says to texts of these ids; None: what is asked about has no words
     layered     its attentions stand on each other in layers, with nothing else that mixes positions
     unfreezable why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
+    progress    told which share of what is being asked is done, 0 to 1
     """
 
     target: str
@@ -69,6 +70,7 @@ class Reading:
     says: Callable[[Int[Tensor, "one token"]], str] | None = None
     layered: bool = True
     unfreezable: str = ""
+    progress: Callable[[float], None] = lambda _: None
 
     def embedded(self) -> Float[Tensor, "token dim"]:
         """The vectors that stand for the tokens."""

@@ -1,6 +1,6 @@
 """Taking words away, and asking the model again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -28,19 +28,14 @@ def words(tokens: Sequence[Token], fixed: frozenset[int] = frozenset()) -> tuple
     return tuple(tuple(group) for group in groups.values() if fixed.isdisjoint(group))
 
 
-def outcomes(
-    reading: Reading, taken: Bool[np.ndarray, "text token"], progress: Callable[[float], None] = lambda _: None
-) -> tuple[Float[np.ndarray, " text"], ...]:
-    """Score, and ln p of the target, of texts in which tokens have been taken: the stand-in is in their place.
-
-    `progress` is told which share of them has been read.
-    """
+def outcomes(reading: Reading, taken: Bool[np.ndarray, "text token"]) -> tuple[Float[np.ndarray, " text"], ...]:
+    """Score, and ln p of the target, of texts in which tokens have been taken: the stand-in is in their place."""
     ids = torch.where(torch.tensor(taken, device=reading.ids.device), reading.stand_in, reading.ids)
     step = max(1, BATCH_TOKENS // reading.n_positions)
     made = []
     for first in range(0, len(ids), step):
         cancellation_point()
-        progress(first / len(ids))
+        reading.progress(first / len(ids))
         made.append(reading.outcome(ids[first : first + step]))
     scores, logs = (torch.cat([getattr(each, name) for each in made]) for name in ("score", "log_probability"))
     return scores.double().cpu().numpy(), logs.double().cpu().numpy()

@@ -1,6 +1,7 @@
 """Make all that a page shows of one text: shares and figures by way, one way's curve, what the model says without words."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -25,14 +26,21 @@ def report(
         ModelError: the model has no such output, or no word can be taken.
         PromptError: it cannot read the prompt.
     """
-    reading = bind(model, prompt, Target.of(target) if target else None)
+    stage = ""
+
+    def begin(title: str) -> None:
+        nonlocal stage
+        stage = title
+        progress(stage, 0.0)
+
+    bound = bind(model, prompt, Target.of(target) if target else None)
+    reading = replace(bound, progress=lambda share: progress(stage, share))
     takeable(reading)
-    # Asking is a half, testing the other.
-    asked = ask(reading, [way_named(name) for name in names], lambda title, done: progress(f"Asking “{title}”", done / 2))
+    asked = ask(reading, [way_named(name) for name in names], lambda way: begin(f"Asking “{way.title}”"))
     groups = _groups(reading)
     shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
-    testing = f"Testing {len(asked.shares)} ways by taking words away"
-    figures = faithfulness(reading, asked, lambda done: progress(testing, (1 + done) / 2))
+    begin(f"Testing {len(asked.shares)} ways by taking words away")
+    figures = faithfulness(reading, asked)
     probability = float(reading.outcome(reading.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not reading.fixed.isdisjoint(group))
     offered = targets(model, prompt)

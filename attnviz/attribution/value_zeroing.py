@@ -38,6 +38,7 @@ def value_zeroing(reading: Reading) -> np.ndarray:
         size = max(1, BATCH_TOKENS // reading.n_positions)
         for first in range(0, n_keys, size):
             cancellation_point()
+            reading.progress((index + first / n_keys) / len(reading.places))
             keys = range(first, min(first + size, n_keys))
             whole, *others = _states(reading, index, keys).unbind(dim=0)
             for key, other in zip(keys, others, strict=True):

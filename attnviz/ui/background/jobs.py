@@ -94,7 +94,8 @@ class Job(Generic[Result]):
         failed: Callable[["Job[Result]"], None] = lambda _: None,
         expected: float = 0.0,
     ) -> None:
-        self._work, self._failed, self._expected = work, failed, expected
+        self._work: Callable[[Progress], Result] | None = work
+        self._failed, self._expected = failed, expected
         self._places = places or computing()
         self._stage = "Waiting for a free place"
         self._fraction: float | None = None
@@ -161,10 +162,13 @@ class Job(Generic[Result]):
 
     def _at_work(self) -> Result:
         self._report("Getting ready", None)
+        # A result that is kept must not keep what it was made with, such as a model that the shelf has let go of.
+        work, self._work = self._work, None
+        assert work is not None
         if self._places is not computing():
-            return self._work(self._report)
+            return work(self._report)
         with COURTESY.at_work():
-            return self._work(self._report)
+            return work(self._report)
 
     def _report(self, stage: str, fraction: float | None) -> None:
         self._stage, self._fraction = stage, fraction

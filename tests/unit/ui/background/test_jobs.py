@@ -1,7 +1,9 @@
 """Who gives way to whom while pages and jobs are at work, and when a job ends."""
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -13,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import CancelledError, ModelError
 from attnviz.models import catalog
+from attnviz.models.base import Progress
 from attnviz.ui.background import jobs
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Courtesy, Job, shared
@@ -127,6 +130,24 @@ def test_a_job_that_fails_ends_and_is_forgotten(shelf: Shelf[Job], raised: BaseE
         shared(shelf, "asked", fails, st.empty())
     assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"
     assert shared(shelf, "asked", fails, st.empty()) == "done"
+
+
+def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: Shelf[Job]):
+    class Model:
+        """As large as one."""
+
+    model = Model()
+    alive = weakref.ref(model)
+
+    def work(_: Progress, model: Model = model) -> str:
+        return type(model).__name__
+
+    made = shared(shelf, "trace", work, st.empty())
+    del model, work
+    gc.collect()
+    assert made == "Model"
+    assert alive() is None
+    assert shared(shelf, "trace", lambda _: "another", st.empty()) == "Model"
 
 
 def test_a_failed_job_is_forgotten_though_its_visitor_has_gone(shelf: Shelf[Job]):
