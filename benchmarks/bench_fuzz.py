@@ -22,9 +22,8 @@ os.environ.setdefault("ATTNVIZ_ALLOW_FOLDERS", "0")
 from streamlit.components.v2 import manifest_scanner
 
 from attnviz import memory
-from benchmarks.visitor import App as Server
-from benchmarks.visitor import Visit
-from tests.browser.harness import ROOT, serving
+from benchmarks.visitor import Visit, serving
+from tests.browser.harness import free_port
 from tests.fuzz import Case, address, run_address, run_folder, run_toy, run_trace, sendable
 
 CASES = 10_000
@@ -45,18 +44,18 @@ def patience() -> float:
     return PATIENCE_SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-def measured(kind: str, count: int, run: Callable[[int], str]) -> list[str]:
-    """Runs the cases of a kind and prints its row of the table; returns what went wrong."""
+def measured(kind: str, count: int, run: Callable[[int], str], process: int | str = "self") -> list[str]:
+    """Runs the cases of a kind and prints its row of the table; returns what went wrong. `process` is whose memory counts."""
     problems, slowest, begun = [], 0.0, 0.0
     for number in range(count):
         if number == int(count * WARM):
-            begun = megabytes()
+            begun = megabytes(process)
         started = time.monotonic()
         if problem := run(number):
             problems.append(problem)
             print(f"  {kind} {number}: {problem[:2000]!a}", flush=True)
         slowest = max(slowest, time.monotonic() - started)
-    growth = megabytes() - begun
+    growth = megabytes(process) - begun
     print(f"{kind:<10}{count:>8,}{slowest:>10.2f}{growth:>12,.0f}{len(problems):>10,}", flush=True)
     return problems + ([f"{kind}: {growth:,.0f} MB stay"] if growth > GROWTH_MB else [])
 
@@ -64,8 +63,7 @@ def measured(kind: str, count: int, run: Callable[[int], str]) -> list[str]:
 def served(seed: int, count: int, folder: Path) -> list[str]:
     """The same for addresses that a real server is asked for."""
     log = folder / "log.txt"
-    with serving([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=log) as url:
-        server = Server(url.removeprefix("http://"), 0)
+    with serving(free_port(), log=log) as server:
 
         def run(number: int) -> str:
             page, query = address(Case(seed, number, "server"))
@@ -75,7 +73,7 @@ def served(seed: int, count: int, folder: Path) -> list[str]:
             is_late = visit.silence > patience() and number >= count * WARM
             return f"it was silent for {visit.silence:.1f} s at {page} {query}" if is_late else ""
 
-        problems = measured("server", count, run)
+        problems = measured("server", count, run, server.process)
     text = log.read_text(encoding="utf-8")
     return problems + (["the server's log has a traceback: " + text[-2000:]] if "Traceback" in text else [])
 

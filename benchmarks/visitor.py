@@ -50,16 +50,17 @@ class Machine:
 
 @contextmanager
 def serving(
-    port: int, *, command: Sequence[str] = (), folder: Path = ROOT, machine: Machine | None = None, **environment: str
-) -> Iterator[App]:
+    port: int, *, command: Sequence[str] = (), folder: Path = ROOT, machine: Machine | None = None,
+    log: Path = Path(os.devnull), **environment: str,
+) -> Iterator[App]:  # fmt: skip
     """The app, offline, of this checkout unless `command` serves another; it is stopped at the end."""
     command = [*(command or (sys.executable, "-m", "attnviz.cli")), "--port", str(port)]
-    with Path(os.devnull).open("w") as nowhere:
+    with log.open("w") as output:
         server = subprocess.Popen(
             command,
             cwd=folder,
-            stdout=nowhere,
-            stderr=nowhere,
+            stdout=output,
+            stderr=output,
             env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
             preexec_fn=machine.enter if machine else None,
         )

@@ -9,6 +9,7 @@ from attnviz.ui.layout import header, hero
 from attnviz.ui.train.induction import lesson_picker, watch_induction
 from attnviz.ui.train.kept import kept_untrained
 from attnviz.ui.train.live import frame_of, run_of, watch
+from attnviz.ui.train.planted import show_planted
 from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker
 from attnviz.ui.train.trial import explained, files, try_out
 
@@ -30,6 +31,7 @@ def alignment() -> list[Kept]:
         frame = frame_of(run)
         if run.step:
             shown = try_out(run, frame, head)
+            show_planted(run)
             files(run, frame)
         else:
             shown = [kept_untrained(run, frame, head)]

@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.faithfulness import kendall_tau
+from attnviz.analysis.ways import way_named
+from attnviz.analysis.wording import Part, Sentence
 
 
 def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> float:
@@ -46,6 +48,25 @@ def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
     names = scores[-1].distances
     means = {name: float(np.mean([each.distances[name] for each in scores])) for name in names}
     return dict(sorted(means.items(), key=lambda item: item[1]))
+
+
+def describe_ranking(scores: Sequence[PlantedScores]) -> Sentence:
+    """Say which way lies nearest to the truth over all checkpoints, and how attention and chance do.
+
+    >>> from attnviz.analysis.wording import plain
+    >>> plain(describe_ranking([PlantedScores(9, {"rollout": 0.25, "random": 0.75}, 1.0, {})]))
+    'Attention rollout comes nearest to the truth: 0.25 of it lies beside the right places; of chance, 0.75.'
+    """
+    means = ranking(scores)
+    best = next(name for name in means if name != "random")
+    others = [name for name in ("attention", "random") if name in means and name != best]
+    beside = "".join(f"; of {_lower(way_named(name).title)}, {means[name]:.2f}" for name in others)
+    lies = Part(f" of it lies beside the right places{beside}.")
+    return (Part(way_named(best).title, True), Part(" comes nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
+
+
+def _lower(title: str) -> str:
+    return title[:1].lower() + title[1:]
 
 
 def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:

@@ -206,7 +206,8 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
         "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
         "steps": Number(20, MOST_STEPS, step=50), "first": Number(1, MOST_SEED, default=1),
-        "pace": Choice(("Full", "Slow", "Slower")), "toy_head": NAME, **{f"toy_input_{task}": _TEXT for task in TOYS}, **_CELL,
+        "pace": Choice(("Full", "Slow", "Slower")), "truth": Flag(),
+        "toy_head": NAME, **{f"toy_input_{task}": _TEXT for task in TOYS}, **_CELL,
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip

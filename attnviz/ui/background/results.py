@@ -94,6 +94,14 @@ class Answered:
         return strongest_heads(self.trace, *self.place)
 
 
+@dataclass(frozen=True)
+class Opened:
+    """What is kept of a trace whose heads can be looked into: not the model, which may be large and has a shelf of its own."""
+
+    trace: AttentionTrace
+    pieces: tuple[int, ...]
+
+
 def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
     """The trace of a prompt, with the edits; None after the page has said why there is none."""
     return computed(name, _trace, (prompt, edits))
@@ -116,7 +124,9 @@ def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | Non
 
 def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
     """A trace whose heads can be looked into; None after the page has said why there is none."""
-    return computed(name, _open, (prompt, begins))
+    if (kept := computed(name, _open, (prompt, begins))) is None:
+        return None
+    return InspectedTrace(kept.trace, load_model(name, st.empty()), kept.pieces)
 
 
 def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
@@ -233,6 +243,7 @@ def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Ed
     return _timed(Answered, model, lambda: answers(model, prompt, edits))
 
 
-def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace:
+def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Opened:
     progress(f"Computing the attention of {model.card.name}", None)
-    return inspect_trace(model, prompt, begins)
+    inspected = inspect_trace(model, prompt, begins)
+    return Opened(inspected.trace, inspected.pieces)

@@ -13,10 +13,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.cancellation import cancellation_point
+from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import CancelledError, ModelError
+from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import Progress
-from attnviz.ui.background import jobs
+from attnviz.models.translate.decode import DecodingOptions
+from attnviz.ui.background import jobs, measures
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Courtesy, Job, shared
 from attnviz.ui.background.lru import Shelf
@@ -148,6 +151,29 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: Shelf[Job]):
     assert made == "Model"
     assert alive() is None
     assert shared(shelf, "trace", lambda _: "another", st.empty()) == "Model"
+
+
+@pytest.mark.parametrize(
+    ("name", "compute", "asked"),
+    [
+        ("minilm", models._trace, (Prompt("The cat sat."), NO_EDITS)),
+        ("bahdanau-en-fr", models._translate, (Prompt("The cat sat."), DecodingOptions())),
+        ("answer-en", models._answer, (Prompt("Anna lives in Rome.", question="Where does Anna live?"), NO_EDITS)),
+        ("summarize-en", models._summarize, (Prompt("He came. He saw it. So it was."), NO_EDITS)),
+        ("bahdanau-en-fr", models._open, (Prompt("The cat sat."), ())),
+        ("minilm", models._open, (Prompt("The cat sat."), ())),
+        ("minilm", measures._head_costs, (Prompt("The cat sat."), "zero")),
+        ("answer-en", measures._matters, (Prompt("Anna lives in Rome.", question="Where does Anna live?"), "", ("rollout",))),
+    ],
+)
+def test_no_result_that_is_kept_keeps_its_model(name: str, compute: Callable[..., object], asked: tuple[object, ...]):
+    model = catalog.load(name)
+    alive = weakref.ref(model)
+    kept = compute(model, lambda *_: None, *asked)
+    del model
+    gc.collect()
+    assert alive() is None
+    assert kept
 
 
 def test_a_failed_job_is_forgotten_though_its_visitor_has_gone(shelf: Shelf[Job]):
