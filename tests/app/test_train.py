@@ -107,6 +107,19 @@ def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
     assert any("Right would be olleh" in caption.value for caption in app.caption)
 
 
+def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_do_not_apply(app):
+    app.query_params.update({"steps": "20", "truth": "true"})
+    app.run()
+    press(app, "Start")
+    until_trained(app)
+    drawn = " ".join(each.proto.json for each in app.get("bidi_component"))
+    steps = sorted({frame.step for frame in app.session_state.run.frames})
+    assert "untrained" in drawn
+    assert f"step {steps[-1]}" in drawn
+    assert "The gates of an LSTM" in drawn
+    assert any("comes nearest to the truth" in each.proto.body for each in app.get("html"))
+
+
 def test_whoever_comes_third_is_told_why_it_waits(app, monkeypatch):
     line = Line(places=1)
     monkeypatch.setattr(training, "_line", lambda: line)
