@@ -5,6 +5,7 @@ import streamlit as st
 from attnviz.ui.address.state import finish
 from attnviz.ui.explain import keep
 from attnviz.ui.heads.atlas import atlas_of, try_claim
+from attnviz.ui.heads.drawn import draws, show_drawing
 from attnviz.ui.heads.pictures import (
     claim_box,
     explained,
@@ -21,17 +22,22 @@ from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
 from attnviz.ui.layout import header, hero, story
 
 header("Heads", "Say what a head does. See whether it does so in 1,500 sentences, and what all the others do.")
-model = heads_model()
+survey = opened_survey()
+model = survey.model if survey else heads_model()
 claim = claim_box()
 verdict = st.container(key="verdict" if claim else None)
-if survey := opened_survey():
+if survey:
     show_survey(survey)
 elif atlas := atlas_of(model):
     chosen = head_choice(atlas)
-    find = find_box(atlas)
+    drawing = draws()
+    find = None if drawing else find_box(atlas)
     with hero() as heading:
-        story(*headline(atlas, chosen), place=heading)
-        show_grid(atlas, chosen, find)
+        if drawing:
+            show_drawing(model, chosen, heading)
+        else:
+            story(*headline(atlas, chosen), place=heading)
+            show_grid(atlas, chosen, find)
     show_evidence(atlas, chosen, model)
 own = own_box()
 survey_box()

@@ -18,10 +18,11 @@ function listen(place) {
   const reach = (event) => read(place, event.target.closest(".cells rect") ?? cursor(event.target));
   for (const name of ["pointerover", "focusin"]) place.addEventListener(name, reach);
   place.onkeydown = (event) => {
-    const [down, across] = STEPS[event.key] ?? [];
-    if (down === undefined || !event.target.matches(".cells")) return;
+    const step = STEPS[event.key];
+    if (!step || !event.target.matches(".cells, .board button")) return;
     event.preventDefault();
-    read(place, cursor(event.target, down, across));
+    if (event.target.matches(".cells")) read(place, cursor(event.target, ...step));
+    else neighbour(event.target, ...step).focus();
   };
 }
 
@@ -32,10 +33,18 @@ function cursor(matrix, down = 0, across = 0) {
   if (!matrix.matches(".cells")) return null;
   const cells = [...matrix.querySelectorAll("rect")], columns = Number(matrix.dataset.columns);
   const at = cells.findIndex((cell) => cell.classList.contains("read"));
-  if (at < 0) return cells[0];
+  return at < 0 ? cells[0] : cells[moved(at, cells.length, columns, down, across)];
+}
+
+// The cell so many rows and columns from one of a board, or at its edge.
+function neighbour(cell, down, across) {
+  const cells = [...cell.parentElement.querySelectorAll("button")], columns = Number(cell.parentElement.dataset.columns);
+  return cells[moved(cells.indexOf(cell), cells.length, columns, down, across)];
+}
+
+function moved(at, count, columns, down, across) {
   const within = (place, size) => Math.min(Math.max(place, 0), size - 1);
-  const row = within(Math.floor(at / columns) + down, cells.length / columns);
-  return cells[row * columns + within((at % columns) + across, columns)];
+  return within(Math.floor(at / columns) + down, count / columns) * columns + within((at % columns) + across, columns);
 }
 
 // Marks a cell, with those of the other matrices that stand for the same two tokens, and says what stands in them.

@@ -39,6 +39,12 @@ def opened(**address: str | list[str]) -> AppTest:
     return app
 
 
+def test_an_open_survey_is_of_its_own_model(folder):
+    app = opened(survey=str(folder), model="answer-en")
+    assert not [each for each in app.selectbox if each.label == "Model"]
+    assert not app.error
+
+
 def previous(layer: int, head: int) -> float:
     """Average what every token gives to the one before it, in plain loops."""
     return float(np.mean([each.weights(layer, head)[row, row - 1] for each in MAPS for row in range(1, len(each.queries))]))

@@ -46,6 +46,25 @@ def test_a_head_that_is_clicked_shows_its_evidence_and_the_link_opens_it_again(c
     expect(second.locator('.atlas [data-pick="4.9"]')).to_have_class("head chosen holds")
 
 
+def test_heads_are_found_by_a_drawing_with_the_keyboard_alone(context: BrowserContext, app_url: str) -> None:
+    page = context.new_page()
+    open_heads(page, app_url, drawing="true")
+    page.locator('.board [data-pick="cell:0"]').focus()
+    for key in ("ArrowLeft", "ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    cell = page.locator('.board [data-pick="cell:10"]')
+    expect(cell).to_have_attribute("aria-pressed", "true", timeout=PICTURE)
+    settled(page)
+    # Of "the previous word" and one more cell, the second row is changed: words 1 and 3.
+    assert parameters(page)["drawn"] == "00a0402010080402"
+    said = page.locator(".st-key-hero .story").first.inner_text()
+    second = context.new_page()
+    second.goto(page.url)
+    settled(second)
+    assert second.locator(".st-key-hero .story").first.inner_text() == said
+    assert serious(second) == []
+
+
 def test_heads_are_found_by_a_claim(page: Page, app_url: str) -> None:
     open_heads(page, app_url, find="det -> head")
     atlas = shipped_atlas("minilm")

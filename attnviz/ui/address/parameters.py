@@ -198,7 +198,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "heads": {
         **{"model": NAME, "claim": Text(most=600), "find": NAME, "sentences": _TEXT}, **_HEAD,
-        "survey": Text(most=400), "measure": NAME,
+        "survey": Text(most=400), "measure": NAME, "drawing": Flag(), "drawn": Text(most=16),
     },
     "train": {
         "lesson": Choice(("alignment", "induction")),

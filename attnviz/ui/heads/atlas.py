@@ -20,6 +20,7 @@ from attnviz.ui.background.results import load_model
 from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
+    from attnviz.survey.drawn import FirstWords
     from attnviz.survey.looks import Looks
 
 # What a model looks at in 1,500 sentences takes 40 MB of a small model; what is left to others is most of the memory.
@@ -31,8 +32,8 @@ VERDICT_PIXELS = 240
 
 
 @st.cache_resource(show_spinner=False)
-def _looks_kept() -> Shelf[Job["Looks"]]:
-    """Where models look in the sentences, on their way or done."""
+def _looks_kept() -> Shelf[Job[Any]]:
+    """Where models look in the sentences, and in their first words, on their way or done."""
     return Shelf(LOOKS_KEPT, LOOKS_BYTES)
 
 
@@ -78,6 +79,24 @@ def looks_of(model: str, corpus: str, own: str = "") -> "Looks | None":
             return looks
 
         return shared(kept, key, work, place, expected=20.0, pixels=VERDICT_PIXELS)
+
+    return _or_error(compute)
+
+
+def first_words_of(model: str) -> "FirstWords | None":
+    """What every head does among the first words of sentences, on average; None after the page has said why not."""
+
+    def compute(place: DeltaGenerator) -> "FirstWords":
+        loaded, key, kept = load_model(model, place), ("first words", model), _looks_kept()
+
+        def work(progress: Progress) -> "FirstWords":
+            from attnviz.survey.drawn import first_words
+
+            first = first_words(loaded, progress)
+            kept.weigh(key, first.nbytes)
+            return first
+
+        return shared(kept, key, work, place, expected=10.0, pixels=VERDICT_PIXELS)
 
     return _or_error(compute)
 
