@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.core import disk
@@ -15,7 +17,8 @@ from attnviz.models.shipped import METRICS, WEIGHTS
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
-from attnviz.training.sentence_pairs import DataError, Sentence, collate, read_pairs
+from attnviz.nn.translator import Translator
+from attnviz.training.sentence_pairs import DataError, Sentence, TranslationBatch, collate, read_pairs
 from attnviz.training.translate.alignment_error import (
     LinkedPair,
     alignment_error_rate,
@@ -87,7 +90,8 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
     """Measure the AER of the forced alignments: of an LSTM's one, or of every layer and head of a Transformer, read both ways.
 
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
-    that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `balanced`, with every source word used
+    that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `norms` are the weights times `carried_lengths`.
+    `balanced`, with every source word used
     and words linked with words (`attnviz.analysis.translate.sinkhorn`), is measured of an LSTM, and of the head that was told.
     """
     alignments: dict[str, list[frozenset[tuple[int, int]]]] = {}
@@ -98,9 +102,7 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
         sources = [model.source.encode(pair.texts[0]) for pair in batch]
         targets = [model.target.encode(pair.texts[1]) for pair in batch]
         tensors = collate([(one.ids, other.ids) for one, other in zip(sources, targets, strict=True)])
-        with torch.inference_mode():
-            attention = model.model(tensors.source, tensors.inputs)[1]
-        readings = _readings(model, attention)
+        readings = _readings(model.model, tensors)
         for row, (pair, source, target) in enumerate(zip(batch, sources, targets, strict=True)):
             columns = by_word(source.offsets, spans(pair.words[0], pair.texts[0]))
             rows = by_word(target.offsets, spans(pair.words[1], pair.texts[1]))
@@ -114,18 +116,35 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
     return {name: alignment_error_rate(links, gold) for name, links in alignments.items()}
 
 
-def _readings(model: TranslationModel, attention: Any) -> dict[str, tuple[np.ndarray, int]]:
+def _readings(model: Seq2Seq | Translator, batch: TranslationBatch) -> dict[str, tuple[np.ndarray, int]]:
     """Matrices by name, and by how many rows each is read late."""
-    if isinstance(model.model, Seq2Seq):
-        return {"": (attention.cpu().numpy(), 0)}
-    layers = [layer.cpu().numpy() for layer in attention.cross]
+    with torch.inference_mode():
+        attention: Any = model(batch.source, batch.inputs)[1]
+        if isinstance(model, Seq2Seq):
+            return {"": (attention.cpu().numpy(), 0)}
+        lengths = carried_lengths(model, batch.source)
+    layers = [[each.cpu().numpy() for each in (weights, weights * length[:, :, None])]
+              for weights, length in zip(attention.cross, lengths, strict=True)]  # fmt: skip
     readings: dict[str, tuple[np.ndarray, int]] = {}
-    for shift, way in enumerate(("naive", "shifted")):
-        for layer, weights in enumerate(layers):
-            readings[f"L{layer} mean {way}"] = (weights.mean(axis=1), shift)
-            for head in range(weights.shape[1]):
-                readings[f"L{layer}·H{head} {way}"] = (weights[:, head], shift)
+    for by, kind in enumerate(("", "norms ")):
+        for shift, way in enumerate(("naive", "shifted")):
+            for layer, matrices in enumerate(layers):
+                readings[f"L{layer} mean {kind}{way}"] = (matrices[by].mean(axis=1), shift)
+                for head in range(matrices[by].shape[1]):
+                    readings[f"L{layer}·H{head} {kind}{way}"] = (matrices[by][:, head], shift)
     return readings
+
+
+def carried_lengths(model: Translator, source: Int[Tensor, "batch key"]) -> list[Float[Tensor, "batch head key"]]:
+    """Measure ‖x_j W_V W_O‖ of each layer's attention across: how long the vector is that a weight of 1 carries.
+
+    Kobayashi et al. 2020, arXiv:2004.10102, equation 3: what a head moves is its weight times this length.
+    """
+    lengths = []
+    for block, cache in zip(model.blocks, model.begin(source).caches, strict=True):
+        out = block.cross.output.weight.unflatten(1, (block.cross.n_heads, -1))
+        lengths.append(torch.einsum("bhkd,ohd->bhko", cache.source.value, out).norm(dim=-1))
+    return lengths
 
 
 def evaluate_translator(model: TranslationModel, data: Path, report: Report, *, beam: Beam | None = None) -> dict[str, Any]:

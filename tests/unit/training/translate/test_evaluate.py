@@ -188,8 +188,26 @@ def test_a_transformer_is_read_where_a_token_is_written_and_where_it_is_read(ass
     assert actual["L0·H0 naive"] > 0.5
     assert actual["L0·H1 shifted"] > 0.5
     assert actual["L0·H0 shifted balanced"] == 0
-    readings = {f"L0{part} {way}" for part in ("·H0", "·H1", " mean") for way in ("naive", "shifted")}
+    ways = ("naive", "shifted", "norms naive", "norms shifted")
+    readings = {f"L0{part} {way}" for part in ("·H0", "·H1", " mean") for way in ways}
+    # A row that looks at one word moves that word alone.
+    assert actual["L0·H0 norms shifted"] == 0
     assert set(actual) == {*readings, "L0·H0 shifted balanced"}
+
+
+def test_what_a_head_carries_is_as_long_as_its_values_behind_its_own_part_of_the_output_matrix():
+    torch.manual_seed(11)
+    model = Translator(TranslatorConfig(17, 19, 2, BlockConfig(dim=22, n_heads=2, hidden=13))).eval()
+    source, inputs = torch.tensor([[5, 6, 7, 8, 9]]), torch.tensor([[1, 4, 5]])
+    lengths = evaluate.carried_lengths(model, source)
+    for layer, read in enumerate(model.attended(source, inputs)["cross"]):
+        values = read.offering[0].detach().numpy() @ read.attention.value.weight.detach().numpy().T
+        values += read.attention.value.bias.detach().numpy()
+        out = read.attention.output.weight.detach().numpy()
+        for head in range(2):
+            own = slice(11 * head, 11 * head + 11)
+            want = [np.linalg.norm(out[:, own] @ value[own]) for value in values]
+            np.testing.assert_allclose(lengths[layer][0, head].detach().numpy(), want, rtol=1e-5)
 
 
 def _whole(model, pair) -> bool:
