@@ -23,7 +23,7 @@ from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import machine
-from attnviz.ui.summarize.edited import tell_kept
+from attnviz.ui.summarize.edited import tell_kept, weighed_maps
 from attnviz.ui.summarize.kept import kept_summary
 from attnviz.ui.summarize.notices import explained, headline, honest_line
 from attnviz.ui.summarize.pictures import (
@@ -39,6 +39,7 @@ from attnviz.ui.summarize.pictures import (
     summarizer_picker,
     summary_of,
 )
+from attnviz.ui.weighing import tell_weighing
 
 
 def show(traced: Traced, attention: AttentionMap, shown: Summary, chosen: Options, beside: DeltaGenerator) -> None:
@@ -82,6 +83,7 @@ if prompt and before:
     maps = Shown.of(before.trace, after.trace, "cross" if "cross" in traced.trace.kinds else traced.trace.kinds[0], editing)
     attention = maps.current
     chosen = options(attention, traced.card.selects, place)
+    weighed, seen = weighed_maps(model, (before, after), maps, place)
     shown = []
     machine(traced)
     try:
@@ -101,17 +103,15 @@ if prompt and before:
                 show_ways(summary, model, reference)
             with right:
                 show(traced, attention, summary, chosen, beside)
-        shown = [
-            kept_summary(
-                model, traced, attention, (chosen.layer, chosen.head), (summary.passage, summary.selection, summary.way)
-            )
-        ]
+        own, marked = chosen.as_in(seen.current), (summary.passage, summary.selection, summary.way)
+        shown = [kept_summary(model, weighed, seen.current, (own.layer, own.head), marked)]
         st.caption(f"**The kept words as text:** {escaped(summary.passage.words(summary.selection.units))}")
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader("Which heads look at what was kept?", anchor=False)
             edit_toggle(st.container(width="content"), ("",))
         st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
-        show_heads(maps, summary, chosen)
+        tell_weighing(weighed.changes, seen.kind, chosen.layer)
+        show_heads(seen, summary, own)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     explained()

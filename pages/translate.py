@@ -1,4 +1,4 @@
-"""Translate: type an English sentence, see which of its words each French word came from."""
+"""Translate: type an English sentence, see which of its words each French or German word came from."""
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
 from attnviz.ui.translate.edited import edited_draft, weighed_drafts
 from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
 from attnviz.ui.translate.pictures import large_slot, show_alignments
-from attnviz.ui.translate.sidebar import decoding, drawing, machines, models_picker
+from attnviz.ui.translate.sidebar import EXAMPLES, decoding, drawing, language, machines, models_picker
 from attnviz.ui.weighing import tell_weighing
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
@@ -34,9 +34,10 @@ def sentences(slot: int, drafted: Drafted, drawn: Drawing) -> tuple[Sentence, ..
     return origin, describe_alignment(matrix), *likelihood(drafted.draft)
 
 
-header("Translate", "Type an English sentence. See which words each French word came from.")
-names = models_picker()
-typed, example = prompt_box("translate", further=(), forget=forget_text)
+header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")
+into = language()
+names = models_picker(into)
+typed, example = prompt_box(EXAMPLES[into], further=(), forget=forget_text)
 options = st.sidebar.container()
 how = decoding()
 if not names:

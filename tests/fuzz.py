@@ -59,7 +59,7 @@ PARAMETERS = (
     "numbers", "predict", "task", "kind", "layers", "n_heads", "divided", "forcing", "padding", "steps", "first", "pace",
     "toy_head", "toy_input_reverse", "toy_input_dates", "bertviz", "decoding", "kept", "embed",
     "claim", "find", "sentences", "survey", "measure", "taken", "about", "seen", "to", "order", "stopped", "other", "second",
-    "drawing", "drawn", "trained", "truth", "edits", "edits1", "editing", "edit_view", "",
+    "into", "drawing", "drawn", "trained", "truth", "edits", "edits1", "editing", "edit_view", "",
 )  # fmt: skip
 _TEXTS = ("text", "pair", "question", "passage", "target", "reference", "tokens")
 _ODD = (

@@ -44,11 +44,11 @@ class Weighed(Traced):
         return self.changes.named(layer, head) if self.changes else head_name(layer, head)
 
 
-def weigh(name: str, traced: Traced) -> Weighed:
+def weigh(name: str, traced: Traced, sidebar: DeltaGenerator | None = None) -> Weighed:
     """The trace with the numbers that are chosen in the sidebar; its weights, where no others are known."""
     plain = Weighed(traced.trace, traced.card, traced.seconds, traced.file, name)
     # Out of a file no model can be asked.
-    by = numbers_picker(st.sidebar, known=not (traced.file or traced.trace.edits))
+    by = numbers_picker(sidebar or st.sidebar, known=not (traced.file or traced.trace.edits))
     return as_in(replace(plain, by=by), traced)
 
 

@@ -141,6 +141,20 @@ def test_an_address_that_makes_no_sense_still_opens(app: AppTest) -> None:
     assert answer(app)
 
 
+@pytest.mark.parametrize("numbers", ["norms", "mixing"])
+def test_heads_may_show_what_they_move_and_what_is_kept_is_chosen_by_weights_all_the_same(app: AppTest, numbers: str) -> None:
+    opened(app, way="last", layer="2", head="3", all_heads="false")
+    by_weights = answer(app), kept_words(app)
+    shares = app.get("plotly_chart")[0].proto.spec
+    app.session_state.weighing = numbers
+    app.run()
+    assert not app.exception
+    assert (answer(app), kept_words(app)) == by_weights
+    assert app.get("plotly_chart")[0].proto.spec != shares
+    assert any("This layer changes a token by" in each.value for each in app.markdown)
+    assert any("weighed_trace" in each.value for each in app.code)
+
+
 def test_a_reference_is_kept_in_the_address(app: AppTest) -> None:
     opened(app, model="minilm", text=TEXT)
     app.text_area(key="reference").set_value("Dogs bark at the moon.").run()

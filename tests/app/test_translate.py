@@ -115,6 +115,27 @@ def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
     assert "models" not in app.query_params
 
 
+def test_another_language_brings_its_own_translators_and_examples(
+    app: AppTest, folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    french, german = (
+        str(Path(folder).rename(f"{folder}-en-{code}")) for folder, code in zip(folders, ("fr", "de"), strict=True)
+    )
+    try:
+        monkeypatch.setattr(catalog, "available_for", lambda _: (french, german))
+        opened(app)
+        assert app.session_state.models == [french]
+        app.session_state.typed = "Something of one's own."
+        app.segmented_control(key="into").set_value("German").run()
+        assert not app.exception
+        assert app.session_state.models == [german]
+        assert app.session_state.text == examples("translate-german")[0].text
+        assert app.session_state.address["into"] == "German"
+    finally:
+        for changed, folder in zip((french, german), folders, strict=True):
+            Path(changed).rename(folder)
+
+
 def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders, text=TEXT)
     assert answers(app) == [attnviz.load(folder).trace(TEXT).output for folder in folders]

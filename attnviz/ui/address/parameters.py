@@ -159,6 +159,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "translate": {
         **{"models": Names(SLOTS), "text": _TEXT, "target": _TEXT, "question": _TEXT}, **_HEAD, **_MEAN, **_MERGED,
         **_HIDDEN, **_SCALE, **_NUMBERS,
+        "into": Choice(("French", "German")),
         "reading": Choice(("Truer", "Shifted", "Naive")),
         "hard": Choice(("Off", "Strongest", "Balanced", "Threshold")),
         "threshold": Number(0.05, 0.95, default=0.3, step=0.05),
@@ -173,7 +174,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **_HIDDEN, **_SCALE, **_NUMBERS, **_each(2, asked=Number(), edits=_TEXT, **_SIDE_BY_SIDE), **_EDITING,
     },
     "summarize": {
-        **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED,
+        **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED, **_NUMBERS,
         "unit": Choice(("Count", "Share")), "words_kept": Number(1, 100, default=15), "share_kept": Number(1, 100, default=20),
         "sentences_kept": Number(1, 6, default=1), "punctuation": Flag(), "word": Number(), "reference": _TEXT,
         **{"all": _OPEN}, **_CELL, **_VIEW, **_EDITED,

@@ -1,10 +1,26 @@
-"""What is kept of a text before and after the edits of the model that reads it."""
+"""What is kept of a text before and after the edits of the model that reads it, and what its numbers are."""
+
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.figures.edits.said import changed_text
 from attnviz.ui.background.results import Traced
 from attnviz.ui.edits.said import show_said
 from attnviz.ui.edits.shown import Shown
 from attnviz.ui.summarize.pictures import Options, summary_of
+from attnviz.ui.weighing import Weighed, as_in, numbers_picker, weigh
+
+
+def weighed_maps(name: str, both: tuple[Traced, Traced], maps: Shown, sidebar: DeltaGenerator) -> tuple[Weighed, Shown]:
+    """The heads with the numbers that are chosen in the sidebar; with weights, where anything is edited.
+
+    What is kept of the text is chosen by weights all the same: so the ways are defined, and measured.
+    """
+    before, after = both
+    if after is not before:
+        numbers_picker(sidebar, known=False)
+        return as_in(before, before if maps.compared == "Before" else after), maps
+    weighed = weigh(name, before, sidebar)
+    return weighed, Shown.of(weighed.trace, weighed.trace, maps.kind, maps.editing)
 
 
 def tell_kept(before: Traced, after: Traced, maps: Shown, chosen: Options) -> None:

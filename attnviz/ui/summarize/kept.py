@@ -6,13 +6,13 @@ from attnviz.analysis.view import View
 from attnviz.core.trace import AttentionMap
 from attnviz.export import passage
 from attnviz.export.sheet import Sheet
-from attnviz.ui.background.results import Traced
 from attnviz.ui.download import Kept, head_picture, traced_in_python
+from attnviz.ui.weighing import Weighed, in_python
 
 
 def kept_summary(
     name: str,
-    traced: Traced,
+    traced: Weighed,
     attention: AttentionMap,
     place: tuple[int, int | None],
     marked: tuple[Passage, Selection, Selector],
@@ -25,4 +25,5 @@ def kept_summary(
         return passage.draw_marked(marked_passage.units, scores, kept.units, f"What is kept, framed; shaded by: {way.name}")
 
     picture = head_picture(traced.trace, attention, place, View())
-    return Kept(name, picture, traced_in_python(name, traced.trace.prompt, traced.trace.edits), sheets={"Passage": sheet})
+    made = traced_in_python(name, traced.trace.prompt, traced.trace.edits)
+    return in_python(Kept(name, picture, made, sheets={"Passage": sheet}), name, traced.changes)

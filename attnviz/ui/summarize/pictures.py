@@ -1,6 +1,6 @@
 """The Summarize page: what to keep and by which way, and its pictures mounted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -49,6 +49,10 @@ class Options:
     amount: Amount
     words: bool
     punctuation: bool
+
+    def as_in(self, attention: AttentionMap) -> "Options":
+        """The same for a map that may have fewer heads, such as one in which they are mixed: there, their mean."""
+        return self if self.head is None or self.head < attention.n_heads else replace(self, head=None)
 
 
 def summarizer_picker() -> str:

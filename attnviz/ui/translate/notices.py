@@ -59,7 +59,7 @@ def forget_text() -> None:
     """Lets go of what belonged to the text before: a target that a person typed stays, an example's goes with its text."""
     forget_drafts()
     forget("alternatives")
-    given = {example.target for example in examples("translate")}
+    given = {example.target for page in ("translate", "translate-german") for example in examples(page)}
     if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
         forget("target")
 

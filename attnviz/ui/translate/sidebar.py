@@ -10,25 +10,54 @@ from attnviz.analysis.view import View
 from attnviz.models import catalog
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address.parameters import SLOTS
+from attnviz.ui.address.state import forget, forget_drafts
 from attnviz.ui.address.widgets import bounded, segments, toggle
 from attnviz.ui.background.results import Answered, Drafted
+from attnviz.ui.boxes import forget_typed
+from attnviz.ui.examples import examples
 from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
 from attnviz.ui.translate.drawing import Drawing
 
+# The page of examples of each language.
+EXAMPLES = {"French": "translate", "German": "translate-german"}
+# How the names of our translators into another language than the first end.
+ENDINGS = {"German": "-en-de"}
 
-def models_picker() -> tuple[str, ...]:
+
+def language() -> str:
+    """The language that is translated into, where translators of ours know several."""
+    known = {_language_of(name) for name in catalog.available_for("translate")}
+    options = tuple(name for name in EXAMPLES if name in known)
+    return segments(st.sidebar, "Into", "into", options=options, on_change=_other_language) if len(options) > 1 else "French"
+
+
+def _language_of(name: str) -> str:
+    return next((language for language, ending in ENDINGS.items() if name.endswith(ending)), "French")
+
+
+def _other_language() -> None:
+    """Its own translators, and the first of its examples unless something else was typed; for a callback."""
+    forget_drafts()
+    forget("models", "target")
+    if st.session_state.get("text") in {example.text for page in EXAMPLES.values() for example in examples(page)}:
+        forget_typed()
+        st.session_state.text = examples(EXAMPLES[st.session_state.into])[0].text
+
+
+def models_picker(into: str) -> tuple[str, ...]:
     """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
     own = catalog.available_for("translate")
+    first = tuple(name for name in own if _language_of(name) == into)
     return side_by_side(
         Choices(
-            offered([*own, *catalog.HUB["encoder-decoder"]]),
-            own[:SLOTS],
+            offered([*first, *(name for name in own if name not in first), *catalog.HUB["encoder-decoder"]]),
+            first[:SLOTS],
             SLOTS,
             "Choose a translator",
-            "Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face hub: type "
-            "any encoder-decoder's id, or a folder.",
+            "Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face "
+            "hub: type any encoder-decoder's id, or a folder.",
         )
     )
 
