@@ -1,7 +1,9 @@
 """The Train page's script without a browser: settings, addresses, who waits, and one's own input, good or bad."""
 
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,12 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from attnviz.models.translate.toy import ToyConfig
+from attnviz.training.toy.induction import train as short
 from attnviz.training.toy.live import Line, LiveRun
 from attnviz.training.toy.milestones import Milestones
 from attnviz.training.toy.presets import PRESETS
 from attnviz.training.toy.task import ToyRecipe, Training, to_file
+from attnviz.ui.train import induction
 from attnviz.ui.train import live as training
 
 # One of each kind of setting.
@@ -120,9 +124,28 @@ def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_
     assert any("comes nearest to the truth" in each.proto.body for each in app.get("html"))
 
 
+def test_induction_waits_for_its_turn_as_every_training_does(app, monkeypatch):
+    line = Line(1)
+    monkeypatch.setattr(training, "training_line", lambda: line)
+    monkeypatch.setattr(induction, "training_line", lambda: line)
+    monkeypatch.setattr(induction, "train", lambda recipe, every: short(replace(recipe, steps=2, batch=2), every=1))
+    line.enter("another", lambda: True)
+    order = []
+    entered = Line.enter
+    monkeypatch.setattr(Line, "enter", lambda *asked: order.append("asked") or entered(*asked))
+    threading.Timer(1.0, lambda: (order.append("free"), line.leave("another"))).start()
+    app.query_params["lesson"] = "induction"
+    app.run()
+    press(app, "Start")
+    assert order == ["asked", "free"]
+    assert [len(looks) for looks in app.session_state.induction[1]] == [3, 3]
+    # The place is free again.
+    assert line.enter("next", lambda: False)
+
+
 def test_whoever_comes_third_is_told_why_it_waits(app, monkeypatch):
     line = Line(places=1)
-    monkeypatch.setattr(training, "_line", lambda: line)
+    monkeypatch.setattr(training, "training_line", lambda: line)
     other = LiveRun(Training(ToyRecipe(ToyConfig("copy", "dot", dim=11), steps=100_000, batch=2)), line)
     other.begin()
     app.run()

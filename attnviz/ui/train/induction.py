@@ -1,6 +1,7 @@
 """The lesson induction on the page Train: models of attention alone, one layer and two, learn side by side."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 import streamlit as st
@@ -9,9 +10,12 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.figures import html as shared
 from attnviz.figures.train.emergence import STYLE, Curve, curves
 from attnviz.training.toy.induction import InductionLook, InductionRecipe, train
+from attnviz.training.toy.live import MOST_COURTESY_SECONDS
 from attnviz.ui.address.widgets import bounded, segments
+from attnviz.ui.background.jobs import COURTESY
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
+from attnviz.ui.train.live import training_line
 
 _markup = Markup("induction", shared.STYLE + STYLE)
 _SCORES = (lambda look: look.previous, lambda look: look.induction)
@@ -41,16 +45,36 @@ def watch_induction() -> None:
     place = st.empty()
     if begin:
         state["induction"] = kept = {seed: ([], [])}
-        for number, look in _alternating(recipes):
-            kept[seed][number].append(look)
-            if number == 1:
-                _draw(place, recipes, kept[seed])
+        with _turn(place):
+            for number, look in _alternating(recipes):
+                kept[seed][number].append(look)
+                # Others go first, but not for ever.
+                COURTESY.give_way(MOST_COURTESY_SECONDS)
+                if number == 1:
+                    _draw(place, recipes, kept[seed])
     elif seed in kept and all(kept[seed]):
         _draw(place, recipes, kept[seed])
     else:
         place.info("Press Start: one layer and two learn side by side, in about half a minute.", icon=":material/school:")
     with st.expander("Why one layer cannot, and two can"):
         st.markdown(_HOW)
+
+
+@contextmanager
+def _turn(place: DeltaGenerator) -> Iterator[None]:
+    """One of the places where this server trains at once, once it is free; meanwhile the page says that it waits."""
+    line, run = training_line(), object()
+
+    def wait() -> bool:
+        # A browser that has gone ends this run of the page here.
+        place.progress(0.0, text=f":material/hourglass_empty: **Waiting.** This server trains {line.places} at once.")
+        return True
+
+    line.enter(run, wait)
+    try:
+        yield
+    finally:
+        line.leave(run)
 
 
 def _alternating(recipes: Sequence[InductionRecipe]) -> Iterator[tuple[int, InductionLook]]:

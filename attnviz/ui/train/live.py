@@ -26,7 +26,8 @@ _PICTURE = component("attnviz.training", html='<div class="markup"></div>', css=
 
 
 @cache
-def _line() -> Line:
+def training_line() -> Line:
+    """Where all visitors' trainings wait for their turn."""
     return Line(settings.limit("ATTNVIZ_TRAININGS"))
 
 
@@ -43,7 +44,7 @@ def _renewed(recipe: ToyRecipe) -> LiveRun:
         run.stop()
     st.session_state.pop("frame", None)
     place = st.empty()
-    line = _line()
+    line = training_line()
 
     def work(progress: Progress) -> LiveRun:
         device.share_cores(workers())
@@ -60,7 +61,7 @@ def open_run(training: Training) -> None:
     if (run := st.session_state.pop("run", None)) is not None:
         run.stop()
     st.session_state.pop("frame", None)
-    st.session_state.run = LiveRun(training, _line(), COURTESY.give_way)
+    st.session_state.run = LiveRun(training, training_line(), COURTESY.give_way)
 
 
 def begin(run: LiveRun) -> None:
