@@ -24,14 +24,14 @@ def planted_table(scores: Sequence[PlantedScores], *, theme: Theme = LIGHT) -> s
     heads = "".join(f'<th scope="col">{_step(each.step)}</th>' for each in scores)
     rows = "".join(_row(name, scores, mean, theme) for name, mean in ranking(scores).items())
     right = "".join(f"<td>{each.accuracy:.0%}</td>" for each in scores)
-    told = (
+    table = (
         f'<table class="planted"><thead><tr><th scope="col">Way of asking</th>{heads}<th scope="col">Mean</th></tr></thead>'
         f'<tbody>{rows}<tr class="right"><th scope="row">Written without a mistake</th>{right}<td></td></tr></tbody></table>'
     )
     refused = "".join(_refused(scores))
     return (
         f'<div style="{css_variables(theme)}"><div class="across" tabindex="0" role="region" aria-label="Ways of asking">'
-        f"{told}</div>{refused}</div>"
+        f"{table}</div>{refused}</div>"
     )
 
 
