@@ -4,10 +4,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnviz.analysis.head_metrics import mean_entropy
 from attnviz.analysis.view import head_matrix
+from tests.browser.test_encode import PICTURE
 from tests.browser.test_explorer import WORDS, example, show, spot, trace_of, view
 from tests.factories import make_map, numbered, typed
 
@@ -109,3 +110,15 @@ def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Bro
         opened.touchscreen.tap(*spot(opened, 0, 2))
         opened.wait_for_timeout(300)
         expect(opened.locator(".note")).to_contain_text("counterrevolutionaries → incomprehensibly")
+
+
+def test_the_order_of_heads_on_home_is_in_its_link(context: BrowserContext, app_url: str) -> None:
+    page = context.new_page()
+    page.goto(app_url)
+    page.locator("canvas.heads").wait_for(timeout=PICTURE)
+    page.locator(".explorer .order select").first.select_option("entropy")
+    page.wait_for_url("**look=*", timeout=PICTURE)
+    second = context.new_page()
+    second.goto(page.url)
+    expect(second.locator(".explorer .order select").first).to_have_value("entropy", timeout=PICTURE)
+    assert "look=" in second.url
