@@ -135,6 +135,7 @@ def test_a_click_on_a_cell_selects_its_row_and_its_column(page: Page, app_url: s
     open_page(page, app_url, view="matrix")
     page.mouse.click(*cell_at(page, 6, 8))
     expect(page.locator(".story")).to_contain_text("sends “cross” to “street”", timeout=PICTURE)
+    settle(page)
     assert (parameters(page)["query"], parameters(page)["key"]) == ("6", "8")
     expect(page.locator(".strip .query")).to_have_text("cross")
 
