@@ -34,7 +34,7 @@ def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | N
     link = describe_link(matrix, name, cell, traced.number)
     whole = head_matrix(attention, layer=choice.layer, head=choice.head, view=View(words=choice.view.words))
     with hero() as heading:
-        story(*(shown.sentences(choice) or (link, describe_head(whole))), place=heading)
+        story(*(shown.sentences(choice) or (link, describe_head(whole, traced.number))), place=heading)
         if editing:
             show_panel(editing, shown.before, alike=shown.alike)
         show_reading(model, shown)
@@ -47,7 +47,7 @@ def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | N
             show_bertviz(attention, choice)
     show_compared(traced, attention, choice, (matrix, cell), view)
     tell_head_label(traced, attention, choice)
-    if hidden := describe_hidden(matrix, choice.view.renormalize):
+    if hidden := describe_hidden(matrix, choice.view.renormalize, traced.number):
         st.caption(hidden)
     if example:
         st.caption(f":material/lightbulb: {example.notice}")

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool
 
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import WEIGHT, head_name
 from attnviz.core.trace import AttentionTrace
 from attnviz.core.weights import DenseWeights
 
@@ -21,7 +21,7 @@ Weighing = Literal["weights", "norms", "mixing"]
 WEIGHINGS: tuple[Weighing, ...] = get_args(Weighing)
 TITLES: dict[Weighing, str] = {"weights": "Weights", "norms": "Weights × value norms", "mixing": "Mixing with the residual"}
 # What a single number is, in a sentence.
-NUMBERS: dict[Weighing, str] = {"weights": "weight", "norms": "norm share", "mixing": "mixing share"}
+NUMBERS: dict[Weighing, str] = {"weights": WEIGHT, "norms": "norm share", "mixing": "mixing share"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

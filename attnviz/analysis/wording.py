@@ -9,13 +9,16 @@ from attnviz.core.trace import Token
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
 
-# Of two that are alike the one that stands first gives the name: a first token that is special is called special.
+# What the numbers of a map are, unless they are weighed otherwise.
+WEIGHT = "weight"
+# Each with what is known of weights that go there. Of two that are alike the one that stands first gives the name: a first
+# token that is special is called special.
 _PATTERNS = {
-    "previous": "the token before, wherever it stands: a previous-token head",
-    "following": "the token after, wherever it stands: a next-token head",
-    "itself": "the token itself",
-    "special": "special tokens, a resting place for heads that have nothing to say about a word (Clark et al. 2019)",
-    "first": "the very first token, a resting place for attention that has no use elsewhere (Xiao et al. 2023)",
+    "previous": ("the token before", ", wherever it stands: a previous-token head"),
+    "following": ("the token after", ", wherever it stands: a next-token head"),
+    "itself": ("the token itself", ""),
+    "special": ("special tokens", ", a resting place for heads that have nothing to say about a word (Clark et al. 2019)"),
+    "first": ("the very first token", ", a resting place for attention that has no use elsewhere (Xiao et al. 2023)"),
 }
 
 
@@ -54,7 +57,7 @@ def head_name(layer: int, head: int | None) -> str:
     return f"L{layer}" if head is None else f"L{layer}·H{head}"
 
 
-def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: str = "weight") -> Sentence:
+def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: str = WEIGHT) -> Sentence:
     """Say what the weight of one cell says, and whether the head has a stronger link between words.
 
     `number` is what the numbers of the matrix are, where they are no weights.
@@ -77,25 +80,27 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
     return (*lead, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
 
 
-def describe_head(matrix: HeadMatrix) -> Sentence:
-    """Say where most of a head's attention goes, or how far it is spread."""
+def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:
+    """Say where most of a head's attention goes, or how far it is spread; of other numbers than weights, what it moves."""
     summary = summarize(matrix)
-    share, pattern = _largest_share(summary)
+    share, (tokens, remark) = _largest_share(summary)
     if share >= MOSTLY:
-        return (Part(f"{percent(share)} of its attention goes to {pattern}."),)
-    tokens = 2**summary.entropy
-    return (Part(f"Its attention is as wide as {tokens:.1f} equal tokens (entropy {summary.entropy:.1f} bits)."),)
+        where = f"its attention goes to {tokens}{remark}" if number == WEIGHT else f"what it moves comes from {tokens}"
+        return (Part(f"{percent(share)} of {where}."),)
+    width, what = 2**summary.entropy, "Its attention" if number == WEIGHT else "What it moves"
+    return (Part(f"{what} is as wide as {width:.1f} equal tokens (entropy {summary.entropy:.1f} bits)."),)
 
 
-def describe_hidden(matrix: HeadMatrix, renormalized: bool) -> str:
-    """Say how much attention goes to the tokens that the picture leaves out; empty where none does."""
+def describe_hidden(matrix: HeadMatrix, renormalized: bool, number: str = WEIGHT) -> str:
+    """Say how much attention goes to the tokens that the picture leaves out, or what they give; empty where it is nothing."""
     if matrix.hidden < 0.0005:
         return ""
     scaling = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
-    return f"What is hidden holds {percent(matrix.hidden)} of the attention; {scaling}."
+    whole = "the attention" if number == WEIGHT else "what is moved"
+    return f"What is hidden holds {percent(matrix.hidden)} of {whole}; {scaling}."
 
 
-def _largest_share(summary: HeadSummary) -> tuple[float, str]:
+def _largest_share(summary: HeadSummary) -> tuple[float, tuple[str, str]]:
     shares = {name: getattr(summary, name) for name in _PATTERNS}
     name = max(shares, key=lambda candidate: shares[candidate])
     return shares[name], _PATTERNS[name]

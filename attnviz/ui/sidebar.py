@@ -161,7 +161,14 @@ def scale_picker(sidebar: DeltaGenerator) -> bool:
 
 
 def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = False) -> int:
-    """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is."""
+    """A number from 0 to size - 1. Another model may have fewer: what no longer exists becomes the last there is.
+
+    Where there is nothing to choose, such as where heads are mixed, what was chosen is kept for when there is.
+    """
+    if size == 1:
+        st.number_input(label, 0, 0, key=f"only_{key}", disabled=True)
+        publish(key, value(key, default), default)
+        return 0
     default = min(default, size - 1)
     st.session_state[key] = min(max(value(key, default), 0), size - 1)
     number = min(max(st.number_input(label, 0, size - 1, key=key, disabled=disabled), 0), size - 1)

@@ -9,13 +9,15 @@ from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
-from attnviz.analysis.wording import Part, Sentence, percent
+from attnviz.analysis.wording import WEIGHT, Part, Sentence, percent
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
 # Where to look: the attention across, or a block of the encoder's, by who asks: the passage the question, or the reverse.
 Side = Literal["cross", "passage", "question"]
 SIDES: tuple[Side, ...] = get_args(Side)
+# What one token does to another, in weights and in what they move.
+_LOOKING, _TAKING = ("look", "at"), ("take", "from")
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
 
@@ -219,35 +221,45 @@ def describe_answer(texts: Sequence[str], spans: Sequence[Span], *, margin: floa
     return (*verdict, Part(_short(texts[1]), True, True), Part(f" ({percent(spans[1].probability)})."))
 
 
-def describe_meeting(shown: Meeting, name: str, answer: tuple[int, int]) -> Sentence:
-    """Say which words of the question the answer has most to do with, in a head of that name."""
+def describe_meeting(shown: Meeting, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
+    """Say which words of the question the answer has most to do with, in a head of that name.
+
+    `number` is what the numbers are: where they are no weights, it is said what moves, not what is looked at.
+    """
+    look, at = _LOOKING if number == WEIGHT else _TAKING
     shares = shown.of_text(*answer)
     places = [place for place in np.argsort(-shares, kind="stable") if is_word(shown.question[place]) and shares[place] > 0]
     if not places:
-        return (Part(f"In {name} the answer and the words of the question do not look at each other."),)
-    lead = f"{name}: of the question's words, " if shown.asking else f"{name}: the answer's words look most at "
+        return (Part(f"In {name} the answer and the words of the question have nothing to do with each other."),)
+    lead = f"{name}: of the question's words, " if shown.asking else f"{name}: the answer's words {look} most {at} "
     parts: list[Part] = [Part(lead)]
     for index, place in enumerate(places[:2]):
         parts += [Part(" and " if index else ""), Part(shown.question[place].text, True, True), Part(f" ({shares[place]:.2f})")]
     rest = float(sum(shares[place] for place, token in enumerate(shown.question) if token.special))
-    end = " look most at the answer" if shown.asking else " of the question"
-    ending = f"; {percent(rest)} goes to its special tokens." if not shown.asking and rest >= 0.005 else "."
+    end = f" {look} most {at} the answer" if shown.asking else " of the question"
+    way = "goes to" if number == WEIGHT else "comes from"
+    ending = f"; {percent(rest)} {way} its special tokens." if not shown.asking and rest >= 0.005 else "."
     return (*parts, Part(end + ending))
 
 
-def describe_word(shown: Meeting, name: str, word: int) -> Sentence:
-    """Name the words of the passage that look at a word of the question most; or at which it looks."""
+def describe_word(shown: Meeting, name: str, word: int, number: str = WEIGHT) -> Sentence:
+    """Name the words of the passage that look at a word of the question most; or at which it looks.
+
+    `number` as in `describe_meeting`.
+    """
+    look, at = _LOOKING if number == WEIGHT else _TAKING
     question_word = Part(shown.question[word].text, True, True)
     lookers = [(token, weight) for token, weight in shown.lookers(word) if weight > 0]
     if not lookers:
         return (Part(f"In {name} nothing of the passage meets "), question_word, Part("."))
-    lead = (Part(f"{name}: "), question_word, Part(" looks most at ")) if shown.asking else (Part(f"{name}: "),)
+    lead = (Part(f"{name}: "), question_word, Part(f" {look}s most {at} ")) if shown.asking else (Part(f"{name}: "),)
     parts: list[Part] = []
     for index, (token, weight) in enumerate(lookers):
         parts += [Part(", " if index else ""), Part(token.text, True, True), Part(f" ({weight:.2f})")]
     if shown.asking:
         return (*lead, *parts, Part(" in the passage."))
-    return (*lead, *parts, Part(" look at " if len(lookers) > 1 else " looks at "), question_word, Part(" most."))
+    verb = look if len(lookers) > 1 else f"{look}s"
+    return (*lead, *parts, Part(f" {verb} {at} "), question_word, Part(" most."))
 
 
 def _short(text: str) -> str:

@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.answer.meeting import Meeting, describe_answer, describe_meeting, describe_word
 from attnviz.ui.background.results import Answered
 from attnviz.ui.layout import escaped, story
+from attnviz.ui.weighing import number_of
 
 _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
@@ -64,7 +65,8 @@ def tell_answer(answered: Answered, shown: Meeting, word: int | None, name: str,
     spans, result = answers.result.spans, answers.result
     texts = [answers.text(span) for span in spans]
     likely = describe_answer(texts, spans, margin=result.margin, threshold=answers.decoding.threshold)
-    meets = describe_meeting(shown, name, answered.place) if word is None else describe_word(shown, name, word)
+    number = number_of(answered)
+    meets = describe_meeting(shown, name, answered.place, number) if word is None else describe_word(shown, name, word, number)
     story(likely, meets, place=place)
 
 

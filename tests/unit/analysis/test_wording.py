@@ -96,6 +96,15 @@ def test_a_head_is_told_by_where_it_looks(weights, said):
     assert plain(describe_head(matrix_of(weights))).startswith(said)
 
 
+def test_norms_are_told_as_what_moves():
+    moved = plain(describe_head(matrix_of(rolled(-1)), "norm share"))
+    assert moved == "100% of what it moves comes from the token before."
+    spread = plain(describe_head(matrix_of(np.full((7, 7), 1 / 7)), "norm share"))
+    assert spread.startswith("What it moves is as wide as 7.0 equal tokens")
+    hidden = describe_hidden(matrix_of(np.full((7, 7), 1 / 7), hide_special=True), renormalized=False, number="norm share")
+    assert hidden.startswith("What is hidden holds 29% of what is moved;")
+
+
 def test_the_first_token_is_told_where_it_is_not_special():
     said = plain(describe_head(matrix_of(np.eye(5)[[0] * 5], numbered(5))))
     assert said.startswith("100% of its attention goes to the very first token")

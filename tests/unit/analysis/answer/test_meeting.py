@@ -126,3 +126,5 @@ def test_sentences_tell_the_numbers(trace):
     first, weight = shown.lookers(1)[0]
     assert f"“{first.text}” ({weight:.2f})" in plain(describe_word(shown, "L2·H1", 1))
     assert plain(describe_word(shown, "L2·H1", 1)).endswith("look at “who” most.")
+    assert "the answer's words take most from “" in plain(describe_meeting(shown, "L2·H1", (8, 11), "norm share"))
+    assert plain(describe_word(shown, "L2·H1", 1, "norm share")).endswith("take from “who” most.")
