@@ -26,6 +26,7 @@ def add(commands: Any) -> None:
     faithful.add_argument(
         "--out", type=Path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv); a run goes on from it"
     )
+    faithful.add_argument("--save", action="store_true", help="put the table on the card of a model that was trained here")
     faithful.set_defaults(command=measure)
 
 
@@ -50,6 +51,11 @@ def measure(arguments: argparse.Namespace) -> int:
             f"{each.way:22} {_interval(each.comprehensiveness):>24} {_interval(each.sufficiency):>24} {over:>24} {tau:>6} "
             f"{each.milliseconds:7.0f} {each.n_texts:6}"
         )
+    if arguments.save:
+        from attnviz.training.commands import folder_of, save_figures
+        from attnviz.training.faithfulness import FAITHFULNESS, faithfulness_figures
+
+        save_figures(folder_of(arguments.model), {FAITHFULNESS: faithfulness_figures(figures, arguments.data.name)})
     return 0
 
 

@@ -3,13 +3,14 @@
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from attnviz.training.faithfulness import FAITHFULNESS, faithfulness_section
 from attnviz.training.loop import Run
+from attnviz.training.tables import figures
 
 # What training notes in metrics.json, in the order of the card; the rest of that file is measured by `attnviz evaluate`.
 SENTENCES = "sentences trained"
@@ -52,7 +53,7 @@ def commit() -> str:
 def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     """Write the card of a translator as Markdown, from its config.json and metrics.json alone."""
     about, corpus = config["card"], config["recipe"]["corpus"]
-    measured = {name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256")}
+    measured = {name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256", FAITHFULNESS)}
     parts = [
         f"# {about['name']}",
         f"It {about['task']}: {about['sources'][0]}.",
@@ -73,6 +74,7 @@ def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "human's; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was "
         "trained on. Balanced: the same attention between words, and between punctuation, rescaled until every source word is "
         "used (Sinkhorn & Knopp 1967); nothing is trained for it.",
+        *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in config["recipe"]["weak"]),
     ]
@@ -96,30 +98,3 @@ def _joined(joined: dict[str, Any] | None) -> list[str]:
         f"From epoch {joined['since'] + 1} on, {joined['share']:.0%} of its texts were 2 to {joined['most']} sentences in "
         "a row, so that it met longer ones than its data have."
     ]
-
-
-def figures(values: dict[str, Any]) -> str:
-    """Write a table of two columns without a heading: names and figures."""
-    return table([("", ""), *((name, shown(value)) for name, value in values.items())])
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Write rows as a table in Markdown, the first as its heading.
-
-    >>> print(table([("way", "ROUGE"), ("first|last", "20.1")]).replace(chr(92), "/"))
-    | way | ROUGE |
-    |---|---|
-    | first/|last | 20.1 |
-    """
-    # A signature has bars of its own, which would end its cell.
-    head, *body = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
-
-
-def shown(value: Any) -> str:
-    """Write a figure with two digits; anything else as it is.
-
-    >>> shown(20.126), shown(3)
-    ('20.13', '3')
-    """
-    return f"{value:.2f}" if isinstance(value, float) else str(value)

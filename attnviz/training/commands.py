@@ -50,6 +50,10 @@ _ON_THE_ENCODER = (
     _OnTheEncoder(SUMMARIZERS, train_selector, lambda *run, **_: export_summarizer(*run), summarizer_facts),
     _OnTheEncoder(ANSWERERS, train_answerer, export_answerer, answerer_facts),
 )
+_CARDS: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], str]] = {
+    "summarizer": summarizer_card,
+    "answerer": answerer_card,
+}
 
 
 def folder_of(name: str) -> Path:
@@ -129,21 +133,26 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
     folder = folder_of(name)
     match kind_of(folder):
         case "summarizer":
-            write, metrics = summarizer_card, evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
+            metrics = evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
         case "answerer":
             held_out = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["recipe"]["held_out"]
-            model = load_trained_as(AnswerModel, folder)
-            write, metrics = answerer_card, evaluate_answerer(model, data, report, held_out)
+            metrics = evaluate_answerer(load_trained_as(AnswerModel, folder), data, report, held_out)
         case _:
-            model = load_trained_as(TranslationModel, folder)
-            write, metrics = translator_card, evaluate_translator(model, data, report, beam=Beam(width=5))
+            metrics = evaluate_translator(load_trained_as(TranslationModel, folder), data, report, beam=Beam(width=5))
     if save:
-        _save_figures(folder, metrics, write)
+        save_figures(folder, metrics)
     return metrics
 
 
-def _save_figures(folder: Path, measured: dict[str, Any], write: Callable[[dict[str, Any], dict[str, Any]], str]) -> None:
-    """Add what was measured to metrics.json, and write the card."""
+def save_figures(folder: Path, measured: dict[str, Any]) -> None:
+    """Add what was measured to a trained model's metrics.json, and write its card.
+
+    Raises:
+        DataError: the folder holds no model of ours.
+    """
+    if not (folder / METRICS).is_file():
+        raise DataError(f"{folder} holds no model that was trained here, whose card could say what was measured")
+    write = _CARDS.get(kind_of(folder), translator_card)
     metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (METRICS, CONFIG))
     save_metrics({**metrics, **measured}, folder)
     disk.write(folder / "card.md", write(config, rounded({**metrics, **measured})))

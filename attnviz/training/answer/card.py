@@ -17,9 +17,11 @@ from attnviz.training.answer.calibrate import ASKED, Calibration, calibrate
 from attnviz.training.answer.development import FOLDS
 from attnviz.training.answer.evaluate import EVERY, MEASURES
 from attnviz.training.answer.recipe import AnswerRecipe
-from attnviz.training.card import FACTS, counted, figures, shown, table
+from attnviz.training.card import FACTS, counted
 from attnviz.training.export import save_weights
+from attnviz.training.faithfulness import faithfulness_section
 from attnviz.training.loop import Run
+from attnviz.training.tables import figures, shown, table
 
 LICENCE = "CC-BY-SA-4.0"
 SOURCES = (
@@ -114,6 +116,7 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "## Measured",
         _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
         table([("source", *MEASURES), *_rows(metrics)]),
+        *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in recipe["weak"]),
     ]

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.models.summarize import shipped
-from attnviz.training.card import FACTS, counted, figures, shown, table
+from attnviz.training.card import FACTS, counted
 from attnviz.training.export import save_weights
+from attnviz.training.faithfulness import faithfulness_section
 from attnviz.training.loop import Run
 from attnviz.training.summarize.evaluate import KEPT, names_of_ways
 from attnviz.training.summarize.task import SelectorRecipe
+from attnviz.training.tables import figures, shown, table
 
 MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L", f"words at {KEPT}")
 
@@ -64,6 +66,7 @@ def summarizer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         table([("chosen by", *MEASURES), *_rows(metrics)]),
         f"The best way to use attention alone was found by trying all of them on these very abstracts: for sentences "
         f"{metrics.get('Attention alone, the best of all ways: way', 'not measured')}. So its row is an upper bound.",
+        *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in recipe["weak"]),
     ]
