@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attnviz import memory
 from attnviz.analysis.heads.statistics import merge
 from attnviz.core.errors import CorpusError
 from attnviz.survey.folder import State, from_bytes, save, to_bytes, write_tables
 from attnviz.survey.run import SurveyJob, read_part
+
+# Parts that are given to the cluster at once: what is held here does not grow with the corpus.
+GROUP = 1024
 
 
 class PartReader:
@@ -19,6 +24,7 @@ class PartReader:
     def __init__(self, job: SurveyJob) -> None:
         from attnviz.models import catalog
 
+        memory.bound_heaps()
         self.job, self.model = job, catalog.load(job.model)
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, list[Any]]:
@@ -47,25 +53,26 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int) -> S
         ray.init(address, ignore_reinit_error=True, log_to_driver=False, include_dashboard=dashboard)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise CorpusError(f"There is no Ray cluster at {address!r}: give another --ray ADDRESS, or local.") from error
-    parts = [{"part": number, "texts": list(texts)} for number, texts in job.parts()]
-    if not parts:
-        raise CorpusError("There is no text to read in this shard: give files of one text a line.")
-    dataset = ray.data.from_items(parts, override_num_blocks=len(parts)).map_batches(
-        PartReader, fn_constructor_args=(job,), batch_size=1, compute=ray.data.ActorPoolStrategy(size=workers)
-    )
-    state = _summed(dataset.iter_rows(), job)
-    save(folder, state)
-    write_tables(folder, state)
-    return state
+    parts, total = job.parts(), None
+    while group := [{"part": number, "texts": list(texts)} for number, texts in islice(parts, GROUP)]:
+        dataset = ray.data.from_items(group, override_num_blocks=len(group)).map_batches(
+            PartReader, fn_constructor_args=(job,), batch_size=1, compute=ray.data.ActorPoolStrategy(size=workers)
+        )
+        total = _added(total, dataset.iter_rows(), job.shard)
+    if total is None:
+        raise CorpusError("There is no text that the model can read in this shard: give files of one text a line.")
+    save(folder, total)
+    write_tables(folder, total)
+    return total
 
 
-def _summed(rows: Iterable[dict[str, Any]], job: SurveyJob) -> State:
-    """Add up the parts in the order of the corpus, as a run on one machine does."""
+def _added(total: State | None, rows: Iterable[dict[str, Any]], shard: tuple[int, int]) -> State | None:
+    """Add parts to what there is, in the order of the corpus, as a run on one machine does."""
     state_of = {row["part"]: from_bytes(row["state"], f"part {row['part']}") for row in rows}
-    if not state_of:
-        raise CorpusError("The model can read none of these texts: choose others.")
-    states = [state_of[part] for part in sorted(state_of)]
-    total = states[0].statistics
-    for state in states[1:]:
-        total = merge(total, state.statistics)
-    return replace(states[0], parts=len(states), statistics=total, corpus=job.corpus)
+    number, n_shards = shard
+    for part in sorted(state_of):
+        state = state_of[part]
+        merged = merge(total.statistics, state.statistics) if total else state.statistics
+        # Of the corpus every so-manieth part is this shard's, beginning with its own number.
+        total = replace(state, parts=(part - number + 1) // n_shards + 1, statistics=merged)
+    return total

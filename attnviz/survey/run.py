@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from attnviz import memory
 from attnviz.analysis.heads.statistics import Statistics, measure, merge
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -60,6 +61,7 @@ def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progre
     Raises:
         CorpusError: there is nothing to read, or the folder holds a survey of something else.
     """
+    memory.bound_heaps()
     state = _begun(job, folder)
     done = state.parts if state else 0
     for index, (_, texts) in enumerate(job.parts()):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from attnviz.survey import run
 from attnviz.survey.atlas import make
 from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import corpus, plain, shipped
-from attnviz.survey.folder import load, merge_folders
+from attnviz.survey.folder import load, merge_folders, to_bytes
 from attnviz.survey.looks import look, shuffled
 from attnviz.survey.shipped import available, shipped_atlas
 from attnviz.survey.untrained import untrained
@@ -218,6 +219,23 @@ def test_the_shell_tests_a_file_of_claims_into_one_table(tmp_path, capsys, unche
     assert "write obj" in rows[1]["in words"]
     assert main(["claim", "minilm", "objj -> head"]) == 1
     assert "is no relation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shard", [(1, 1), (2, 3)])
+def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, texts, tmp_path, shard):
+    from attnviz.survey import ray_data
+
+    job, total = run.SurveyJob("minilm", (texts,), shard), None
+    whole = run.survey(minilm, job, tmp_path / "whole")
+    batch = [{"part": number, "texts": list(part)} for number, part in job.parts()]
+    for group in (batch[:2], batch[2:]):
+        read = [(each["part"], run.read_part(minilm, each["texts"])) for each in reversed(group)]
+        states = [{"part": part, "state": to_bytes(replace(whole, statistics=statistics))} for part, (statistics, _) in read]
+        total = ray_data._added(total, states, shard)
+    assert total is not None
+    assert (total.parts, total.shards, total.corpus) == (whole.parts, whole.shards, whole.corpus)
+    for field in FIELDS:
+        np.testing.assert_array_equal(getattr(total.statistics, field), getattr(whole.statistics, field))
 
 
 def test_on_ray_with_two_workers_the_numbers_are_the_same(minilm, texts, tmp_path):
