@@ -28,8 +28,10 @@ def head_picker(
     sidebar: DeltaGenerator,
     supervised_head: tuple[int, int] | None = None,
     telling: tuple[int, int] | None = None,
+    *,
+    mixed: bool = False,
 ) -> tuple[int, int | None]:
-    """Layer, and head or None for their mean, where a map has several.
+    """Layer, and head or None for their mean, where a map has several; where heads are `mixed` only the layer can be chosen.
 
     Unasked, it is the supervised head, if there is one, else the `telling` one, else the mean of the last layer.
     """
@@ -45,10 +47,10 @@ def head_picker(
     with left:
         layer = stepper("Layer", "layer", first[0], n_layers)
     with right:
-        head = stepper("Head", "head", first[1], n_heads, disabled=mean)
+        head = stepper("Head", "head", first[1], n_heads, disabled=mean or mixed)
     if supervised_head:
         _supervised_head_button(supervised_head, chosen=(layer, None if mean else head) == supervised_head, sidebar=sidebar)
-    sidebar.toggle("Mean over heads", key=_MEAN)
+    sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed)
     publish(_MEAN, mean, first[2])
     return layer, None if mean else head
 

@@ -1,5 +1,6 @@
 """The switch between a head's weights and what they move, and what the page says of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -10,7 +11,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.kinds import Kind
 from attnviz.export.python import prompt_expression
 from attnviz.models.translate.decode import DecodingOptions
-from attnviz.ui.address.state import publish
+from attnviz.ui.address.state import publish, value
 from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.background.measures import weighed, weighed_draft
 from attnviz.ui.background.results import Answered, Drafted, Traced
@@ -58,6 +59,11 @@ def numbers_picker(sidebar: DeltaGenerator, *, known: bool = True) -> Weighing:
         publish("weighing", "weights", "weights")
         return "weights"
     return dropdown(sidebar, "Numbers", "weighing", options=WEIGHINGS, format_func=TITLES.__getitem__, help=_HELP)
+
+
+def heads_are_mixed(shown: Sequence[Drafted | Answered]) -> bool:
+    """Whether the numbers that are chosen are of whole layers, so that no head can be."""
+    return value("weighing", "weights") == "mixing" and not any(each.trace.edits for each in shown)
 
 
 def weigh_answer(name: str, answered: Answered, by: Weighing) -> Answered:

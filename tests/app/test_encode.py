@@ -190,7 +190,7 @@ def test_a_job_shows_how_far_it_is_and_hands_its_error_on() -> None:
 
 @pytest.mark.parametrize("by", ["norms", "mixing"])
 def test_numbers_can_be_what_a_head_moves(app: AppTest, by: str) -> None:
-    app.query_params.update(text="The cat sat on the mat near it.", weighing=by, layer="2")
+    app.query_params.update(text="The cat sat on the mat near it.", weighing=by, layer="2", head="5")
     app.run()
     assert not app.exception
     assert any("This layer changes a token by" in each.value for each in app.markdown)
@@ -199,6 +199,9 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, by: str) -> None:
     assert "weighing" not in app.query_params
     assert not any("changes a token" in each.value for each in app.markdown)
     assert any("with weight" in each.proto.body for each in app.get("html"))
+    # Where heads were mixed none could be chosen; the one that was is there again.
+    assert app.number_input(key="head").value == 5
+    assert app.query_params["head"] == ["5"]
 
 
 def test_a_model_of_which_nothing_is_known_shows_its_weights(app: AppTest) -> None:

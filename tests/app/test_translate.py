@@ -403,10 +403,13 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
     app.selectbox(key="weighing").set_value("mixing").run()
     assert not app.exception
     assert models(app)[1]["head"] == "Layer 1 · mixing share"
+    assert (app.number_input(key="layer").disabled, app.number_input(key="head").disabled) == (False, True)
+    assert app.toggle(key="all_heads").disabled
     assert any("This layer changes a token by" in each.value for each in app.markdown)
     app.selectbox(key="weighing").set_value("weights").run()
     assert "weighing" not in app.query_params
     assert not any("changes a token" in each.value for each in app.markdown)
+    assert (app.number_input(key="head").disabled, app.number_input(key="head").value) == (False, 2)
     np.testing.assert_allclose(drawn(app, 2), written.trace.cross.weights(1, 2), atol=1e-6)
 
 

@@ -36,7 +36,7 @@ from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choices, HeadChoice, scale_picker, side_by_side
-from attnviz.ui.weighing import in_python, number_of, tell_weighing
+from attnviz.ui.weighing import heads_are_mixed, in_python, number_of, tell_weighing
 
 _markup = Markup("answer", shared.STYLE + STYLE)
 MOST = 2
@@ -142,7 +142,8 @@ def looking(shown: Sequence[Answered], sidebar: DeltaGenerator) -> Looking:
     first = Looking(side, 0, None, View(), full_scale=True)
     strongest = [each.telling[own] for each in shown if (own := first.side_of(each.trace)) in each.telling]
     telling = (strongest[0].layer, strongest[0].head) if strongest else None
-    layer, head = head_picker([first.attention(each.trace) for each in shown], sidebar, telling=telling)
+    maps = [first.attention(each.trace) for each in shown]
+    layer, head = head_picker(maps, sidebar, telling=telling, mixed=heads_are_mixed(shown))
     words = toggle(sidebar, "Merge subwords to words", "whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     return Looking(side, layer, head, View(words, hide), scale_picker(sidebar))

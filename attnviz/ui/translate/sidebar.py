@@ -19,6 +19,7 @@ from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.permissions import offered
 from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
 from attnviz.ui.translate.drawing import Drawing
+from attnviz.ui.weighing import heads_are_mixed
 
 # The page of examples of each language.
 EXAMPLES = {"French": "translate", "German": "translate-german"}
@@ -56,7 +57,7 @@ def models_picker(into: str) -> tuple[str, ...]:
             first[:SLOTS],
             SLOTS,
             "Choose a translator",
-            "Up to four, side by side. Those named …-en-fr travel with attnviz; others come from the Hugging Face "
+            "Up to four, side by side. Those named …-en-fr and …-en-de travel with attnviz; others come from the Hugging Face "
             "hub: type any encoder-decoder's id, or a folder.",
         )
     )
@@ -84,7 +85,7 @@ def drawing(shown: list[Drafted], sidebar: DeltaGenerator, folded: DeltaGenerato
     What specialists choose stands in `folded`.
     """
     supervised_head = next((each.card.supervised_head for each in shown if each.card.supervised_head), None)
-    layer, head = head_picker([each.trace.cross for each in shown], sidebar, supervised_head)
+    layer, head = head_picker([each.trace.cross for each in shown], sidebar, supervised_head, mixed=heads_are_mixed(shown))
     reading = reading_picker(shown, folded)
     words = toggle(sidebar, "Merge subwords to words", "whole_words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
