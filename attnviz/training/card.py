@@ -16,6 +16,15 @@ from attnviz.training.tables import figures
 SENTENCES = "sentences trained"
 FACTS = ("parameters", SENTENCES, "epochs trained", "training hours", "hardware", "torch", "seed", "commit")
 
+# How the figures that begin with AER were measured.
+_AER = (
+    "AER compares forced alignments, the strongest source word of each target word, with links: in domain those of the "
+    "statistical aligner eflomal on the development pairs (its intersection sure, its union possible), which are no "
+    "human's; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was "
+    "trained on. Balanced: the same attention between words, and between punctuation, rescaled until every source word is "
+    "used (Sinkhorn & Knopp 1967); nothing is trained for it."
+)
+
 
 def counted(run: Run, examples: str) -> dict[str, Any]:
     """Record how these weights came about: counted or read off, none of it estimated; `examples` names what is learned from."""
@@ -69,11 +78,7 @@ def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
         "## Measured",
         figures(measured),
-        "AER compares forced alignments, the strongest source word of each target word, with links: in domain those of the "
-        "statistical aligner eflomal on the development pairs (its intersection sure, its union possible), which are no "
-        "human's; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was "
-        "trained on. Balanced: the same attention between words, and between punctuation, rescaled until every source word is "
-        "used (Sinkhorn & Knopp 1967); nothing is trained for it.",
+        *([_AER] if any(name.startswith("AER") for name in measured) else []),
         *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in config["recipe"]["weak"]),
