@@ -119,6 +119,10 @@ def curve(ranked: np.ndarray, n_points: int = 11) -> list[int]:
     return sorted({round(step * len(ranked) / (n_points - 1)) for step in range(n_points)})
 
 
+# What a way is measured by over a data set, as it is kept and written.
+MEASURES = ("comprehensiveness", "sufficiency", "more than chance")
+
+
 @dataclass(frozen=True)
 class Interval:
     """A mean, and the bounds that 95 % of resampled means lie in."""

@@ -5,11 +5,11 @@ import gzip
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from attnviz.analysis.faithfulness import Faithfulness, Interval, bootstrap
+from attnviz.analysis.faithfulness import MEASURES, Faithfulness, Interval, bootstrap
 from attnviz.analysis.ways import Way
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.faithfulness import ask, faithfulness
@@ -86,6 +86,15 @@ def survey(
     if not (rows := read_table(out)):
         raise ModelError("No text of this file could be measured: name a file that the model reads, or allow more tokens.")
     return summarized(rows)
+
+
+def kept_figures(figures: Sequence[WayFigures], data: str) -> dict[str, Any]:
+    """Make what a model's metrics.json keeps: by way and measure the mean and its interval, the least way first."""
+    ways = {}
+    for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):
+        measured = zip(MEASURES, (each.comprehensiveness, each.sufficiency, each.over_random), strict=True)
+        ways[each.way] = {name: [round(value, 3) for value in astuple(interval)] for name, interval in measured if interval}
+    return {"data": data, "texts": max(each.n_texts for each in figures), "ways": ways}
 
 
 def append_rows(out: Path, text: int, n_tokens: int, figures: Mapping[str, Faithfulness]) -> None:

@@ -34,7 +34,7 @@ def measure(arguments: argparse.Namespace) -> int:
     """Print the table of a survey; what is in its file already is not measured again."""
     # Imported here: the command's help must not wait for torch.
     from attnviz.analysis.ways import way_named
-    from attnviz.attribution.survey import SurveyOptions, read_prompts, survey
+    from attnviz.attribution.survey import SurveyOptions, kept_figures, read_prompts, survey
     from attnviz.models.catalog import load
 
     ways = [way_named(name.strip()) for name in arguments.ways.split(",")]
@@ -53,9 +53,9 @@ def measure(arguments: argparse.Namespace) -> int:
         )
     if arguments.save:
         from attnviz.training.commands import folder_of, save_figures
-        from attnviz.training.faithfulness import FAITHFULNESS, faithfulness_figures
+        from attnviz.training.faithfulness import FAITHFULNESS
 
-        save_figures(folder_of(arguments.model), {FAITHFULNESS: faithfulness_figures(figures, arguments.data.name)})
+        save_figures(folder_of(arguments.model), {FAITHFULNESS: kept_figures(figures, arguments.data.name)})
     return 0
 
 

@@ -3,42 +3,27 @@
 from collections.abc import Sequence
 from typing import Any
 
-from attnviz.analysis.faithfulness import Interval
+from attnviz.analysis.faithfulness import MEASURES
 from attnviz.analysis.ways import way_named
-from attnviz.attribution.survey import WayFigures
 from attnviz.training.tables import table
 
 # Where metrics.json keeps it.
 FAITHFULNESS = "faithfulness"
-_MEASURES = ("comprehensiveness", "sufficiency", "more than chance")
-
-
-def faithfulness_figures(figures: Sequence[WayFigures], data: str) -> dict[str, Any]:
-    """Make what metrics.json keeps: by way and measure a mean and its interval, and the data's name."""
-    ways = {}
-    for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):
-        measured = zip(_MEASURES, (each.comprehensiveness, each.sufficiency, each.over_random), strict=True)
-        ways[each.way] = {name: _bounds(interval) for name, interval in measured if interval}
-    return {"data": data, "texts": max(each.n_texts for each in figures), "ways": ways}
 
 
 def faithfulness_section(metrics: dict[str, Any]) -> list[str]:
     """Write the part of a card that says how far to believe the model's pictures; nothing where that was not measured."""
     if not (kept := metrics.get(FAITHFULNESS)):
         return []
-    rows = [(way_named(way).title, *(_written(row.get(name)) for name in _MEASURES)) for way, row in kept["ways"].items()]
+    rows = [(way_named(way).title, *(_written(row.get(name)) for name in MEASURES)) for way, row in kept["ways"].items()]
     return [
         "## How far to believe its pictures",
         f"On {kept['texts']} texts of {kept['data']}: comprehensiveness is how far p(output) falls when the most important 1, "
         "5, 10, 20 and 50 % of the words are taken away, on average (more is better), sufficiency how far it falls when only "
         "they stay (less is better; DeYoung et al. 2020, arXiv:1911.03429). In brackets: 95 % intervals, by bootstrap over "
         "texts.",
-        table([("way", *_MEASURES), *rows]),
+        table([("way", *MEASURES), *rows]),
     ]
-
-
-def _bounds(interval: Interval) -> list[float]:
-    return [round(value, 3) for value in (interval.mean, interval.low, interval.high)]
 
 
 def _written(bounds: Sequence[float] | None) -> str:

@@ -73,7 +73,7 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
     app.selectbox(key="side").set_value("question").run()
     assert not app.exception
     # Read apart, the two never meet in the encoder.
-    assert "do not look at each other" in bodies(app)
+    assert "have nothing to do with each other" in bodies(app)
     assert app.query_params["side"] == "question"
 
 

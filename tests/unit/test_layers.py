@@ -55,7 +55,7 @@ MAY_IMPORT = {
     "export": {"core", "text", "analysis", "figures"},
     "training": {"core", "paths", "text", "nn", "models", "analysis"},
     # Many texts through a model, and what its heads do over all of them.
-    "survey": {"core", "paths", "text", "nn", "models", "analysis"},
+    "survey": {"core", "paths", "memory", "text", "nn", "models", "analysis"},
     "ui": BELOW_UI | {"training", "survey"},
     "cli": BELOW_UI | {"training", "survey"},
     "__init__": {"core", "files", "models", "analysis", "figures"},
