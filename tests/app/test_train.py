@@ -16,7 +16,7 @@ from attnviz.training.toy.live import Line, LiveRun
 from attnviz.training.toy.milestones import Milestones
 from attnviz.training.toy.presets import PRESETS
 from attnviz.training.toy.task import ToyRecipe, Training, to_file
-from attnviz.ui.train import induction
+from attnviz.ui.train import induction, planted
 from attnviz.ui.train import live as training
 
 # One of each kind of setting.
@@ -111,7 +111,9 @@ def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
     assert any("Right would be olleh" in caption.value for caption in app.caption)
 
 
-def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_do_not_apply(app):
+def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_do_not_apply(app, monkeypatch):
+    monkeypatch.setattr(planted, "SEQUENCES", 1)
+    monkeypatch.setattr(planted, "CHECKPOINTS", 2)
     app.query_params.update({"steps": "20", "truth": "true"})
     app.run()
     press(app, "Start")
