@@ -62,10 +62,11 @@ def learning_rate(schedule: Schedule, step: int, n_steps: int) -> float:
 
 
 def precision(schedule: Schedule, device: torch.device) -> AbstractContextManager[Any]:
-    """Mixed precision where the recipe asks for it and the device has it: products in bfloat16, weights and sums in float32.
+    """Mixed precision where the recipe asks for it, on an accelerator: products in bfloat16, weights and sums in float32.
 
-    An LSTM in bfloat16 is an error on a processor without AVX-512, and a Transformer slower there than in float32.
+    A processor computes in float32: a step of bahdanau-en-fr takes 0.24 s there on two cores with AVX-512, and 0.30 s with
+    products in bfloat16; of transformer-en-fr 0.32 s and 0.49 s.
     """
-    if schedule.precision == "bfloat16" and (device.type != "cpu" or torch.ops.mkldnn._is_mkldnn_bf16_supported()):
+    if schedule.precision == "bfloat16" and device.type != "cpu":
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()

@@ -197,8 +197,11 @@ def test_a_recipe_is_saved_whole(recipe):
     assert saved["model"]["recurrent"]["hidden"] == 13
 
 
-@pytest.mark.parametrize(("has_bfloat16", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
-def test_precision_falls_back_where_the_processor_has_no_bfloat16(monkeypatch, has_bfloat16, dtype):
-    monkeypatch.setattr("torch.ops.mkldnn._is_mkldnn_bf16_supported", lambda: has_bfloat16)
+def test_half_precision_is_for_accelerators(monkeypatch):
     with precision(Schedule(precision="bfloat16"), torch.device("cpu")):
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+    entered = []
+    monkeypatch.setattr("torch.autocast", lambda kind, dtype: entered.append((kind, dtype)))
+    precision(Schedule(precision="float32"), torch.device("cuda"))
+    precision(Schedule(precision="bfloat16"), torch.device("cuda"))
+    assert entered == [("cuda", torch.bfloat16)]
