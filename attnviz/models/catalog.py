@@ -31,6 +31,7 @@ CATALOG = {
     "bilstm-en-fr": CatalogEntry("translate"),
     "bahdanau-en-fr": CatalogEntry("translate"),
     "transformer-en-fr": CatalogEntry("translate"),
+    "bahdanau-en-de": CatalogEntry("translate"),
     "answer-en": CatalogEntry("answer"),
     "answer-en-dual": CatalogEntry("answer"),
     "summarize-en": CatalogEntry("summarize"),

@@ -16,14 +16,14 @@ from attnviz.training.tables import figures
 SENTENCES = "sentences trained"
 FACTS = ("parameters", SENTENCES, "epochs trained", "training hours", "hardware", "torch", "seed", "commit")
 
-# How the figures that begin with AER were measured.
+# How the figures that begin with AER were measured; of the Hansards where there are such figures.
 _AER = (
     "AER compares forced alignments, the strongest source word of each target word, with links: in domain those of the "
     "statistical aligner eflomal on the development pairs (its intersection sure, its union possible), which are no "
-    "human's; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was "
-    "trained on. Balanced: the same attention between words, and between punctuation, rescaled until every source word is "
-    "used (Sinkhorn & Knopp 1967); nothing is trained for it."
+    "human's{hansards}. Balanced: the same attention between words, and between punctuation, rescaled until every source "
+    "word is used (Sinkhorn & Knopp 1967); nothing is trained for it."
 )
+_HANSARDS = "; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was trained on"
 
 
 def counted(run: Run, examples: str) -> dict[str, Any]:
@@ -78,12 +78,18 @@ def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
         "## Measured",
         figures(measured),
-        *([_AER] if any(name.startswith("AER") for name in measured) else []),
+        *_alignment_error(measured),
         *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in config["recipe"]["weak"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _alignment_error(measured: dict[str, Any]) -> list[str]:
+    rates = [name for name in measured if name.startswith("AER")]
+    people = _HANSARDS if any("Hansards" in name for name in rates) else ""
+    return [_AER.format(hansards=people)] if rates else []
 
 
 def _supervised_head(head: dict[str, Any] | None) -> list[str]:

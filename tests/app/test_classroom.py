@@ -54,7 +54,7 @@ def message(part: str) -> str:
 
 
 def test_the_four_translators_that_are_compared_differ() -> None:
-    names = available_for("translate")
+    names = [name for name in available_for("translate") if name.endswith("-en-fr")]
     text = message("/translate?text=")
     assert len({attnviz.load(name).trace(text).output for name in names}) == len(names) == 4
 

@@ -115,25 +115,21 @@ def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
     assert "models" not in app.query_params
 
 
-def test_another_language_brings_its_own_translators_and_examples(
-    app: AppTest, folders: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    french, german = (
-        str(Path(folder).rename(f"{folder}-en-{code}")) for folder, code in zip(folders, ("fr", "de"), strict=True)
-    )
-    try:
-        monkeypatch.setattr(catalog, "available_for", lambda _: (french, german))
-        opened(app)
-        assert app.session_state.models == [french]
-        app.session_state.typed = "Something of one's own."
-        app.segmented_control(key="into").set_value("German").run()
-        assert not app.exception
-        assert app.session_state.models == [german]
-        assert app.session_state.text == examples("translate-german")[0].text
-        assert app.session_state.address["into"] == "German"
-    finally:
-        for changed, folder in zip((french, german), folders, strict=True):
-            Path(changed).rename(folder)
+def test_another_language_brings_its_own_translators_and_examples(app: AppTest) -> None:
+    opened(app)
+    french = list(app.session_state.models)
+    assert french
+    assert all(name.endswith("-en-fr") for name in french)
+    app.segmented_control(key="into").set_value("German").run()
+    assert not app.exception
+    first = examples("translate-german")[0]
+    assert (app.session_state.models, app.session_state.text) == (["bahdanau-en-de"], first.text)
+    assert answers(app) == [attnviz.load("bahdanau-en-de").trace(first.text).output]
+    assert (app.query_params["into"], "models" in app.query_params) == ("German", False)
+    app.segmented_control(key="into").set_value("French").run()
+    assert app.session_state.models == french
+    assert app.session_state.text == examples("translate")[0].text
+    assert "into" not in app.query_params
 
 
 def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None:

@@ -8,13 +8,12 @@ import attnviz
 from attnviz.analysis.translate.alignment import origin_of, strongest_links
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import Prompt
-from attnviz.models import catalog
 from attnviz.models.base import AttentionModel
 from attnviz.ui.examples import Example, examples
 
 EXAMPLES = {example.label: example for example in examples("translate")}
-TOLD_OF = [name for name in catalog.available_for("translate") if name == "bahdanau-en-fr"]
-measured = pytest.mark.parametrize("name", TOLD_OF)
+GERMAN = {example.label: example for example in examples("translate-german")}
+MEASURED = {"bahdanau-en-fr": EXAMPLES, "bahdanau-en-de": GERMAN}
 
 
 def alignment(model: AttentionModel, text: str, target: str = "") -> HeadMatrix:
@@ -27,7 +26,7 @@ def origins(matrix: HeadMatrix) -> dict[str, str]:
     return {matrix.queries[link.query].text: matrix.keys[link.key].text for link in strongest_links(matrix)}
 
 
-@pytest.mark.parametrize("example", EXAMPLES.values(), ids=lambda example: example.label)
+@pytest.mark.parametrize("example", [*EXAMPLES.values(), *GERMAN.values()], ids=lambda example: example.label)
 def test_an_example_names_words_of_its_own(example: Example):
     assert example.origin in re.findall(r"\w+", example.text)
     assert not example.has_link
@@ -36,19 +35,18 @@ def test_an_example_names_words_of_its_own(example: Example):
         assert example.word in re.findall(r"\w+", example.target)
 
 
-@measured
+@pytest.mark.parametrize("name", MEASURED)
 def test_every_word_comes_from_where_it_is_said_to(name: str):
     model = attnviz.load(name)
-    for example in EXAMPLES.values():
+    for example in MEASURED[name].values():
         matrix = alignment(model, example.text, example.target)
         link = origin_of(matrix, example.word)
         assert link, example.label
         assert matrix.keys[link.key].text == example.origin
 
 
-@measured
-def test_what_the_notices_say(name: str):
-    model = attnviz.load(name)
+def test_what_the_notices_say_of_french():
+    model = attnviz.load("bahdanau-en-fr")
     never = origins(alignment(model, EXAMPLES["ne … jamais"].text))
     assert never["n'"] == never["jamais"] == "never"
     red = EXAMPLES["Adjective after noun"].text
@@ -63,3 +61,21 @@ def test_what_the_notices_say(name: str):
     assert nobody["Personne"] == nobody["ne"] == "Nobody"
     book = origins(alignment(model, EXAMPLES["Reordering"].text))
     assert (book["lui"], book["ai"], book["donné"]) == ("him", "gave", "gave")
+
+
+def test_what_the_notices_say_of_german():
+    model = attnviz.load("bahdanau-en-de")
+    pictures = {label: alignment(model, example.text) for label, example in GERMAN.items()}
+    words = {label: [token.text for token in matrix.queries if not token.special] for label, matrix in pictures.items()}
+    assert words["The verb at the end"][-3:] == ["gekauft", "hat", "."]
+    lengths = {link.query: abs(link.query - link.key) for link in strongest_links(pictures["The verb at the end"])}
+    assert words["The verb at the end"][max(lengths, key=lambda place: lengths[place])] == "gekauft"
+    apart = words["Two verbs apart"]
+    assert (apart.index("habe"), apart[-2:]) == (1, ["gesehen", "."])
+    parts = words["A verb in two parts"]
+    assert (parts[1], parts[-2:]) == ("steht", ["auf", "."])
+    second = words["The verb comes second"]
+    assert second.index("gingen") + 1 == second.index("wir")
+    assert origins(pictures["The verb comes second"]).items() >= {"gingen": "went", "wir": "we"}.items()
+    because = words["Because …"]
+    assert because.index("weil") < because.index("krank") < because.index("war") == len(because) - 2
