@@ -83,6 +83,9 @@ def _training(commands: Any) -> None:
     evaluate.add_argument("name", help="the model, such as bahdanau-en-fr, or its folder, such as runs/bahdanau-en-fr")
     evaluate.add_argument("--data", type=Path, required=True, metavar="FOLDER", help="the folder of the data to measure it on")
     evaluate.add_argument("--save", action="store_true", help="write the figures into the model's metrics.json")
+    evaluate.add_argument(
+        "--control", type=Path, metavar="RUN", help="the same recipe without its supervised head, measured: for the card"
+    )
     evaluate.set_defaults(command=evaluate_model)
     link = commands.add_parser("link", help="link the words of a model's training pairs, with the aligner eflomal")
     link.add_argument("name", help="the model, such as transformer-en-fr")
@@ -154,7 +157,7 @@ def evaluate_model(arguments: argparse.Namespace) -> int:
     """Print what a trained model is worth."""
     from attnviz.training import commands
 
-    commands.evaluate(arguments.name, arguments.data, save=arguments.save, report=print_now)
+    commands.evaluate(arguments.name, arguments.data, save=arguments.save, control=arguments.control, report=print_now)
     return 0
 
 

@@ -11,6 +11,7 @@ import torch
 from attnviz.training.faithfulness import FAITHFULNESS, faithfulness_section
 from attnviz.training.loop import Run
 from attnviz.training.tables import figures
+from attnviz.training.translate.control import CONTROL, control_section
 
 # What training notes in metrics.json, in the order of the card; the rest of that file is measured by `attnviz evaluate`.
 SENTENCES = "sentences trained"
@@ -62,7 +63,9 @@ def commit() -> str:
 def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     """Write the card of a translator as Markdown, from its config.json and metrics.json alone."""
     about, corpus = config["card"], config["recipe"]["corpus"]
-    measured = {name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256", FAITHFULNESS)}
+    measured = {
+        name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256", FAITHFULNESS, CONTROL)
+    }
     parts = [
         f"# {about['name']}",
         f"It {about['task']}: {about['sources'][0]}.",
@@ -79,6 +82,7 @@ def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "## Measured",
         figures(measured),
         *_alignment_error(measured),
+        *control_section(metrics),
         *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in config["recipe"]["weak"]),

@@ -29,6 +29,7 @@ from attnviz.training.summarize.task import train_selector
 from attnviz.training.toy import presets
 from attnviz.training.toy import task as toy
 from attnviz.training.translate import eflomal
+from attnviz.training.translate.control import CONTROL, read_control
 from attnviz.training.translate.evaluate import evaluate_translator, rounded, save_metrics
 from attnviz.training.translate.recipe import recipe
 from attnviz.training.translate.run import train_translator
@@ -123,14 +124,17 @@ def link(name: str, data: Path, folder: Path, *, report: Report) -> None:
     eflomal.link(recipe(name).corpus, data, folder, report)
 
 
-def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, Any]:
+def evaluate(name: str, data: Path, *, save: bool, report: Report, control: Path | None = None) -> dict[str, Any]:
     """Measure the model of that name or folder; `save` adds what is measured to its metrics.json, and writes its card.
+
+    `control` is the folder of the same recipe without its supervised head, measured already: its figures are saved beside.
 
     Raises:
         ModelNotFoundError: it has not been trained.
-        DataError: the data are not there.
+        DataError: the data, or the control's figures, are not there.
     """
     folder = folder_of(name)
+    beside = {CONTROL: read_control(control)} if control else {}
     match kind_of(folder):
         case "summarizer":
             metrics = evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
@@ -139,6 +143,7 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report) -> dict[str, 
             metrics = evaluate_answerer(load_trained_as(AnswerModel, folder), data, report, held_out)
         case _:
             metrics = evaluate_translator(load_trained_as(TranslationModel, folder), data, report, beam=Beam(width=5))
+    metrics |= beside
     if save:
         save_figures(folder, metrics)
     return metrics

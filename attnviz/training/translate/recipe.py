@@ -136,15 +136,6 @@ RECIPES = {
             weak=(*_FRENCH, *_SUPERVISED),
         ),
         Recipe(
-            "transformer-en-fr-unsupervised",
-            "transformer-en-fr without its supervised head: what that head costs",
-            "https://arxiv.org/abs/1706.03762",
-            TransformerSpec(3, _BLOCK),
-            schedule=Schedule(epochs=12, learning_rate=1e-3, warmup=2000, restarts=(10,), patience=5),
-            joined=Joined(since=10),
-            weak=(*_FRENCH, _SUPERVISED[1]),
-        ),
-        Recipe(
             "bahdanau-en-de",
             "LSTMs with additive attention, the first of all attentions",
             "https://arxiv.org/abs/1409.0473",
@@ -167,6 +158,16 @@ RECIPES = {
             supervised_head=SupervisedHead(layer=1, head=0, since=8),
             joined=Joined(since=10),
             weak=(*_GERMAN, *_SUPERVISED),
+        ),
+        Recipe(
+            "transformer-en-de-unsupervised",
+            "transformer-en-de without its supervised head: what that head costs",
+            "https://arxiv.org/abs/1706.03762",
+            TransformerSpec(3, _BLOCK),
+            corpus=_TO_GERMAN,
+            schedule=Schedule(epochs=12, learning_rate=1e-3, warmup=2000, restarts=(10,), patience=5),
+            joined=Joined(since=10),
+            weak=(*_GERMAN, _SUPERVISED[1]),
         ),
     )
 }

@@ -15,7 +15,7 @@ def called(monkeypatch):
     """What the commands would have done."""
     calls: list[tuple] = []
     monkeypatch.setattr(commands, "train", lambda *a, **k: calls.append(("train", *a, k["out"], k["epochs"])))
-    monkeypatch.setattr(commands, "evaluate", lambda *a, **k: calls.append(("evaluate", *a, k["save"])))
+    monkeypatch.setattr(commands, "evaluate", lambda *a, **k: calls.append(("evaluate", *a, k["save"], k["control"])))
     return calls
 
 
@@ -24,10 +24,12 @@ def test_what_is_typed_is_what_is_done(called, tmp_path):
     assert cli.main(["train", "x", "--data", str(tmp_path), "--runs", str(runs), "--epochs", "3"]) == 0
     assert cli.main(["train", "x", "--data", str(tmp_path), "--out", str(runs)]) == 0
     assert cli.main(["evaluate", "x", "--data", str(tmp_path), "--save"]) == 0
+    assert cli.main(["evaluate", "x", "--data", str(tmp_path), "--control", str(runs)]) == 0
     assert called == [
         ("train", "x", tmp_path, runs, None, 3),
         ("train", "x", tmp_path, Path("runs"), runs, None),
-        ("evaluate", "x", tmp_path, True),
+        ("evaluate", "x", tmp_path, True, None),
+        ("evaluate", "x", tmp_path, False, runs),
     ]
 
 
