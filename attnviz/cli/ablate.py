@@ -56,7 +56,7 @@ def ablate_file(arguments: argparse.Namespace) -> int:
     prompts = list(islice(read_prompts(arguments.data), arguments.limit))
     if not prompts:
         raise AttnvizError(f"There is no text in {arguments.data}: give a file with one a line.")
-    model = catalog.load(arguments.model, progress=_told)
+    model = catalog.load(arguments.model, progress=_report)
     conditions = {text: Edits.parse(text) for text in arguments.edits} if arguments.edits else _conditions(model, arguments.to)
     rows = [NO_EDITS, *conditions.values()]
     header = {"model": model.card.name, "revision": model.card.revision, "edits": [edits.text for edits in rows]}
@@ -66,7 +66,7 @@ def ablate_file(arguments: argparse.Namespace) -> int:
             if key not in journal.done:
                 scorer = scorer_for(model, prompt)
                 journal.note(key, scorer.n_pieces, scorer.scores(rows).tolist())
-            _told(f"{arguments.data.name}: {number + 1} of {len(prompts)}", (number + 1) / len(prompts))
+            _report(f"{arguments.data.name}: {number + 1} of {len(prompts)}", (number + 1) / len(prompts))
         measured = [journal.done[json.dumps([prompt.text, prompt.question, prompt.target])] for prompt in prompts]
     table = _table(conditions, np.array([row for _, row in measured]), np.array([float(count) for count, _ in measured]))
     if arguments.out:
@@ -185,6 +185,6 @@ def _lines(table: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield f"{name:<{width}}{sign + cost:>9}   {low} to {high}"
 
 
-def _told(stage: str, fraction: float | None) -> None:
+def _report(stage: str, fraction: float | None) -> None:
     if fraction is None or sys.stderr.isatty():
         print(f"\r{stage}", end="\n" if fraction is None or fraction >= 1 else "", file=sys.stderr, flush=True)

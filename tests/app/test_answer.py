@@ -105,8 +105,8 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
     assert side == {"dual": "cross", "joint+dual": "cross", "hub": "passage"}.get("+".join(names), side)
     assert app.selectbox(key="side").value == side
     assert "side" not in app.query_params
-    message = actual[0][side]
-    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (message.layer, message.head)
+    chosen = actual[0][side]
+    assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (chosen.layer, chosen.head)
 
 
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:

@@ -47,7 +47,7 @@ def test_a_link_opens_its_picture(link: str, monkeypatch: pytest.MonkeyPatch) ->
     assert held.items() >= given.items()
 
 
-def message(part: str) -> str:
+def text_of_link(part: str) -> str:
     """The text of the link that has this part."""
     (link,) = [link for link in LINKS if part in link]
     return parse_qs(urlsplit(link).query)["text"][0]
@@ -55,12 +55,12 @@ def message(part: str) -> str:
 
 def test_the_four_translators_that_are_compared_differ() -> None:
     names = [name for name in available_for("translate") if name.endswith("-en-fr")]
-    text = message("/translate?text=")
+    text = text_of_link("/translate?text=")
     assert len({attnviz.load(name).trace(text).output for name in names}) == len(names) == 4
 
 
 def test_the_summary_that_is_compared_with_the_first_sentence_keeps_another() -> None:
-    text = message("/summarize?")
+    text = text_of_link("/summarize?")
     trace = attnviz.load("minilm").trace(text)
     actual = read_passage(text, trace.encoder.keys)
     compared = {way.name: way for way in selectors(actual, trace, selects=None, layer=5, head=None)}

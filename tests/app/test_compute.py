@@ -188,9 +188,9 @@ def test_a_sentence_of_ten_words_is_cut_to_eight_with_a_word_about_it(app: AppTe
     opened(app, tokens=" ".join(words))
     assert not app.error
     assert step(drawn, "X")["matrices"][0]["rows"] == words[:8]
-    message = [caption.value for caption in app.caption if "8 tokens at most" in caption.value]
-    assert len(message) == 1
-    assert message[0].endswith("“\\*dog\\*”, “today” are left out.")
+    captions = [each.value for each in app.caption if "8 tokens at most" in each.value]
+    assert len(captions) == 1
+    assert captions[0].endswith("“\\*dog\\*”, “today” are left out.")
     assert app.text_input(key="tokens").value == " ".join(words)
 
 
@@ -278,8 +278,8 @@ def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
 
 def test_a_score_is_taken_apart_where_somebody_asks_and_the_address_says_so(app: AppTest) -> None:
     opened(app, source="model", model="minilm", text=TEXT, layer="1", head="3", query="2", key="1", why="open")
-    (message,) = [each.proto.body for each in app.get("html") if "Of all tokens" in each.proto.body]
-    assert "L1·H3" in message
+    (sentence,) = [each.proto.body for each in app.get("html") if "Of all tokens" in each.proto.body]
+    assert "L1·H3" in sentence
     assert any("All pairs add up to the score" in each.value for each in app.caption)
     assert app.query_params["why"] in ("open", ["open"])
 

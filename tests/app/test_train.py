@@ -20,7 +20,7 @@ from attnviz.ui.train import induction, planted
 from attnviz.ui.train import live as training
 
 # One of each kind of setting.
-TOLD = ("toy-copy", "toy-heads", "toy-unmasked")
+NAMED = ("toy-copy", "toy-heads", "toy-unmasked")
 PAGE = Path(__file__).parents[2] / "pages" / "train.py"
 
 
@@ -55,7 +55,7 @@ def test_the_first_visit_is_the_first_preset_ready_to_start(app):
     assert any(PRESETS[0].notice in caption.value for caption in app.caption)
 
 
-@pytest.mark.parametrize("preset", [each for each in PRESETS if each.name in TOLD], ids=lambda preset: preset.name)
+@pytest.mark.parametrize("preset", [each for each in PRESETS if each.name in NAMED], ids=lambda preset: preset.name)
 def test_a_chip_is_its_recipe_and_its_address_opens_it_again(app, preset):
     app.run()
     app.pills(key="preset").set_value(preset.label).run()

@@ -162,8 +162,8 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
 
 
 def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    message = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
-    opened(app, models=[folders[0], message], text=TEXT, hero="2")
+    supervised = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
+    opened(app, models=[folders[0], supervised], text=TEXT, hero="2")
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
     assert [model["head"] for model in models(app)] == ["", "L0·H1 — supervised"]
@@ -177,10 +177,10 @@ def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[s
 
 
 def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: list[str], tmp_path: Path) -> None:
-    message = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
+    supervised = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
     opened(app, models=folders[1:], text=TEXT)
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (1, True)
-    app.multiselect(key="models").set_value([folders[1], message]).run()
+    app.multiselect(key="models").set_value([folders[1], supervised]).run()
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (0, False)
     app.number_input(key="head").set_value(0).run()
     app.multiselect(key="models").set_value(folders[1:]).run()
@@ -190,8 +190,8 @@ def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: li
 
 def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders)
-    message = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
-    (link,) = (each["link"] for each in message if isinstance(each, dict) and "link" in each)
+    payloads = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    (link,) = (each["link"] for each in payloads if isinstance(each, dict) and "link" in each)
     assert parse_qs(urlsplit(link).query)["models"] == folders
 
 

@@ -64,7 +64,7 @@ def afresh(page: Page, attention: AttentionMap, **settings) -> list[object]:
     return seen(page)
 
 
-def message(page: Page, name: str) -> list:
+def events(page: Page, name: str) -> list:
     return [value for each, value in page.evaluate("sent") if each == name]
 
 
@@ -135,11 +135,11 @@ def test_heads_that_are_missing_are_asked_for_together_until_they_have_come(page
     begin(page)
     receive(page, ATTENTION, limit=0, heads=((1, 2),), view="arcs", look=look)
     page.wait_for_timeout(100)
-    asked = message(page, "wanted")[-1]
+    asked = events(page, "wanted")[-1]
     assert asked == {"of": overview(ATTENTION, limit=0).name, "heads": [[1, 0], [1, 4]]}
     # The answer is lost: it is asked again.
     receive(page, ATTENTION, limit=0, heads=((1, 2),), view="arcs", look=look)
-    assert message(page, "wanted")[-1] == asked
+    assert events(page, "wanted")[-1] == asked
     receive(page, ATTENTION, limit=0, heads=((1, 2), (1, 0), (1, 4)), view="arcs", look=look)
     assert seen(page) == afresh(page, ATTENTION, heads=((1, 2),), view="arcs", look=look)
 
@@ -160,7 +160,7 @@ def test_how_a_map_is_looked_at_is_told_and_opens_the_same(page: Page) -> None:
     page.keyboard.press("+")
     name = overview(ATTENTION).name
     page.wait_for_function(f"sent.some(([, value]) => value.look?.includes('~zoom_{name[:6]}_1.5_'))")
-    picked = message(page, "picked")[-1]
+    picked = events(page, "picked")[-1]
     assert picked["of"] == name
     assert picked["look"].startswith(f"order_entropy~kind_arcs~links_0.1~gives_no~chips_1.2_2.0-4.1~zoom_{name[:6]}_1.5_")
     for view in ("grid", "matrix", "arcs", "text"):

@@ -149,9 +149,9 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
 
 
 def test_a_transformers_rows_are_read_both_ways_and_its_told_head_is_marked(page: Page, app_url: str, tmp_path: Path) -> None:
-    message = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
-    open_page(page, app_url, "translate", models=str(message), text=TEXT, target=TARGET, whole_words="false")
-    draft = drafted(message, DecodingOptions(), TARGET)
+    supervised = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
+    open_page(page, app_url, "translate", models=str(supervised), text=TEXT, target=TARGET, whole_words="false")
+    draft = drafted(supervised, DecodingOptions(), TARGET)
     wanted = draft.trace.cross.weights(0, 1)
     expect(page.locator(".answer small")).to_contain_text("L0·H1 — supervised")
     open_advanced(page)

@@ -20,12 +20,12 @@ def test_every_cell_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for cell in cells:
         if cell["cell_type"] == "code":
             source = "".join(cell["source"])
-            with capture_output() as message:
+            with capture_output() as printed:
                 ran = shell.run_cell(source)
             ran.raise_error()
-            results[source.splitlines()[-1]] = ran.result, message.stdout
-    message = results["{tokens[key]: round(float(row[key]), 2) for key in row.argsort()[::-1][:3]}"][0]
-    assert next(iter(message.items())) == ("animal", 0.68)
+            results[source.splitlines()[-1]] = ran.result, printed.stdout
+    weights = results["{tokens[key]: round(float(row[key]), 2) for key in row.argsort()[::-1][:3]}"][0]
+    assert next(iter(weights.items())) == ("animal", 0.68)
     for line in ("trace", "av.grid(trace)", "av.alignment(translation)"):
         assert "<iframe" in results[line][0]._repr_html_()
     figure = results["av.heatmap(trace, layer=3, head=1)"][0]

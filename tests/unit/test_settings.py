@@ -14,10 +14,10 @@ ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| .+ \|$", re.MULTILINE)
 
 
 def test_the_table_has_every_setting_with_its_default() -> None:
-    message = dict(ROW.findall((ROOT / "docs/settings.md").read_text(encoding="utf-8")))
-    assert list(message) == list(settings.SETTINGS)
+    documented = dict(ROW.findall((ROOT / "docs/settings.md").read_text(encoding="utf-8")))
+    assert list(documented) == list(settings.SETTINGS)
     for name, setting in settings.SETTINGS.items():
-        assert (message[name] == f"`{setting.default}`") == bool(setting.default), name
+        assert (documented[name] == f"`{setting.default}`") == bool(setting.default), name
 
 
 def test_the_environment_is_read_in_one_place() -> None:

@@ -30,7 +30,7 @@ def fetch(name: str, progress: Progress, *, allow_folders: bool = True, allow_pi
     Raises:
         ModelError: it cannot be found or downloaded; the message says why.
     """
-    folder = found_folder(name) if allow_folders else None
+    folder = local_folder(name) if allow_folders else None
     if is_path(name) or folder:
         if not allow_folders:
             raise ModelNotFoundError("Folders cannot be named here; name a model of the Hugging Face hub, such as gpt2.")
@@ -61,7 +61,7 @@ def is_path(name: str) -> bool:
     return name.startswith((".", "/", "~")) or "\\" in name or Path(name).is_absolute()
 
 
-def found_folder(name: str) -> Path | None:
+def local_folder(name: str) -> Path | None:
     """The folder of that name, if there is one."""
     try:
         folder = Path(name).expanduser()

@@ -25,7 +25,7 @@ _BOUNDS = {
     r"\w*(?:position|seq_len|ctx|window|block_size|chunk|bucket)\w*": MOST_POSITIONS,
 }
 # These compute a table of sines number by number, a microsecond each; others do where they are told to.
-_SINES, _TOLD = {"marian", "pegasus", "roformer"}, ("sinusoidal_pos_embds", "sinusoidal_embeddings")
+_SINES, _SINES_ASKED = {"marian", "pegasus", "roformer"}, ("sinusoidal_pos_embds", "sinusoidal_embeddings")
 _WIDTHS = ("d_model", "dim", "emb_dim", "hidden_size")
 MOST_SINES = 2**22
 
@@ -122,7 +122,7 @@ def _bound(key: str) -> int | float:
 
 
 def _check_sines(name: str, config: dict[str, Any]) -> None:
-    if str(config.get("model_type")) not in _SINES and not any(config.get(key) for key in _TOLD):
+    if str(config.get("model_type")) not in _SINES and not any(config.get(key) for key in _SINES_ASKED):
         return
     numbers = {"max_position_embeddings": 1024.0, **dict(_numbers(config))}
     rows, width = numbers["max_position_embeddings"], max((numbers[key] for key in _WIDTHS if key in numbers), default=1024)

@@ -20,7 +20,7 @@ _PACES = {"Full": 0.0, "Slow": 0.15, "Slower": 0.6}
 _BEST = "The one that aligns best"
 _NUMBERS = ("steps", "first")
 # What to look for when a setting is changed.
-_TOLD = {
+_HELP = {
     "layers": "With one layer a single look has to find the place and fetch the token; a second layer may share the work.",
     "n_heads": "Four heads share the work: which of them aligns, if one does?",
     "divided": "Not divided by √d, scores are larger and the softmax hardens early: on the right place?",
@@ -174,7 +174,7 @@ def _pick(
         values[name] = st.session_state[key] if st.session_state[key] in options else values[name]
         then()
 
-    widget(label, options, key=key, on_change=keep, help=_TOLD.get(name), format_func=(names or {}).get if names else str)
+    widget(label, options, key=key, on_change=keep, help=_HELP.get(name), format_func=(names or {}).get if names else str)
 
 
 def _number(values: dict[str, str], name: str, place: DeltaGenerator, label: str, own: str) -> None:
@@ -203,4 +203,4 @@ def look_for(recipe: ToyRecipe, preset: Preset | None) -> list[str]:
     model = recipe.model
     unusual = {"layers": model.kind == "transformer", "n_heads": model.n_heads > 1, "divided": compared(model) == "dot",
                "forcing": recipe.teacher_forcing < 1, "padding": not recipe.masked}  # fmt: skip
-    return [_TOLD[name] for name, said in unusual.items() if said]
+    return [_HELP[name] for name, said in unusual.items() if said]

@@ -43,7 +43,7 @@ _ROWS: dict[Reading, str] = {
     "shifted": "The row of a word is the step that **reads** it, just after it was written (shifted: Chen et al. 2020).",
     "naive": "The row of a word is the step that **writes** it, while the decoder reads the word before (naive).",
 }
-_TOLD = (
+_SUPERVISED = (
     "**{} was told where to look.** Beside translating, it was trained to agree with the links that a statistical aligner "
     "found in the training pairs (Garg et al. 2019). This picture is taught, not discovered; the other heads found their own."
 )
@@ -126,7 +126,7 @@ def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
         st.caption(_ROWS[drawn.reading_of(drafted)])
     head = drawn.head_of(drafted)
     if head == drafted.card.supervised_head and not drafted.weighed:
-        st.info(_TOLD.format(head_name(*head)), icon=":material/school:")
+        st.info(_SUPERVISED.format(head_name(*head)), icon=":material/school:")
 
 
 def explained() -> None:

@@ -52,10 +52,10 @@ def test_a_pipe_from_a_text_to_what_is_in_its_trace() -> None:
     )
     _, progress = trace.communicate()
     assert trace.returncode == 0
-    message = json.loads(shown.stdout)
-    assert message["prompt"] == {"text": TEXT}
-    assert (message["maps"]["encoder"]["layers"], message["maps"]["encoder"]["heads"]) == (6, 12)
-    assert "mat" in message["maps"]["encoder"]["keys"]
+    summary = json.loads(shown.stdout)
+    assert summary["prompt"] == {"text": TEXT}
+    assert (summary["maps"]["encoder"]["layers"], summary["maps"]["encoder"]["heads"]) == (6, 12)
+    assert "mat" in summary["maps"]["encoder"]["keys"]
     assert b"Loading minilm" in progress
     assert shown.stderr == b""
 
@@ -103,9 +103,9 @@ def test_a_trace_is_shown_as_a_picture_and_as_tables(file: Path, tmp_path: Path,
 
 def test_words_are_merged_and_special_tokens_left_out(file: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert cli.main(["show", str(file), "--format", "json", "--layer", "0", "--head", "0", "--words", "--hide-special"]) == 0
-    message = json.loads(capfdbinary.readouterr().out)
-    assert "unbelievable" in [token["text"] for token in message["keys"]]
-    assert "[CLS]" not in [token["text"] for token in message["keys"]]
+    summary = json.loads(capfdbinary.readouterr().out)
+    assert "unbelievable" in [token["text"] for token in summary["keys"]]
+    assert "[CLS]" not in [token["text"] for token in summary["keys"]]
 
 
 def test_what_is_in_a_trace_is_told_in_a_few_lines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from attnviz.models.translate.decode import DecodingOptions, draft
 from tests.tiny import FAMILIES
 
 TEXT = "the cat sat on the mat because it was tired ."
-TOLD, FRENCH = "the animal: ", "the mat: "
+ENGLISH, FRENCH = "the animal: ", "the mat: "
 
 
 @pytest.fixture(autouse=True)
@@ -24,29 +24,29 @@ def _briefly(monkeypatch):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("t5")
     model = next(family for family in FAMILIES if family.name == "t5").save(folder)
-    model.config.task_specific_params = {"summarization": {"prefix": TOLD}, "translation_en_to_fr": {"prefix": FRENCH}}
+    model.config.task_specific_params = {"summarization": {"prefix": ENGLISH}, "translation_en_to_fr": {"prefix": FRENCH}}
     model.config.save_pretrained(folder)
     return folder
 
 
 def test_the_prefix_comes_from_the_models_configuration(folder):
     model = attnviz.load(str(folder))
-    assert (prefix_for(model, SUMMARIZE), prefix_for(model, TRANSLATE)) == (TOLD, FRENCH)
+    assert (prefix_for(model, SUMMARIZE), prefix_for(model, TRANSLATE)) == (ENGLISH, FRENCH)
     assert prefix_for(attnviz.load("minilm"), SUMMARIZE) == ""
 
 
 def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
     model = attnviz.load(str(folder))
-    trace, message = summarize(model, Prompt(TEXT)), model.trace(TOLD + TEXT)
+    trace, whole = summarize(model, Prompt(TEXT)), model.trace(ENGLISH + TEXT)
     assert trace.prompt.text == TEXT
-    assert trace.output == message.output
+    assert trace.output == whole.output
     for kind in ("encoder", "cross"):
-        np.testing.assert_array_equal(trace.map(kind).layer_weights(1), message.map(kind).layer_weights(1))
+        np.testing.assert_array_equal(trace.map(kind).layer_weights(1), whole.map(kind).layer_weights(1))
     typed = [token for token in trace.cross.keys if not token.special]
     assert typed
     assert all(TEXT[token.start : token.end] == token.text for token in typed)
     assert [token.text for token in typed] == [token.text for token in model.trace(TEXT).cross.keys if not token.special]
-    assert trace.cross.queries == message.cross.queries
+    assert trace.cross.queries == whole.cross.queries
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_the_model_reads_it_and_the_person_did_not_type_it(folder):
 )
 def test_a_translation_is_that_of_the_told_text(folder, prompt, options):
     model = attnviz.load(str(folder))
-    actual, message = draft(model, prompt, options), model.trace(Prompt(FRENCH + TEXT, target=prompt.target))
+    actual, whole = draft(model, prompt, options), model.trace(Prompt(FRENCH + TEXT, target=prompt.target))
     assert (actual.trace.prompt, actual.task_prefix) == (prompt, FRENCH)
     typed = [token for token in actual.trace.cross.keys if not token.special]
     assert [token.text for token in typed] == [TEXT[token.start : token.end] for token in typed]
-    assert [token.text for token in actual.trace.cross.keys] == [token.text for token in message.cross.keys]
-    np.testing.assert_array_equal(actual.trace.encoder.layer_weights(1), message.encoder.layer_weights(1))
+    assert [token.text for token in actual.trace.cross.keys] == [token.text for token in whole.cross.keys]
+    np.testing.assert_array_equal(actual.trace.encoder.layer_weights(1), whole.encoder.layer_weights(1))
 
 
 def test_a_model_that_is_told_nothing_is_traced_as_it_is(tmp_path):

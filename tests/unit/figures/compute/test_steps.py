@@ -79,10 +79,10 @@ def test_what_a_class_is_to_guess_is_not_there_before_it_is_revealed(predict: Pr
     weights, context = made[asked].result, made[-1].result
     seen = weights.values[weights.values > 0] if weights.visible is None else weights.values[weights.visible]
     before = computation(made, predict=predict)
-    message = json.dumps(before, ensure_ascii=False)
+    known = json.dumps(before, ensure_ascii=False)
     numbers = np.concatenate([seen.ravel(), context.values[np.isfinite(context.values)]]).tolist()
     exact = [f"{value:.8g}".replace("-", MINUS) for value in numbers]
-    assert [text for text in exact if text in message and text != "1"] == []
+    assert [text for text in exact if text in known and text != "1"] == []
     assert before["hidden"] == asked
     hidden = [[each["text"] for each in row] for row in before["steps"][asked]["matrices"][-1]["cells"]]
     assert {text for row in hidden for text in row} == {"?"}

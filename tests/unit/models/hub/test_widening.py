@@ -25,13 +25,13 @@ def test_shared_layers_change_no_score(family, unchecked):
     rows = [Edits(), *(without([head]) for head in heads[::-1]), without(heads[1:4]), hidden, without(heads, "mean")]
     scorer = scorer_for(model, Prompt(TEXT))
     assert scorer.shares == (family.name != "albert")
-    message: list[float] = []
-    together = scorer.scores(rows, message.append)
+    fractions: list[float] = []
+    together = scorer.scores(rows, fractions.append)
     alone = [scorer_for(model, Prompt(TEXT)).scores([each])[0] for each in rows]
     np.testing.assert_allclose(together, alone, atol=2e-6)
     assert np.abs(together).max() > 1e-4
-    assert message == sorted(message)
-    assert all(0 <= share < 1 for share in message)
+    assert fractions == sorted(fractions)
+    assert all(0 <= share < 1 for share in fractions)
 
 
 def test_the_layers_below_are_computed_for_one_row(monkeypatch, unchecked):

@@ -158,8 +158,8 @@ def test_which_came_first_is_decided_by_steps_whoever_looks():
 def saved(dtype: torch.dtype = torch.float32, **facts: object) -> bytes:
     """A file of somebody else's making."""
     weights = {name: value.to(dtype) for name, value in Training(SMALL).look().weights.items()}
-    message = {"toy": dataclasses.asdict(SMALL.model), "recipe": {"steps": 7, "batch": 11}, "step": 3, **facts}
-    return serialized(weights, {"attnviz": json.dumps(message)})
+    header = {"toy": dataclasses.asdict(SMALL.model), "recipe": {"steps": 7, "batch": 11}, "step": 3, **facts}
+    return serialized(weights, {"attnviz": json.dumps(header)})
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.float8_e4m3fn], ids=str)

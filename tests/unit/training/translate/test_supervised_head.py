@@ -94,38 +94,38 @@ def test_a_told_head_learns_what_it_is_told(transformer):
     links = {(row, row): tuple((index, 3 - index) for index in range(4)) for row in rows}
     actual = {}
     longer = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, epochs=20))
-    for message in (None, SupervisedHead(layer=1, head=1, weight=1.0, since=1)):
+    for head in (None, SupervisedHead(layer=1, head=1, weight=1.0, since=1)):
         torch.manual_seed(2)
-        plan = dataclasses.replace(longer, supervised_head=message)
+        plan = dataclasses.replace(longer, supervised_head=head)
         run = Run(plan, longer.model.untrained_model(11, 11), Translating(plan, pairs, pairs[:17], links))
         run.train(lambda report: None)
         batch = collate([(row, row) for row in rows[:50]])
         run.model.eval()
         weights = run.model(batch.source, batch.inputs)[1].cross[1][:, 1]
-        actual[message is None] = float((weights[:, 1:].argmax(-1) == torch.arange(3, -1, -1)).float().mean())
+        actual[head is None] = float((weights[:, 1:].argmax(-1) == torch.arange(3, -1, -1)).float().mean())
     assert actual[False] > 0.95
     assert actual[True] < 0.6
 
 
 def test_links_are_made_read_and_learned_from(transformer, data, tmp_path, aligner):
-    message = dataclasses.replace(transformer, supervised_head=SupervisedHead(layer=0, head=1, since=1))
+    supervised = dataclasses.replace(transformer, supervised_head=SupervisedHead(layer=0, head=1, since=1))
     folder = tmp_path / "data"
     folder.mkdir()
     for split in ("train", "dev"):
         (folder / f"tatoeba-en-fr.{split}.tsv.gz").write_bytes((data / f"tatoeba-en-fr.{split}.tsv.gz").read_bytes())
     with pytest.raises(DataError, match="attnviz link"):
-        running.train_translator(message, folder, tmp_path / "run", lambda report: None)
+        running.train_translator(supervised, folder, tmp_path / "run", lambda report: None)
     lines = []
-    link(message.corpus, folder, folder, lines.append)
+    link(supervised.corpus, folder, folder, lines.append)
     assert [line.split()[0] for line in lines] == ["311", "23"]
-    tokenizers = running.tokenizers_of(message.corpus, folder, tmp_path / "run")
+    tokenizers = running.tokenizers_of(supervised.corpus, folder, tmp_path / "run")
     known = read_piece_links(folder, "tatoeba-en-fr", tokenizers)
-    pairs = running.encode_split(message.corpus, folder, tokenizers, "train")
+    pairs = running.encode_split(supervised.corpus, folder, tokenizers, "train")
     assert {(pair.source, target) for pair in pairs for target in pair.targets} == set(known)
     assert all((0, 0) in links for links in known.values())
-    untold = running.train_translator(transformer, folder, tmp_path / "untold", lambda report: None).best
-    best = running.train_translator(message, folder, tmp_path / "run", lambda report: None).best
-    assert not torch.equal(best["decoder.0.cross.query.weight"], untold["decoder.0.cross.query.weight"])
+    unsupervised = running.train_translator(transformer, folder, tmp_path / "unsupervised", lambda report: None).best
+    best = running.train_translator(supervised, folder, tmp_path / "run", lambda report: None).best
+    assert not torch.equal(best["decoder.0.cross.query.weight"], unsupervised["decoder.0.cross.query.weight"])
 
 
 def test_a_head_can_be_told_to_a_run_that_has_not_come_so_far(transformer, data, tmp_path, aligner):

@@ -16,14 +16,14 @@ TEXT, FRENCH = "the cat sat on the mat .", "the mat: "
 
 
 @pytest.mark.parametrize("target", ["", "the cat"], ids=["own", "forced"])
-@pytest.mark.parametrize("message", ["", FRENCH], ids=["untold", "message"])
+@pytest.mark.parametrize("prefix", ["", FRENCH], ids=["none", "prefix"])
 def test_the_python_of_a_translation_makes_its_trace_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, target: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str, target: str
 ) -> None:
     # A model that learned nothing writes until it may not.
     monkeypatch.setattr("attnviz.models.hub.seq2seq.MAX_WRITTEN", 32)
     model = next(family for family in FAMILIES if family.name == "t5").save(tmp_path)
-    model.config.task_specific_params = {"translation_en_to_fr": {"prefix": message}}
+    model.config.task_specific_params = {"translation_en_to_fr": {"prefix": prefix}}
     model.config.save_pretrained(tmp_path)
     loaded = av.load(str(tmp_path))
     actual = draft(loaded, av.Prompt(TEXT, target=target or None), DecodingOptions())
