@@ -198,11 +198,19 @@ def test_a_recipe_is_saved_whole(recipe):
     assert saved["model"]["recurrent"]["hidden"] == 13
 
 
-def test_half_precision_is_for_accelerators(monkeypatch):
-    with precision(Schedule(precision="bfloat16"), torch.device("cpu")):
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+@pytest.mark.parametrize(
+    ("kind", "asked", "capabilities", "expected"),
+    [
+        ("cuda", "bfloat16", {}, [("cuda", torch.bfloat16)]),
+        ("cuda", "float32", {}, []),
+        ("cpu", "bfloat16", {"avx512_f": True}, []),
+        ("cpu", "bfloat16", {"avx512_f": True, "avx512_bf16": True}, [("cpu", torch.bfloat16)]),
+        ("cpu", "float32", {"amx_bf16": True}, []),
+    ],
+)
+def test_half_precision_is_for_hardware_made_for_it(kind, asked, capabilities, expected, monkeypatch):
     entered = []
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: capabilities)
     monkeypatch.setattr("torch.autocast", lambda kind, dtype: entered.append((kind, dtype)) or nullcontext())
-    precision(Schedule(precision="float32"), torch.device("cuda"))
-    precision(Schedule(precision="bfloat16"), torch.device("cuda"))
-    assert entered == [("cuda", torch.bfloat16)]
+    precision(Schedule(precision=asked), torch.device(kind))
+    assert entered == expected
