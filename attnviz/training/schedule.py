@@ -74,5 +74,6 @@ def precision(schedule: Schedule, device: torch.device) -> AbstractContextManage
 
 
 def _multiplies_bfloat16() -> bool:
-    capabilities = torch.cpu.get_capabilities()
+    # Releases of torch before 2.11 do not say what the processor can do.
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
     return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
