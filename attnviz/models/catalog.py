@@ -32,6 +32,7 @@ CATALOG = {
     "bahdanau-en-fr": CatalogEntry("translate"),
     "transformer-en-fr": CatalogEntry("translate"),
     "bahdanau-en-de": CatalogEntry("translate"),
+    "transformer-en-de": CatalogEntry("translate"),
     "answer-en": CatalogEntry("answer"),
     "answer-en-dual": CatalogEntry("answer"),
     "summarize-en": CatalogEntry("summarize"),

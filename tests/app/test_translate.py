@@ -123,8 +123,9 @@ def test_another_language_brings_its_own_translators_and_examples(app: AppTest) 
     app.segmented_control(key="into").set_value("German").run()
     assert not app.exception
     first = examples("translate-german")[0]
-    assert (app.session_state.models, app.session_state.text) == (["bahdanau-en-de"], first.text)
-    assert answers(app) == [attnviz.load("bahdanau-en-de").trace(first.text).output]
+    german = ["bahdanau-en-de", "transformer-en-de"]
+    assert (app.session_state.models, app.session_state.text) == (german, first.text)
+    assert answers(app) == [attnviz.load(name).trace(first.text).output for name in german]
     assert (app.query_params["into"], "models" in app.query_params) == ("German", False)
     app.segmented_control(key="into").set_value("French").run()
     assert app.session_state.models == french
