@@ -74,8 +74,8 @@ def all_heads(
         TraceError: the view leaves no token.
     """
     name = f"all{slot}"
-    if name not in st.session_state:
-        st.session_state[name] = asked(name, "") == "open"
+    # Said anew in every run: another model's name on it makes it another widget, which would begin closed.
+    st.session_state[name] = st.session_state.get(name, asked(name, "") == "open")
     folded = st.expander(label, key=name, on_change="rerun", icon=":material/grid_on:")
     publish(name, "open" if folded.open else "", "")
     if folded.open:

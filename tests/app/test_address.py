@@ -80,8 +80,8 @@ HELD = {
 # Where a person begins.
 BEGUN = {
     "matters": {"text": "Ada wrote it.", "pair": "Who wrote it?"},
-    # What is of use with two models, or with hard links, can be reached at once.
-    "translate": {"models": ["bahdanau-en-fr", "transformer-en-fr"], "hard": "true"},
+    # What is of use with two models, with hard links or with an edit can be reached at once.
+    "translate": {"models": ["bahdanau-en-fr", "transformer-en-fr"], "hard": "true", "edits1": "c0.0z"},
     "compute a head": {"source": "model"},
 }
 

@@ -40,9 +40,10 @@ def test_every_head_costs_what_it_costs_alone(translator):
     prompt = Prompt(TEXT, target="Le chien n'a pas mangé !")
     costs = head_costs(translator, prompt)
     alone = -sum(np.log(step.probability) for step in translator.steps(prompt)[1])
-    assert costs.before == pytest.approx(-alone, abs=1e-4)
+    # Some 180 nats in float32, whose sums have another order in a batch: processors differ in the last two digits.
+    assert costs.before == pytest.approx(-alone, abs=1e-3)
     for head in every_head(translator):
-        assert costs.costs[head[0]][head[1:]] == pytest.approx(cost_of(translator, prompt, without([head])), abs=1e-5)
+        assert costs.costs[head[0]][head[1:]] == pytest.approx(cost_of(translator, prompt, without([head])), abs=1e-3)
     curve = removal_curve(translator, prompt, costs)
     assert curve.random.shape == (20, len(curve.counts))
     assert curve.counts[-1] == len(every_head(translator))
