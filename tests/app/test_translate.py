@@ -133,6 +133,18 @@ def test_another_language_brings_its_own_translators_and_examples(app: AppTest) 
     assert "into" not in app.query_params
 
 
+def test_heads_that_are_open_stay_open_in_another_language(app: AppTest) -> None:
+    opened(app, models="transformer-en-fr", text="I am tired.", all1="open")
+    app.session_state.into = "German"
+    app.session_state.models = ["transformer-en-de"]
+    app.run()
+    assert not app.exception
+    assert app.session_state.models == ["transformer-en-de"]
+    assert app.query_params["all1"] == "open"
+    folded = [each for each in app.expander if "transformer-en-de" in each.label]
+    assert [each.proto.expanded for each in folded] == [True, True]
+
+
 def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None:
     opened(app, models=folders, text=TEXT)
     assert answers(app) == [attnviz.load(folder).trace(TEXT).output for folder in folders]

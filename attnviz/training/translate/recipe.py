@@ -98,6 +98,17 @@ _BOTH = RecurrentConfig(dim=192, hidden=256)
 _FORWARD = RecurrentConfig(dim=192, hidden=256, bidirectional=False)
 _BLOCK = BlockConfig(dim=256, n_heads=4, hidden=1024, norm="before", dropout=0.1)
 _TO_GERMAN = Corpus("tatoeba-en-de", ("en", "de"))
+_TRANSFORMER_TO_GERMAN = Recipe(
+    "transformer-en-de",
+    "a Transformer, attention and nothing else",
+    "https://arxiv.org/abs/1706.03762",
+    TransformerSpec(3, _BLOCK),
+    corpus=_TO_GERMAN,
+    schedule=Schedule(epochs=12, learning_rate=1e-3, warmup=2000, restarts=(10,), patience=5),
+    supervised_head=SupervisedHead(layer=1, head=0, since=8),
+    joined=Joined(since=10),
+    weak=(*_GERMAN, *_SUPERVISED),
+)
 RECIPES = {
     recipe.name: recipe
     for recipe in (
@@ -148,25 +159,12 @@ RECIPES = {
                 "Clauses within clauses: of “The bridge that my grandfather built was washed away” it makes wrong German.",
             ),
         ),
-        Recipe(
-            "transformer-en-de",
-            "a Transformer, attention and nothing else",
-            "https://arxiv.org/abs/1706.03762",
-            TransformerSpec(3, _BLOCK),
-            corpus=_TO_GERMAN,
-            schedule=Schedule(epochs=12, learning_rate=1e-3, warmup=2000, restarts=(10,), patience=5),
-            supervised_head=SupervisedHead(layer=1, head=0, since=8),
-            joined=Joined(since=10),
-            weak=(*_GERMAN, *_SUPERVISED),
-        ),
-        Recipe(
-            "transformer-en-de-unsupervised",
-            "transformer-en-de without its supervised head: what that head costs",
-            "https://arxiv.org/abs/1706.03762",
-            TransformerSpec(3, _BLOCK),
-            corpus=_TO_GERMAN,
-            schedule=Schedule(epochs=12, learning_rate=1e-3, warmup=2000, restarts=(10,), patience=5),
-            joined=Joined(since=10),
+        _TRANSFORMER_TO_GERMAN,
+        dataclasses.replace(
+            _TRANSFORMER_TO_GERMAN,
+            name="transformer-en-de-unsupervised",
+            about="transformer-en-de without its supervised head: what that head costs",
+            supervised_head=None,
             weak=(*_GERMAN, _SUPERVISED[1]),
         ),
     )
