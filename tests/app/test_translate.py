@@ -174,7 +174,7 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
     assert any(f"({reading.lower()}" in caption.value for caption in app.caption)
 
 
-def test_a_head_that_was_told_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
+def test_a_supervised_head_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
     supervised = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
     opened(app, models=[folders[0], supervised], text=TEXT, hero="2")
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)

@@ -11,7 +11,7 @@ LEAST_LABEL = 28
 LEAST_OF_SCREEN = 0.75
 # The size on the screen of every text that is seen, in the page and in components; indices of a formula belong to their letter.
 LABELS = """() => {
-  const found = [];
+  const labels = [];
   const look = (root) => {
     for (const each of root.querySelectorAll("*")) {
       if (each.shadowRoot) look(each.shadowRoot);
@@ -23,13 +23,13 @@ LABELS = """() => {
       const at = each.ownerSVGElement && each.getScreenCTM();
       // Of what is turned, too.
       const scale = at ? Math.hypot(at.a, at.b) : (each.currentCSSZoom ?? 1);
-      if (text) found.push([size * scale, text]);
+      if (text) labels.push([size * scale, text]);
       const drawn = each.matches("canvas[tabindex]") && each.getContext("2d").font.match(/([\\d.]+)px/);
-      if (drawn) found.push([Number(drawn[1]) * scale, "a canvas"]);
+      if (drawn) labels.push([Number(drawn[1]) * scale, "a canvas"]);
     }
   };
   look(document.querySelector("[data-testid=stMain]"));
-  return found;
+  return labels;
 }"""
 PICTURES = """() => {
   const boxes = [];

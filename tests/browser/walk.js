@@ -37,20 +37,20 @@
     return text.trim().split("\n").at(-1).slice(0, 60);
   };
 
-  let found = [];
+  let offered = [];
   function actions() {
-    found = [];
+    offered = [];
     for (const element of every(document, false)) {
       for (const [kind, selector] of Object.entries(ACTIONS)) {
-        if (element.matches(selector) && isSeen(element) && !NOT.test(nameOf(element))) found.push({ kind, element, name: nameOf(element) });
+        if (element.matches(selector) && isSeen(element) && !NOT.test(nameOf(element))) offered.push({ kind, element, name: nameOf(element) });
       }
     }
-    return found.map(({ kind, name }) => [kind, name]);
+    return offered.map(({ kind, name }) => [kind, name]);
   }
 
   // Brings one of the last `actions` into the window; where it is then.
   function reach(index) {
-    const { element } = found[index];
+    const { element } = offered[index];
     if (!element.isConnected) return null;
     element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
     const { x, y, width, height } = element.getBoundingClientRect();
@@ -59,7 +59,7 @@
 
   // For controls that a mouse sets only by dragging, or that the browser draws outside of the page.
   function set(index, share) {
-    const { element } = found[index];
+    const { element } = offered[index];
     if (element.tagName === "SELECT") element.selectedIndex = Math.floor(share * element.options.length);
     else element.value = share * element.max;
     element.dispatchEvent(new Event("input", { bubbles: true }));
@@ -68,7 +68,7 @@
 
   // For controls that the page lays others over.
   function focus(index) {
-    found[index].element.focus();
+    offered[index].element.focus();
   }
 
   // Without the names that are made anew for every page, and what only the keyboard and the pointer see.

@@ -92,7 +92,7 @@ def aligned(model: TranslationModel, pairs: Sequence[LinkedPair], size: int = 64
     A Transformer's row is named by the token it reads. `naive` takes for a token the row that writes it; `shifted` the row
     that reads it, one step later (Chen et al. 2020, arXiv:2004.14837). `norms` are the weights times `carried_lengths`.
     `balanced`, with every source word used
-    and words linked with words (`attnviz.analysis.translate.sinkhorn`), is measured of an LSTM, and of the head that was told.
+    and words linked with words (`attnviz.analysis.translate.sinkhorn`), is measured of an LSTM, and of the supervised head.
     """
     alignments: dict[str, list[frozenset[tuple[int, int]]]] = {}
     whole = {"", "L{}·H{} shifted".format(*model.card.supervised_head)} if model.card.supervised_head else {""}

@@ -1,4 +1,4 @@
-"""One head that is told where to look: what it is told, and that it listens."""
+"""One head of a Transformer that is supervised: the links that it is given, and that it learns them."""
 
 import dataclasses
 import math
@@ -86,7 +86,7 @@ def test_the_loss_by_hand():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_a_told_head_learns_what_it_is_told(transformer):
+def test_a_supervised_head_learns_its_links(transformer):
     """Told the reverse of what would help: no other reason would make it look there."""
     torch.manual_seed(1)
     rows = [tuple(torch.randperm(7)[:4].add(4).tolist()) for _ in range(300)]
