@@ -6,6 +6,7 @@ python benchmarks/bench_answer.py --data FOLDER  also the 500 development questi
 """
 
 import argparse
+import math
 import statistics
 import sys
 import time
@@ -74,7 +75,8 @@ def check(model: AnswerModel, data: Path) -> int:
     for one in questions:
         sum_, text = searched(model, one)
         actual = model.answers(Prompt(one.context, question=one.text), n_best=1)
-        wrong += actual.text(actual.result.spans[0]) != text or abs(actual.result.margin - sum_) > 1e-4
+        best, nothing = actual.result.spans[0], actual.result.nothing
+        wrong += actual.text(best) != text or abs(math.log(best.probability / nothing) - sum_) > 1e-4
     return wrong
 
 

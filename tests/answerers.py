@@ -15,7 +15,7 @@ from attnviz.nn.qa import Answerer, AnswererConfig
 from tests.tiny import FAMILIES, tokenizer
 
 BLOCK = BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0)
-DECODING = SpanDecoding(limit=7, window=61, stride=29, threshold=-1e6, length_penalty=0.25)
+DECODING = SpanDecoding(limit=7, window=61, stride=29, declines_above=1.0, length_penalty=0.25)
 
 
 def tiny_answerer(folder: Path, *, joint: bool = True, decoding: SpanDecoding = DECODING, depth: int | None = None) -> Path:

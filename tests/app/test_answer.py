@@ -28,11 +28,11 @@ QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal r
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
-    always = SpanDecoding(limit=7, threshold=-1e6, length_penalty=0.25)
+    always = SpanDecoding(limit=7, declines_above=1.0, length_penalty=0.25)
     tiny_answerer(folder / "joint", decoding=always)
     tiny_answerer(folder / "dual", joint=False, decoding=always)
     tiny_answerer(folder / "sure", decoding=replace(always, slope=0.5, intercept=1.0))
-    tiny_answerer(folder / "shy", decoding=SpanDecoding(limit=7, threshold=1e6))
+    tiny_answerer(folder / "shy", decoding=SpanDecoding(limit=7, declines_above=0.0))
     tiny_hub_answerer(folder / "hub")
     return {path.name: str(path) for path in folder.iterdir()}
 
@@ -162,11 +162,11 @@ def test_a_cell_is_explained_in_compute(app: AppTest, models: dict[str, str]) ->
 def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> None:
     opened(app, models["shy"])
     assert "The passage does not say." in bodies(app)
-    assert "it needs 1000000.0 to answer" in bodies(app)
+    assert "it declines above 0%" in bodies(app)
     # Its best span is there all the same, faded, for a person to judge.
     trace = attnviz.load(models["shy"]).answers(Prompt(PASSAGE, question=QUESTION))
     assert f'<span class="declined">Likeliest: <bdi>{trace.text(trace.result.spans[0])}</bdi></span>' in bodies(app)
-    assert "short of an answer" in bodies(app)
+    assert f"p(no answer) = {trace.result.nothing:.2f}" in bodies(app)
 
 
 def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:

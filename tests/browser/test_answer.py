@@ -29,7 +29,7 @@ def bars(page: Page, name: str) -> list[float]:
 def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     context: BrowserContext, app_url: str, tmp_path: Path
 ) -> None:
-    folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, threshold=-1e6)))
+    folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, declines_above=1.0)))
     model = attnviz.load(folder)
     assert isinstance(model, AnsweringModel)
     actual = model.answers(Prompt(PASSAGE, question=QUESTION))
@@ -64,7 +64,7 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
 def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goes_on(
     context: BrowserContext, app_url: str, tmp_path: Path
 ) -> None:
-    folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, threshold=-1e6)))
+    folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, declines_above=1.0)))
     page = context.new_page()
     page.set_viewport_size({"width": 390, "height": 844})
     passage = " ".join([PASSAGE] * 4)

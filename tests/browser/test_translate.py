@@ -148,7 +148,7 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
     assert parameters(page)["candidate1"] == "2"
 
 
-def test_a_transformers_rows_are_read_both_ways_and_its_supervised_head_is_marked(page: Page, app_url: str, tmp_path: Path) -> None:
+def test_a_transformers_rows_are_read_both_ways_and_a_supervised_head_marked(page: Page, app_url: str, tmp_path: Path) -> None:
     supervised = tiny_translator(tmp_path, "transformer", supervised_head=(0, 1))
     open_page(page, app_url, "translate", models=str(supervised), text=TEXT, target=TARGET, whole_words="false")
     draft = drafted(supervised, DecodingOptions(), TARGET)

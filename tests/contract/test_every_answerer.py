@@ -88,7 +88,7 @@ def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, 
         assert actual.result.start[index] == pytest.approx(starts / total)
         assert actual.result.end[index] == pytest.approx(ends / total)
     assert actual.result.start.sum() + actual.result.nothing == pytest.approx(1)
-    assert actual.result.margin == pytest.approx(max(pairs.values()) - logits.nothing)
+    assert actual.result.nothing == pytest.approx(np.exp(logits.nothing) / total)
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in OURS])
@@ -202,9 +202,9 @@ def test_a_question_may_be_longer_than_the_passage_and_a_text_needs_none(name: s
 def test_a_threshold_decides_whether_the_passage_says(models: dict[str, AnsweringModel]) -> None:
     model, prompt = models["joint"], Prompt(PASSAGES[0], question=QUESTION)
     assert isinstance(model, AnswerModel)
-    margin = model.answers(prompt).result.margin
-    for threshold, declined in ((margin - 1e-3, False), (margin + 1e-3, True)):
-        actual = replace(model, decoding=replace(model.decoding, threshold=threshold)).answers(prompt)
+    nothing = model.answers(prompt).result.nothing
+    for threshold, declined in ((nothing + 1e-3, False), (nothing - 1e-3, True)):
+        actual = replace(model, decoding=replace(model.decoding, declines_above=threshold)).answers(prompt)
         assert actual.declined is declined
         assert bool(actual.trace.output) is not declined
         assert actual.result.spans

@@ -205,16 +205,19 @@ def _likeliest(logits: Float[np.ndarray, " token"], spans: Sequence[int]) -> np.
     return np.array(sorted({*spans, *ranked[: max(DRAWN - len(set(spans)), 0)]}))
 
 
-def describe_answer(texts: Sequence[str], spans: Sequence[Span], *, margin: float, threshold: float) -> Sentence:
-    """Say how likely the best span is beside the next; or, where its margin over no answer is too small, by how much it is.
+def describe_answer(
+    texts: Sequence[str], spans: Sequence[Span], *, nothing: float | None = None, threshold: float | None = None
+) -> Sentence:
+    """Say how likely the best span is beside the next; or, where the model declines, beside no answer.
 
-    `texts` are the spans' own; margin and threshold are differences of logits.
+    texts      of the spans
+    nothing    p(no answer) of a model that declines, 0 to 1; None: it answers
+    threshold  p(no answer) above which it declines; None: where no answer is likelier than any span
     """
     best = (Part(_short(texts[0]), True, True), Part(f" ({percent(spans[0].probability)})"))
-    if margin < threshold:
-        far = f"only {margin:.1f} above" if margin > 0 else f"{-margin:.1f} below"
-        verdict = Part(f", and its score is {far} that of no answer: it needs {threshold:.1f} to answer.".replace("-", "−"))
-        return (Part("The likeliest span is "), *best, verdict)
+    if nothing is not None:
+        limit = "more than that of any span" if threshold is None else f"it declines above {percent(threshold)}"
+        return (Part("The likeliest span is "), *best, Part(f", but p(no answer) is {percent(nothing)}: {limit}."))
     if len(spans) == 1:
         return (Part("Of all spans "), *best, Part(" is the likeliest; no other that does not overlap is left."))
     verdict = (Part("Of all spans "), *best, Part(" is the likeliest; the next that does not overlap is "))

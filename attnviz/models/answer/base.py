@@ -34,7 +34,7 @@ class SpanDecoding:
 
     limit           tokens of an answer after its first, at most
     window          tokens read at once, the question and special tokens counted; a window begins `stride` passage tokens later
-    threshold       by how much the best span's logit must exceed that of no answer: below, the passage is taken not to say
+    declines_above  p(no answer) above which the passage is taken not to say, 0 to 1; None: where it exceeds the best span's p
     length_penalty  what each token of an answer after its first takes from its span's logit
     slope, intercept  of how often a best span is right, over the log odds of its probability: see `confidence`
 
@@ -45,7 +45,7 @@ class SpanDecoding:
     limit: int = 29
     window: int = 384
     stride: int = 256
-    threshold: float = 0.0
+    declines_above: float | None = None
     length_penalty: float = 0.0
     slope: float = 1.0
     intercept: float = 0.0
@@ -54,6 +54,14 @@ class SpanDecoding:
     def calibrated(self) -> bool:
         """Whether it was measured how often answers are right that are so likely."""
         return (self.slope, self.intercept) != (1.0, 0.0)
+
+    def declines(self, nothing: float, best: float) -> bool:
+        """Whether the passage is taken not to say, by p(no answer) and the best span's p.
+
+        >>> SpanDecoding().declines(0.4, 0.3), SpanDecoding(declines_above=0.5).declines(0.4, 0.3)
+        (True, False)
+        """
+        return nothing > (best if self.declines_above is None else self.declines_above)
 
     def confidence(self, probability: float) -> float:
         """Estimate how often a best span of this probability is an accepted answer, 0 to 1 (Platt 1999, section 2).
@@ -84,7 +92,6 @@ class SpanSearchResult:
     spans    the best without overlap, best first; their positions are those of the passage's tokens
     start    p(the answer starts with this token), summed over where it may end; end: the same the other way round
     nothing  p(the passage does not say): with `start`, or with `end`, it sums to 1
-    margin   the best span's logit less that of no answer
     windows  in which the passage was read; `best` is the place of the one that shows most around the best span
     """
 
@@ -93,7 +100,6 @@ class SpanSearchResult:
     start: Float[np.ndarray, " token"]
     end: Float[np.ndarray, " token"]
     nothing: float
-    margin: float
     windows: tuple[Window, ...]
     best: int
 
@@ -114,7 +120,7 @@ class Answers:
     @property
     def declined(self) -> bool:
         """Whether the model says that the passage does not answer."""
-        return self.result.margin < self.decoding.threshold
+        return self.decoding.declines(self.result.nothing, self.result.spans[0].probability)
 
     def text(self, span: Span) -> str:
         """Cut a span out of the passage, as it stands there."""
@@ -187,16 +193,16 @@ class PassageSearch:
         logits = _together(tuple(zip(read, score(read), strict=True)))
         limit, penalty = self.decoding.limit, self.decoding.length_penalty
         pairs = pair_logits(logits.start, logits.end, limit=limit, length_penalty=penalty)
-        best = float(pairs.max())
-        if not np.isfinite(best):
+        if not np.isfinite(pairs.max()):
             raise PromptError(f"{self.name} finds no word in this passage that could be an answer: paste a text.")
         start, end, nothing = _marginals(pairs, logits.nothing)
         spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
-        return SpanSearchResult(logits, tuple(spans), start, end, nothing, best - logits.nothing, read, _widest(spans[0], read))
+        return SpanSearchResult(logits, tuple(spans), start, end, nothing, read, _widest(spans[0], read))
 
     def output(self, result: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:
         """Cut the answer out of the text; empty where the model declines."""
-        return "" if result.margin < self.decoding.threshold else text_of(result.spans[0], text, passage)
+        best = result.spans[0]
+        return "" if self.decoding.declines(result.nothing, best.probability) else text_of(best, text, passage)
 
     def _windows(self, passage: Sequence[Token]) -> tuple[Window, ...]:
         n_tokens, room = len(passage), self.decoding.window - self.around

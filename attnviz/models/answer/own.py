@@ -41,11 +41,11 @@ from attnviz.text.tokens import Encoded
 
 
 class BestSpan(NamedTuple):
-    """The text of a passage's best span, the margin of its logit over that of no answer, its probability, and all logits."""
+    """The text of a passage's best span, its probability, that of no answer, and all logits."""
 
     text: str
-    margin: float
     probability: float
+    nothing: float
     logits: Logits
 
 
@@ -101,7 +101,7 @@ class AnswerModel:
         """
         pair, _, result = self._find(prompt, 1)
         best = result.spans[0]
-        return BestSpan(text_of(best, prompt.text, pair.passage), result.margin, best.probability, result.logits)
+        return BestSpan(text_of(best, prompt.text, pair.passage), best.probability, result.nothing, result.logits)
 
     def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
         """Find the best span, and the window of the passage that shows most around it.

@@ -1,8 +1,9 @@
 """How sure a trained answerer is, made true: by a part of the development questions, of several sources, that no figure counts.
 
 Its logits are divided by one temperature (Guo et al. 2017, arXiv:1706.04599, section 4.2), and a line over the log odds of the
-best span's p says how often such a span is right (Platt 1999). Below one margin over no answer it declines: the one that leaves
-most room over what is asked of every source (`ASKED`), where it leaves least.
+best span's p says how often such a span is right (Platt 1999). Above one p(no answer) it declines: the one that leaves most
+room over what is asked of every source (`ASKED`), where it leaves least. All spans count for an answer, not the best alone, as
+several may be right, and share what is likely.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.own import AnswerModel
@@ -30,12 +32,12 @@ class Calibration:
     """What makes a trained answerer's numbers true.
 
     temperature       divides the logits
-    threshold         the margin over no answer, of undivided logits, below which the model declines
+    declines_above    p(no answer) above which the model declines, 0 to 1
     slope, intercept  of `SpanDecoding.confidence`
     """
 
     temperature: float = 1.0
-    threshold: float = 0.0
+    declines_above: float | None = None
     slope: float = 1.0
     intercept: float = 0.0
 
@@ -47,14 +49,14 @@ class ScoredSpans:
     pairs: Float[np.ndarray, " span"]
     right: bool
 
-    @property
-    def margin(self) -> float:
-        return float(self.pairs.max())
+    def nothing(self, temperature: float) -> float:
+        """Compute p(no answer), 0 to 1."""
+        return float(expit(-np.logaddexp.reduce(self.pairs / temperature)))
 
 
 @dataclass(frozen=True, eq=False)
-class SourceMargins:
-    """The best spans' margins over no answer, of one source: of own passages, mismatched ones, and without the answer."""
+class SourceDeclining:
+    """p(no answer) of one source's questions: of own passages, mismatched ones, and without the answer."""
 
     own: Float[np.ndarray, " own"]
     mismatched: Float[np.ndarray, " mismatched"]
@@ -63,9 +65,9 @@ class SourceMargins:
     def room(self, threshold: float) -> float:
         """Compute by how much the shares at a threshold exceed what is asked, where they do so least."""
         shares = {
-            "own": self.own >= threshold,
-            "mismatched": self.mismatched < threshold,
-            "removed": self.removed < threshold,
+            "own": self.own <= threshold,
+            "mismatched": self.mismatched > threshold,
+            "removed": self.removed > threshold,
         }
         return min(float(np.mean(share)) - ASKED[name] for name, share in shares.items() if len(share))
 
@@ -77,15 +79,18 @@ def calibrate(model: AnswerModel, data: Path, report: Callable[[str], None]) -> 
         DataError: the folder lacks a file.
     """
     scored: dict[str, list[ScoredSpans]] = {}
-    margins = []
+    strange: dict[str, list[list[ScoredSpans]]] = {}
     for source, questions in read_sources(data, {}).items():
         kept = calibrating(questions)
         scored[source] = [score_spans(model, one) for one in kept]
-        strange = [[score_spans(model, one).margin for one in pairs] for pairs in (mismatched(kept, 1), removed(kept, 1))]
-        margins.append(SourceMargins(np.array([one.margin for one in scored[source]]), *map(np.array, strange)))
+        strange[source] = [[score_spans(model, one) for one in pairs] for pairs in (mismatched(kept, 1), removed(kept, 1))]
         report(f"calibrating by {len(kept):,} questions of {source}")
     temperature = best_temperature(scored)
-    return Calibration(temperature, best_threshold(margins), *best_line(scored, temperature))
+    declining = [
+        SourceDeclining(*(np.array([one.nothing(temperature) for one in each]) for each in (scored[source], *strange[source])))
+        for source in scored
+    ]
+    return Calibration(temperature, best_threshold(declining), *best_line(scored, temperature))
 
 
 def score_spans(model: AnswerModel, question: Question) -> ScoredSpans:
@@ -121,11 +126,11 @@ def best_line(scored: Mapping[str, Sequence[ScoredSpans]], temperature: float) -
     return float(slope), float(intercept)
 
 
-def best_threshold(sources: Sequence[SourceMargins]) -> float:
-    """Choose among the margins themselves the one that leaves most room where it leaves least.
+def best_threshold(sources: Sequence[SourceDeclining]) -> float:
+    """Choose among p(no answer) of the answerable questions the one that leaves most room where it leaves least.
 
-    >>> best_threshold([SourceMargins(np.array([4.0, 5.0]), np.array([1.0, 3.0]), np.array([2.0, 6.0]))])
-    4.0
+    >>> best_threshold([SourceDeclining(np.array([0.1, 0.4]), np.array([0.6, 0.9]), np.array([0.3, 0.7]))])
+    0.4
     """
     candidates = np.unique(np.concatenate([source.own for source in sources]))
     return float(max(candidates, key=lambda threshold: min(source.room(threshold) for source in sources)))
@@ -153,7 +158,7 @@ def probabilities(pairs: Sequence[Float[np.ndarray, " _"]], temperature: float) 
     return np.exp(best - top) / (rest + np.exp(-top))
 
 
-def calibration_error(sure: Sequence[float], right: Sequence[float], n_bins: int = 10) -> float:
+def calibration_error(sure: ArrayLike, right: ArrayLike, n_bins: int = 10) -> float:
     """Expected calibration error, 0 to 1: |p - share that is right|, averaged over bins of p (Naeini et al. 2015).
 
     >>> round(calibration_error([0.9, 0.9, 0.3, 0.3], [1.0, 1.0, 1.0, 0.0]), 2)
@@ -163,3 +168,13 @@ def calibration_error(sure: Sequence[float], right: Sequence[float], n_bins: int
     bins = np.minimum((p * n_bins).astype(int), n_bins - 1)
     gaps = [abs(p[bins == each].sum() - hit[bins == each].sum()) for each in range(n_bins)]
     return float(sum(gaps) / max(len(p), 1))
+
+
+def calibration_noise(sure: ArrayLike, n_draws: int = 200, seed: int = 2015) -> float:
+    """Compute the mean `calibration_error` that a perfectly calibrated model shows, because its questions are few.
+
+    >>> calibration_noise([0.5])
+    0.5
+    """
+    p, generator = np.asarray(sure, dtype=float), np.random.default_rng(seed)
+    return float(np.mean([calibration_error(p, generator.random(len(p)) < p) for _ in range(n_draws)]))

@@ -41,12 +41,13 @@ _DATA = (
 )
 _SHIFTS = "the new Wikipedia articles, Reddit posts and Amazon reviews of SQuADShifts (Miller et al. 2020, CC BY 4.0), "
 _MEASURED = (
-    "EM and F1 with SQuAD's own normalization against all accepted answers, where it must answer. At the threshold it ships "
-    "with, {threshold}: how many of the answerable questions it declines, and of every {every}th of them how many with a "
+    "EM and F1 with SQuAD's own normalization against all accepted answers, where it must answer. It declines where "
+    "p(no answer) exceeds {threshold}: how many of the answerable questions, and of every {every}th of them how many with a "
     "passage of another article or post (mismatched), and with their own passage without the sentences that hold an accepted "
     "answer (removed); all in percent. The expected calibration error, 0 to 1, is that of its confidence: how often a best "
-    "span as likely as this one is right. These four are of the development passages that did not decide them. None of "
-    "the passages is in the training data."
+    "span as likely as this one is right; beside it the error that a perfectly calibrated model shows by chance, of so few "
+    "questions. These five are of the development passages that did not decide them. None of the passages is in the "
+    "training data."
 )
 
 
@@ -91,7 +92,7 @@ def _save(recipe: AnswerRecipe, weights: dict[str, Tensor], calibration: Calibra
     """Write weights and configuration. The temperature divides all logits: what they are compared with is divided, too."""
     temperature = calibration.temperature
     decoding = SpanDecoding(
-        threshold=round(calibration.threshold / temperature, 2),
+        declines_above=None if calibration.declines_above is None else round(calibration.declines_above, 3),
         length_penalty=round(recipe.length_penalty / temperature, 3),
         slope=round(calibration.slope, 3),
         intercept=round(calibration.intercept, 3),
@@ -114,7 +115,7 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} {_calibrated(config)}"
         f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
-        _MEASURED.format(threshold=shown(metrics.get("threshold", "not measured")), every=EVERY),
+        _MEASURED.format(threshold=shown(metrics.get("declines above", "a threshold not measured")), every=EVERY),
         table([("source", *MEASURES), *_rows(metrics)]),
         *faithfulness_section(metrics),
         "## What it is bad at",
@@ -131,7 +132,7 @@ def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:
 def _figure(row: dict[str, Any], measure: str) -> str:
     if measure not in row:
         return "not measured"
-    return f"{row[measure]:.3f}" if measure == MEASURES[-1] else shown(row[measure])
+    return f"{row[measure]:.3f}" if measure in MEASURES[-2:] else shown(row[measure])
 
 
 _KINDS = {
@@ -153,13 +154,13 @@ def _calibrated(config: dict[str, Any]) -> str:
     held_out = _held_out(config["recipe"])
     if "temperature" not in config:
         return (
-            f"Questions held out of training, {held_out}, chose the epoch and the threshold below which the passage is taken "
-            "not to say; how sure it is was not calibrated."
+            f"Questions held out of training, {held_out}, chose the epoch and the p(no answer) above which the passage is "
+            "taken not to say; how sure it is was not calibrated."
         )
     return (
         f"Held out of training, to choose the epoch: {held_out}. The questions of every {FOLDS}th development passage decided "
-        f"what the logits are divided by, {shown(config['temperature'])}, and the threshold below which the passage is taken "
-        f"not to say: on the source where it does worst against {_asked()}, it does as well as it can."
+        f"what the logits are divided by, {shown(config['temperature'])}, and the p(no answer) above which the passage is "
+        f"taken not to say: on the source where it does worst against {_asked()}, it does as well as it can."
         f"{_line(config['decoding'])}"
     )
 

@@ -10,25 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.own import AnswerModel
-from attnviz.training.answer.calibrate import calibration_error
+from attnviz.training.answer.calibrate import calibration_error, calibration_noise
 from attnviz.training.answer.development import exact, measured, mismatched, overlap, read_sources, removed
 from attnviz.training.answer.questions import Question
 
 # One question in so many is also asked of passages that do not answer it.
 EVERY = 4
-MEASURES = ("questions", "EM", "F1", "declined", "declined of mismatched", "declined of removed", "calibration error")
+_DECLINED = ("declined", "declined of mismatched", "declined of removed")
+MEASURES = ("questions", "EM", "F1", *_DECLINED, "calibration error", "by chance")
 
 
 @dataclass(frozen=True, eq=False)
 class AskedQuestions:
-    """What a model says of some pairs: its best spans, their margins over no answer, and its confidence in them."""
+    """What a model says of some pairs: its best spans, whether it declines, and its confidence in them."""
 
     texts: Sequence[str]
-    margins: Float[np.ndarray, " question"]
+    declined: Bool[np.ndarray, " question"]
     sure: Float[np.ndarray, " question"]
 
 
@@ -49,7 +50,7 @@ def evaluate_answerer(
     whole = rows["SQuAD half"]
     return {
         "questions": whole["questions"], "EM": whole["EM"], "F1": whole["F1"],
-        "threshold": model.decoding.threshold, "by source": rows,
+        "declines above": model.decoding.declines_above, "by source": rows,
     }  # fmt: skip
 
 
@@ -58,21 +59,23 @@ def _measures(model: AnswerModel, questions: Sequence[Question]) -> dict[str, fl
     asked = _ask(model, questions)
     right = np.array([exact(text, one.answers) for text, one in zip(asked.texts, questions, strict=True)])
     shared = [overlap(text, one.answers) for text, one in zip(asked.texts, questions, strict=True)]
-    threshold, counted = model.decoding.threshold, measured(questions)
+    counted = measured(questions)
     rest = np.isin([one.context for one in questions], [one.context for one in counted])
-    declined = [_ask(model, pairs(counted, EVERY)).margins < threshold for pairs in (mismatched, removed)]
+    declined = [_ask(model, pairs(counted, EVERY)).declined for pairs in (mismatched, removed)]
     return {
         "questions": len(questions),
         "EM": 100 * float(np.mean(right)),
         "F1": 100 * float(np.mean(shared)),
-        "declined": 100 * float(np.mean(asked.margins[rest] < threshold)),
+        "declined": 100 * float(np.mean(asked.declined[rest])),
         "declined of mismatched": 100 * float(np.mean(declined[0])),
         "declined of removed": 100 * float(np.mean(declined[1])) if len(declined[1]) else 0.0,
-        "calibration error": calibration_error(asked.sure[rest].tolist(), right[rest].tolist()),
+        "calibration error": calibration_error(asked.sure[rest], right[rest]),
+        "by chance": calibration_noise(asked.sure[rest]),
     }
 
 
 def _ask(model: AnswerModel, questions: Sequence[Question]) -> AskedQuestions:
     best = [model.best(Prompt(one.context, question=one.text)) for one in questions]
+    declined = [model.decoding.declines(each.nothing, each.probability) for each in best]
     sure = [model.decoding.confidence(each.probability) for each in best]
-    return AskedQuestions([each.text for each in best], np.array([each.margin for each in best]), np.array(sure))
+    return AskedQuestions([each.text for each in best], np.array(declined), np.array(sure))

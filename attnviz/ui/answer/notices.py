@@ -14,8 +14,9 @@ _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
 **starting** there, and for it **ending** there. A span's score is their sum; answer-en takes a little from it for each token
 after the first. All spans are compared at once, *start ≤ end*, with no answer as one more choice, and the softmax over them is
-what is shown: bars under a token are its share of the starts and of the ends. Where the best span's score does not exceed that
-of no answer by enough, a threshold that was set on questions held out of training, the passage is taken not to say.
+what is shown: bars under a token are its share of the starts and of the ends. Where p(no answer) exceeds a threshold that was
+set on questions held out of training, the passage is taken not to say; a model of the hub has none, and declines where no
+answer is likelier than any span.
 
 - **answer-en** reads both texts as one pair, so that they meet in every layer; **answer-en-dual** reads each on its own (as
   Seo et al. 2017, *Bidirectional Attention Flow for Machine Comprehension*), so that all one learns of the other comes
@@ -53,8 +54,7 @@ def headline(answered: Answered, place: DeltaGenerator) -> None:
         facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD")
     span = f"<bdi>{html.escape(answers.text(best))}</bdi>"
     if answers.declined:
-        short = answers.decoding.threshold - answers.result.margin
-        facts.insert(1, f"{short:.1f} short of an answer")
+        facts.insert(1, f"p(no answer) = {answers.result.nothing:.2f}")
         span = f'<em>The passage does not say.</em> <span class="declined">Likeliest: {span}</span>'
     place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
 
@@ -64,7 +64,8 @@ def tell_answer(answered: Answered, shown: Meeting, word: int | None, name: str,
     answers = answered.answers
     spans, result = answers.result.spans, answers.result
     texts = [answers.text(span) for span in spans]
-    likely = describe_answer(texts, spans, margin=result.margin, threshold=answers.decoding.threshold)
+    nothing = result.nothing if answers.declined else None
+    likely = describe_answer(texts, spans, nothing=nothing, threshold=answers.decoding.declines_above)
     number = number_of(answered)
     meets = describe_meeting(shown, name, answered.place, number) if word is None else describe_word(shown, name, word, number)
     story(likely, meets, place=place)

@@ -112,12 +112,12 @@ def test_cells_are_as_likely_as_the_spans_say():
 
 def test_sentences_tell_the_numbers(trace):
     spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
-    assert plain(describe_answer(["cat", "the"], spans, margin=5.0, threshold=2.0)).endswith(
+    assert plain(describe_answer(["cat", "the"], spans, threshold=0.3)).endswith(
         "“cat” (62%) is the likeliest; the next that does not overlap is “the” (less than 1%)."
     )
-    message = plain(describe_answer(["cat"], spans[:1], margin=2.54, threshold=9.0))
-    assert message.endswith("its score is only 2.5 above that of no answer: it needs 9.0 to answer.")
-    assert "is 3.0 below that of no answer" in plain(describe_answer(["cat"], spans[:1], margin=-3.0, threshold=9.0))
+    message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
+    assert message == "The likeliest span is “cat” (62%), but p(no answer) is 38%: it declines above 30%."
+    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).endswith("p(no answer) is 90%: more than that of any span.")
     shown = meeting(trace, "cross", layer=2, head=1, view=View(words=True))
     shares = shown.of_text(8, 11)
     best = max((1, 2, 3), key=lambda place: shares[place])

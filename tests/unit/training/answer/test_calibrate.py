@@ -6,7 +6,7 @@ import pytest
 from attnviz.models.answer.base import SpanDecoding
 from attnviz.training.answer.calibrate import (
     ScoredSpans,
-    SourceMargins,
+    SourceDeclining,
     best_line,
     best_temperature,
     best_threshold,
@@ -53,16 +53,25 @@ def test_sources_count_alike_whatever_their_size():
 
 
 def test_the_threshold_leaves_room_where_there_is_least():
-    """Between 3 and 4 all pairs of the first are right; the second loses one of four own there, and one of two above 2.5."""
-    first = SourceMargins(np.array([5.0, 6, 4, 7]), np.array([1.0, 3]), np.array([3.5]))
-    second = SourceMargins(np.array([4.5, 9, 2, 8]), np.array([-1.0, 2.5]), np.array([4.2, 1]))
-    assert best_threshold([first]) == 4.0
-    assert best_threshold([first, second]) == 4.0
-    assert second.room(4.0) == pytest.approx(0.75 - 0.95)
-    assert first.room(5.0) == pytest.approx(0.75 - 0.95)
-    assert first.room(4.0) == pytest.approx(0.05)
+    """From .3 to .5 all pairs of the first are right; the second loses one of four own there, from .6 half of the strange."""
+    first = SourceDeclining(np.array([0.3, 0.3, 0.1, 0.0]), np.array([0.9, 0.6]), np.array([0.5]))
+    second = SourceDeclining(np.array([0.24, 0.1, 0.7, 0.0]), np.array([0.99, 0.6]), np.array([0.25, 0.9]))
+    assert best_threshold([first]) == 0.3
+    assert best_threshold([first, second]) == 0.3
+    assert second.room(0.3) == pytest.approx(0.75 - 0.95)
+    assert second.room(0.7) == pytest.approx(0.5 - 0.95)
+    assert first.room(0.24) == pytest.approx(0.5 - 0.95)
+    assert first.room(0.3) == pytest.approx(0.05)
     # What is left without the answering sentence is asked for less often.
-    assert SourceMargins(np.array([9.0]), np.array([0.0]), np.array([1.0, 1, 10, 10])).room(9.0) == pytest.approx(0.5 - 0.6)
+    third = SourceDeclining(np.array([0.1]), np.array([0.9]), np.array([0.8, 0.8, 0.0, 0.1]))
+    assert third.room(0.1) == pytest.approx(0.5 - 0.6)
+
+
+def test_no_answer_is_as_likely_as_its_share_of_the_softmax():
+    """Two spans of logits ln 2 and 0 beside no answer's 0: a quarter; at half the temperature 1 of 4 + 1 + 1."""
+    spans = ScoredSpans(np.array([np.log(2.0), 0.0]), True)
+    assert spans.nothing(1.0) == pytest.approx(1 / 4)
+    assert spans.nothing(0.5) == pytest.approx(1 / 6)
 
 
 def test_the_error_by_hand():
