@@ -22,6 +22,13 @@ def settled(page: Page) -> None:
     page.wait_for_timeout(400)
 
 
+BEGINS_WITH_A_STOP = """(part) => {
+  const units = [...part.querySelectorAll(".unit")];
+  const top = (unit) => unit.getBoundingClientRect().top;
+  return units.some((unit, at) => at && unit.querySelector("bdi").innerText === "." && top(unit) > top(units[at - 1]) + 9);
+}"""
+
+
 def bars(page: Page, name: str) -> list[float]:
     return page.locator(f".answered .{name}").evaluate_all("bars => bars.map((bar) => Number(bar.dataset.value))")
 
@@ -42,6 +49,8 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     assert marked == [token.text for token in actual.tokens[best.start : best.end + 1]]
     assert bars(page, "bar0") == pytest.approx(actual.result.start.tolist(), abs=1e-5)
     assert bars(page, "bar1") == pytest.approx(actual.result.end.tolist(), abs=1e-5)
+    highest = max(float(actual.result.start.max()), float(actual.result.end.max()))
+    expect(page.locator(".legend")).to_contain_text(f"highest bar: {highest:.2g}")
     page.locator(".asked .word", has_text="tired").click()
     expect(page.locator(".asked .chosen bdi")).to_have_text("tired", timeout=PICTURE)
     settled(page)
@@ -73,6 +82,9 @@ def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goe
     drawn = page.locator(".answered")
     assert drawn.evaluate("part => part.scrollHeight <= part.clientHeight")
     assert faded(drawn) == ("", "")
+    for width in range(300, 390, 6):
+        drawn.evaluate("(part, width) => { part.style.width = `${width}px`; }", width)
+        assert not drawn.evaluate(BEGINS_WITH_A_STOP), f"a line of {width} px begins with a full stop"
     open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=" ".join([passage] * 4))
     settled(page)
     for place, edges in ((0, ("0px", "36px")), (500, ("36px", "36px")), (99_999, ("36px", "0px"))):

@@ -49,7 +49,7 @@ def marked_answer(
     >>> "a&lt;b" in drawn, drawn.count('class="span best"')
     (True, 1)
     """
-    highest = max((float(each.values.max()) for each in bars), default=0.0) or 1.0
+    highest = _highest(bars)
     opens = {span.start: rank for rank, span in enumerate(spans)}
     closes = {span.end for span in spans}
     first, last = _drawn(len(tokens), spans)
@@ -62,6 +62,11 @@ def marked_answer(
         end = max(end, token.end)
     pieces.append(f'<span class="unread"> … {len(tokens) - last:,} tokens after …</span>' if last < len(tokens) else "")
     return f'<div class="answered long" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}</div>'
+
+
+def _highest(bars: Sequence[Bars]) -> float:
+    """The value of a bar of full height."""
+    return max((float(each.values.max(initial=0.0)) for each in bars), default=0.0) or 1.0
 
 
 def _drawn(n_tokens: int, spans: Sequence[Span]) -> tuple[int, int]:
@@ -106,6 +111,7 @@ def asked_and_answered(asked: str, answered: str, bars: Sequence[Bars], *, above
     True
     """
     legend = "".join(f'<span><i class="bar{number}"></i>{html.escape(each.name)}</span>' for number, each in enumerate(bars))
+    legend += f"<span>highest bar: {_highest(bars):.2g}</span>"
     note = f'<p class="note">{html.escape(above)}</p>'
     return f'<div style="{css_variables(theme)}">{note}{asked}<p class="legend">{legend}</p>{answered}</div>'
 

@@ -129,10 +129,12 @@ def best_line(scored: Mapping[str, Sequence[ScoredSpans]], temperature: float) -
 def best_threshold(sources: Sequence[SourceDeclining]) -> float:
     """Choose among p(no answer) of the answerable questions the one that leaves most room where it leaves least.
 
+    Of those that leave as much, it is the highest, which declines least.
+
     >>> best_threshold([SourceDeclining(np.array([0.1, 0.4]), np.array([0.6, 0.9]), np.array([0.3, 0.7]))])
     0.4
     """
-    candidates = np.unique(np.concatenate([source.own for source in sources]))
+    candidates = np.unique(np.concatenate([source.own for source in sources]))[::-1]
     return float(max(candidates, key=lambda threshold: min(source.room(threshold) for source in sources)))
 
 

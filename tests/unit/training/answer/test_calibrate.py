@@ -78,3 +78,7 @@ def test_the_error_by_hand():
     """Two bins: 0.6 of 3 that are right once, 0.95 of 2 that are right twice."""
     assert calibration_error([0.6, 0.6, 0.6, 0.95, 0.95], [1.0, 0.0, 0.0, 1.0, 1.0]) == pytest.approx((0.8 + 0.1) / 5)
     assert calibration_error([], []) == 0
+
+
+def test_of_thresholds_that_leave_as_much_room_the_one_that_declines_least_is_chosen():
+    assert best_threshold([SourceDeclining(np.array([0.2, 0.3]), np.array([0.1]), np.array([0.9]))]) == 0.3
