@@ -86,7 +86,7 @@ def show_ways(place: DeltaGenerator, report: Report, names: tuple[str, ...], way
 
     waiting = SLOW if waits else ()
     # One stands in the place of the other: a name stands once in a run.
-    name = "ways" if waits else "ways-all"
+    name = "ways-fast" if waits else "ways-all"
     with place.container():
         _WAYS(name, ways_table(report, names, chosen=way, waiting=waiting, theme=theme()), on_pick=pick)
 
