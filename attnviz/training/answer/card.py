@@ -115,13 +115,18 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} {_calibrated(config)}"
         f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
-        _MEASURED.format(threshold=shown(metrics.get("declines above", "a threshold not measured")), every=EVERY),
+        _MEASURED.format(threshold=_threshold(config["decoding"]), every=EVERY),
         table([("source", *MEASURES), *_rows(metrics)]),
         *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in recipe["weak"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _threshold(decoding: dict[str, Any]) -> str:
+    above = decoding.get("declines_above")
+    return "that of every span" if above is None else f"{above:.3g}"
 
 
 def _rows(metrics: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -48,10 +48,7 @@ def evaluate_answerer(
         rows[name] = _measures(model, questions)
         report(f"{name}: " + ", ".join(f"{measure} {value:.4g}" for measure, value in rows[name].items()))
     whole = rows["SQuAD half"]
-    return {
-        "questions": whole["questions"], "EM": whole["EM"], "F1": whole["F1"],
-        "declines above": model.decoding.declines_above, "by source": rows,
-    }  # fmt: skip
+    return {"questions": whole["questions"], "EM": whole["EM"], "F1": whole["F1"], "by source": rows}
 
 
 def _measures(model: AnswerModel, questions: Sequence[Question]) -> dict[str, float | int]:
