@@ -142,6 +142,24 @@ def best_spans(
     return spans
 
 
+def marginals(
+    pairs: Float[np.ndarray, "token length"], nothing: float
+) -> tuple[Float[np.ndarray, " token"], Float[np.ndarray, " token"], float]:
+    """Compute p(start), p(end) and p(no answer) of one softmax over all spans, as `pair_logits` gives them, and no answer.
+
+    >>> start, end, none = marginals(pair_logits(np.zeros(2), np.zeros(2), limit=1), 0.0)
+    >>> start.tolist(), end.tolist(), none
+    ([0.5, 0.25], [0.25, 0.5], 0.25)
+    """
+    top = max(float(pairs.max()), nothing)
+    weights, none = np.exp(pairs - top), float(np.exp(nothing - top))
+    total = float(weights.sum()) + none
+    end = np.zeros(len(pairs))
+    for length, column in enumerate(weights.T[: len(pairs)]):
+        end[length:] += column[: len(end) - length]
+    return weights.sum(axis=1) / total, end / total, none / total
+
+
 def _forbid(pairs: Float[np.ndarray, "token length"], span: Span, limit: int) -> None:
     """Take away, in place, all spans that share a token with one."""
     for start in range(max(0, span.start - limit), span.end + 1):

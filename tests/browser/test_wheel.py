@@ -12,6 +12,7 @@ import pytest
 
 from tests.browser.harness import ROOT, serving
 from tests.browser.test_encode import PICTURE
+from tests.browser.test_fold import ASKED
 
 PAGES = ["", *sorted(path.stem for path in (ROOT / "pages").glob("*.py") if path.stem != "home")]
 # Python runs a module of this name before all else: whatever asks for another machine is told no, and written down.
@@ -124,7 +125,7 @@ def test_the_command_serves_every_page_alone_and_from_any_folder(alone, installe
     with serving(command, folder=tmp_path, log=tmp_path / "log.txt", **alone) as address:
         page.emulate_media(color_scheme="dark")
         for path in PAGES:
-            page.goto(f"{address}/{path}")
+            page.goto(f"{address}/{path}?{ASKED.get(path, '')}")
             page.locator(".st-key-hero").wait_for(timeout=PICTURE)
             page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
             assert page.get_by_role("heading", level=1).inner_text().lower() == (path or "attnviz")

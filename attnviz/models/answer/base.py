@@ -17,7 +17,7 @@ from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
 from attnviz.models.editing import check_windows, edited
-from attnviz.text.spans import Span, Window, best_spans, merged, pair_logits, windows
+from attnviz.text.spans import Span, Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import Encoded
 
 # About 10,000 words: more would keep a small server busy for a minute.
@@ -195,7 +195,7 @@ class PassageSearch:
         pairs = pair_logits(logits.start, logits.end, limit=limit, length_penalty=penalty)
         if not np.isfinite(pairs.max()):
             raise PromptError(f"{self.name} finds no word in this passage that could be an answer: paste a text.")
-        start, end, nothing = _marginals(pairs, logits.nothing)
+        start, end, nothing = marginals(pairs, logits.nothing)
         spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
         return SpanSearchResult(logits, tuple(spans), start, end, nothing, read, _widest(spans[0], read))
 
@@ -278,19 +278,6 @@ def _together(parts: Sequence[tuple[Window, Logits]]) -> Logits:
     start = merged([(window, logits.start) for window, logits in parts])
     end = merged([(window, logits.end) for window, logits in parts])
     return Logits(start, end, min(logits.nothing for _, logits in parts))
-
-
-def _marginals(
-    pairs: Float[np.ndarray, "token length"], nothing: float
-) -> tuple[Float[np.ndarray, " token"], Float[np.ndarray, " token"], float]:
-    """p(start), p(end) and p(no answer) of one softmax over all spans and no answer."""
-    top = max(float(pairs.max()), nothing)
-    weights, none = np.exp(pairs - top), float(np.exp(nothing - top))
-    total = float(weights.sum()) + none
-    end = np.zeros(len(pairs))
-    for length, column in enumerate(weights.T[: len(pairs)]):
-        end[length:] += column[: len(end) - length]
-    return weights.sum(axis=1) / total, end / total, none / total
 
 
 def _widest(span: Span, read: Sequence[Window]) -> int:

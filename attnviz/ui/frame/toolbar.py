@@ -68,7 +68,8 @@ def page_address() -> str:
 def _qr_code(address: str, opens: str) -> None:
     """The address as a picture that a phone reads from the wall."""
     try:
-        code = segno.make(address, error="l", micro=False)
+        # Any of the eight masks can be read; to look for the best of them took four times as long, in every run of every page.
+        code = segno.make(address, error="l", micro=False, mask=0)
     except segno.DataOverflowError:
         st.caption("This link is too long for a QR code: shorten the text, or copy the link.")
         return
