@@ -10,8 +10,9 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for name in $(CANDIDATES); do \
 	$$name -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$name; break; }; done)
 # One thread each: with two workers that both want every core, the tests took twice the processor time (194 s, not 93 s).
-# Three on two cores: tests in a browser spend much of their time waiting.
-WORKERS ?= 3
+# Three on two cores: tests in a browser spend much of their time waiting. Four at most: each may take 3 GB.
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
