@@ -68,11 +68,13 @@ def configuration(recipe: AnswerRecipe, decoding: SpanDecoding) -> dict[str, Any
 
 def answerer_facts(run: Run) -> dict[str, Any]:
     """Record how these weights came about, for metrics.json."""
-    return {
+    facts = {
         **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
-        "epoch kept": " and ".join(map(str, run.recipe.schedule.kept)) or run.progress.best_epoch,
     }
+    if run.recipe.soup:
+        return facts | {"seed": " and ".join(map(str, run.recipe.soup))}
+    return facts | {"epoch kept": " and ".join(map(str, run.recipe.schedule.kept)) or run.progress.best_epoch}
 
 
 def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path, data: Path, report: Callable[[str], None]) -> None:
@@ -203,10 +205,12 @@ def _shorter(decoding: dict[str, Any]) -> str:
 
 
 def _kept(recipe: dict[str, Any]) -> str:
-    kept = recipe["schedule"]["kept"]
+    soup, kept = recipe.get("soup"), recipe["schedule"]["kept"]
     which = (
-        f"are the mean of those after epochs {' and '.join(map(str, kept))} (Izmailov et al. 2018, arXiv:1803.05407)"
+        f"those after epochs {' and '.join(map(str, kept))}, their mean (Izmailov et al. 2018, arXiv:1803.05407)"
         if kept
-        else "are those of the epoch that was best, by questions held out of the training file"
+        else "those of the epoch that was best, by questions held out of the training file"
     )
-    return f"The weights {which}. {recipe['noted']}".rstrip()
+    if soup:
+        which = f"the mean of {len(soup)} runs' (a model soup: Wortsman et al. 2022, arXiv:2203.05482), of each {which}"
+    return f"The weights are {which}. {recipe['noted']}".rstrip()

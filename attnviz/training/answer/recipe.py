@@ -40,6 +40,8 @@ class AnswerRecipe:
     lower           learning rate of a layer as a share of that of the layer above it
     base            the answerer that it begins with: one of its own shape whole, of another its encoder; empty: the embedded
                     encoder itself
+    soup            seeds of several runs from `base`, the mean of whose weights is kept (a model soup: Wortsman et al. 2022,
+                    arXiv:2203.05482); none: one run, with the schedule's seed
     noted           what else its card says of how it came about
     corpora         names of the training files, of which `.train.jsonl.gz` are read
     held_out        the last so many questions of a source that are not learned from, nor their passages: for the threshold and
@@ -55,6 +57,7 @@ class AnswerRecipe:
     schedule: Schedule
     corpora: tuple[str, ...] = ("qa", "qa-shifts")
     base: str = ""
+    soup: tuple[int, ...] = ()
     frozen: int = 2
     encoder: float = 0.3
     lower: float = 0.9
@@ -90,16 +93,17 @@ RECIPES = {
             ),
             (Diet(0, _SOURCES, (96, 288), _UNANSWERED, dropout=0.1),),
             Schedule(
-                epochs=11, batch=4608, learning_rate=2.5e-4, warmup=60, decay=0.5, average=0.995, patience=20,
-                precision="float32",
+                epochs=5, batch=4608, learning_rate=2.5e-4, warmup=100, decay=0.9, average=0.995, patience=20,
+                precision="bfloat16",
             ),
             base="answer-en",
+            soup=(3001, 3002),
             frozen=0,
             encoder=0.4,
             held_out=HELD_OUT,
             length_penalty=0.1,
-            noted="It began with the weights of its first version, which had 33 epochs of the same questions without "
-            "SQuADShifts' and hardly any that its passage did not answer.",
+            noted="It began with the weights of its second version: 33 epochs of the same questions without SQuADShifts' and "
+            "hardly any that its passage did not answer, then 11 of all of them.",
             weak=_WEAK,
         ),
         AnswerRecipe(

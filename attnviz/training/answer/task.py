@@ -1,5 +1,6 @@
 """Answering as a task: questions on cropped passages, some of which do not answer, and the loss of start and end."""
 
+import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from attnviz.training.answer.questions import (
 )
 from attnviz.training.answer.recipe import AnswerRecipe, Diet
 from attnviz.training.answer.unanswered import Kind, OtherPassages
-from attnviz.training.loop import Run, TrainingReport
+from attnviz.training.loop import Run, TrainingReport, mean
 from attnviz.training.schedule import precision
 from attnviz.training.task import RunProgress
 
@@ -238,15 +239,34 @@ def encode_and_hold_out(
 def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:
     """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
 
+    Of a recipe with a soup it is the last run, with the mean of all their weights; each has a folder of its own.
+
     Raises:
         ModelNotFoundError: the model that it begins with has not been trained.
         DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
     """
+    base = load_trained_as(AnswerModel, assets_folder() / "models" / recipe.base).answerer if recipe.base else None
+    if not recipe.soup:
+        return _trained(recipe, base, data, folder, report)
+    runs = []
+    for seed in recipe.soup:
+        one = dataclasses.replace(recipe, soup=(), schedule=dataclasses.replace(recipe.schedule, seed=seed))
+        runs.append(_trained(one, base, data, folder and folder / str(seed), report))
+    last = runs[-1]
+    last.recipe = recipe
+    last.best = mean([run.best for run in runs])
+    last.progress.seconds = sum(run.progress.seconds for run in runs)
+    return last
+
+
+def _trained(
+    recipe: AnswerRecipe, base: Answerer | None, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]
+) -> Run:
+    """Train one run to its end."""
     encoder = minilm(silent)
     questions, held_out = encode_and_hold_out(recipe, data, encoder.tokenizer)
-    base = load_trained_as(AnswerModel, assets_folder() / "models" / recipe.base) if recipe.base else None
     torch.manual_seed(recipe.schedule.seed)
-    model = untrained_answerer(recipe, encoder.model, base.answerer if base else None)
+    model = untrained_answerer(recipe, encoder.model, base)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     run = Run(recipe, model, Answering(recipe, questions, held_out), folder)
     run.train(report)
