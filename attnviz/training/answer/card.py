@@ -72,7 +72,7 @@ def answerer_facts(run: Run) -> dict[str, Any]:
         **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
     }
-    if run.recipe.soup:
+    if isinstance(run.recipe, AnswerRecipe) and run.recipe.soup:
         return facts | {"seed": " and ".join(map(str, run.recipe.soup))}
     return facts | {"epoch kept": " and ".join(map(str, run.recipe.schedule.kept)) or run.progress.best_epoch}
 
