@@ -18,7 +18,7 @@ from attnviz.paths import assets_folder
 from attnviz.training.answer.card import answerer_card, answerer_facts, export_answerer
 from attnviz.training.answer.evaluate import evaluate_answerer
 from attnviz.training.answer.recipe import RECIPES as ANSWERERS
-from attnviz.training.answer.task import train_answerer
+from attnviz.training.answer.run import train_answerer
 from attnviz.training.card import SENTENCES, counted, translator_card
 from attnviz.training.export import export_translator
 from attnviz.training.sentence_pairs import DataError

@@ -16,7 +16,8 @@ from attnviz.models.shipped import load_trained_as
 from attnviz.training.answer.calibrate import ASKED, Calibration, calibrate
 from attnviz.training.answer.development import FOLDS
 from attnviz.training.answer.evaluate import EVERY, MEASURES
-from attnviz.training.answer.recipe import AnswerRecipe
+from attnviz.training.answer.recipe import TEACHERS, AnswerRecipe
+from attnviz.training.answer.teacher import TEMPERATURE
 from attnviz.training.card import FACTS, counted
 from attnviz.training.export import save_weights
 from attnviz.training.faithfulness import faithfulness_section
@@ -115,7 +116,7 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "## Training",
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} {_calibrated(config)}"
-        f"{_shorter(config['decoding'])} The hours are wall-clock, on a machine that did other work.",
+        f"{_shorter(config['decoding'])}{_taught(recipe)} The hours are wall-clock, on a machine that did other work.",
         "## Measured",
         _MEASURED.format(threshold=_threshold(config["decoding"]), every=EVERY),
         table([("source", *MEASURES), *_rows(metrics)]),
@@ -197,6 +198,19 @@ def _beginning(recipe: dict[str, Any]) -> str:
         return f"It began with the weights of {recipe['base']}, its blocks with those of that model's upper layers."
     layers = f"all but the lowest {recipe['frozen']} layers" if recipe["frozen"] else "all layers, but not the embeddings,"
     return f"The encoder is all-MiniLM-L6-v2, of which {layers} were trained further."
+
+
+def _taught(recipe: dict[str, Any]) -> str:
+    if not recipe.get("teacher"):
+        return ""
+    teacher = TEACHERS[recipe["teacher"]]
+    questions = sum(teacher.diets[-1].shares.values()) * teacher.schedule.epochs
+    return (
+        f" {100 * recipe['soft']:.0f}% of its loss are how far its distributions over start and end, at temperature "
+        f"{TEMPERATURE:.0f}, are from a teacher's of the same passage (Hinton et al. 2015, arXiv:1503.02531): "
+        f"{teacher.pretrained} ({teacher.paper}), which learned from {questions:,} questions of the same sources, and whose "
+        "training is in the hours. It does not travel."
+    )
 
 
 def _shorter(decoding: dict[str, Any]) -> str:

@@ -1,11 +1,9 @@
 """Answering as a task: questions on cropped passages, some of which do not answer, and the loss of start and end."""
 
-import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,31 +13,26 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.models.answer.base import SpanDecoding
-from attnviz.models.answer.own import AnswerModel
-from attnviz.models.base import silent
-from attnviz.models.hub.minilm import minilm
-from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer, AnswererConfig
-from attnviz.paths import assets_folder
 from attnviz.text.spans import best_spans
-from attnviz.training.answer.initial_weights import LAYERS, begin, depth_of
+from attnviz.training.answer.initial_weights import begin, depth_of
 from attnviz.training.answer.questions import (
     EncodedQuestion,
     QuestionBatch,
     QuestionExample,
     collate,
     crop,
-    encode_questions,
     in_batches,
     part,
-    plain_question,
-    read_questions,
 )
 from attnviz.training.answer.recipe import AnswerRecipe, Diet
+from attnviz.training.answer.teacher import soft_loss
 from attnviz.training.answer.unanswered import Kind, OtherPassages
-from attnviz.training.loop import Run, TrainingReport, mean
-from attnviz.training.schedule import precision
+from attnviz.training.schedule import lowered, precision
 from attnviz.training.task import RunProgress
+
+# Logits of start and of end.
+SpanChoices = tuple[Float[Tensor, "batch choice"], Float[Tensor, "batch choice"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +42,7 @@ class Answering:
     recipe: AnswerRecipe
     questions: Sequence[EncodedQuestion]
     held_out: Sequence[EncodedQuestion] = ()
+    teacher: nn.Module | None = None
 
     @property
     def n_examples(self) -> int:
@@ -66,7 +60,7 @@ class Answering:
 
     def _scale(self, name: str) -> float:
         depth = depth_of(name, self.recipe.model)
-        return 1.0 if depth is None else self.recipe.encoder * self.recipe.lower ** (LAYERS - 1 - depth)
+        return 1.0 if depth is None else self.recipe.encoder * self.recipe.lower ** (self.recipe.layers - 1 - depth)
 
     def batches(self, epoch: int) -> list[QuestionBatch]:
         """Draw the questions of an epoch's diet, each on a newly cropped passage."""
@@ -130,17 +124,32 @@ class Answering:
         return rows
 
     def loss(self, model: nn.Module, batch: QuestionBatch, place: RunProgress) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Mean cross-entropy of start and of end, in nats."""
-        drop(model, self.recipe.frozen, self._diet(place.epoch).dropout)
-        with precision(self.recipe.schedule, next(model.parameters()).device):
-            loss = span_loss(model, batch)
-        return loss, loss
+        """Mean cross-entropy of start and of end, in nats; with a teacher, a share of it is how far its spans are."""
+        recipe = self.recipe
+        drop(model, recipe.frozen, self._diet(place.epoch).dropout)
+        choices = self._choices(model, batch)
+        loss = span_loss(choices, batch)
+        if self.teacher is None:
+            return loss, loss
+        with torch.no_grad():
+            taught = self._choices(self.teacher, batch)
+        soft = (soft_loss(choices[0], taught[0]) + soft_loss(choices[1], taught[1])) / 2
+        return (1 - recipe.soft) * loss + recipe.soft * soft, loss
+
+    def _choices(self, model: nn.Module, batch: QuestionBatch) -> SpanChoices:
+        """Compute what a model, or its teacher, says of a batch, as fast as the machine does it."""
+        device = next(model.parameters()).device
+        with precision(self.recipe.schedule, device):
+            return span_choices(lowered(self.recipe.schedule, model), batch, device)
 
     def development(self, model: nn.Module) -> float:
         """1 less the mean F1 of the best spans' tokens: a model that grows too sure has a higher loss and better answers."""
         scores = []
         for row in (row for rows in self.whole().values() for row in rows):
-            start, end = (logits[0].float().cpu().numpy() for logits in span_logits(model, collate([row])))
+            start, end = (
+                logits[0].float().cpu().numpy()
+                for logits in span_logits(model, collate([row]), next(model.parameters()).device)
+            )
             span = best_spans(start, end, limit=LIMIT, n=1, length_penalty=self.recipe.length_penalty)[0]
             shared = min(span.end, row.end) - max(span.start, row.start) + 1
             scores.append(2 * max(0, shared) / (span.end - span.start + row.end - row.start + 2))
@@ -171,22 +180,25 @@ def framed(
     return QuestionExample((first, *question[:64], last), context, *moved)
 
 
-def span_loss(model: nn.Module, batch: QuestionBatch) -> Float[Tensor, ""]:
-    """Average the cross-entropies of start and end over the passage's tokens and "it does not say", whose logit is 0."""
-    start, end = span_logits(model, batch)
+def span_choices(model: Callable[..., Any], batch: QuestionBatch, device: torch.device) -> SpanChoices:
+    """Compute the logits of start and of end over the passage's tokens and, last, of "it does not say", which is 0."""
+    start, end = span_logits(model, batch, device)
+    return F.pad(start.float(), (0, 1)), F.pad(end.float(), (0, 1))
+
+
+def span_loss(choices: SpanChoices, batch: QuestionBatch) -> Float[Tensor, ""]:
+    """Average the cross-entropies of start and end."""
     losses = []
-    for logits, target in ((start, batch.start), (end, batch.end)):
-        choices = torch.cat([logits.float(), logits.new_zeros(len(logits), 1)], dim=1)
+    for logits, target in zip(choices, (batch.start, batch.end), strict=True):
         wanted = target.to(logits.device)
-        losses.append(F.cross_entropy(choices, wanted.where(wanted >= 0, choices.shape[1] - 1)))
+        losses.append(F.cross_entropy(logits, wanted.where(wanted >= 0, logits.shape[1] - 1)))
     return (losses[0] + losses[1]) / 2
 
 
 def span_logits(
-    model: nn.Module, batch: QuestionBatch
+    model: Callable[..., Any], batch: QuestionBatch, device: torch.device
 ) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
     """Compute the start and end logits of a batch, on the model's device."""
-    device = next(model.parameters()).device
     start, end, _ = model(
         batch.question.to(device),
         batch.context.to(device),
@@ -201,73 +213,25 @@ def untrained_answerer(recipe: AnswerRecipe, encoder: Any, base: Answerer | None
 
     `base` is the answerer whose encoder's weights it begins with.
     """
-    # Nobody looks at the weights while they are trained: the fastest attention there is will do.
-    encoder.set_attn_implementation("sdpa")
     model = Answerer(recipe.model, encoder)
     if base is not None:
         begin(model, base)
     encoder.requires_grad_(False)
     for depth, layer in enumerate(encoder.encoder.layer):
         layer.requires_grad_(depth >= recipe.frozen)
-        # A dropped weight would cost a random number for every pair of tokens, and the crops are noise enough.
-        layer.attention.self.dropout.p = 0.0
     encoder.embeddings.dropout.p = 0.0
+    drop(model, recipe.frozen, 0.0)
     return model
 
 
 def drop(model: Any, frozen: int, share: float) -> None:
-    """Let the encoder's layers above the `frozen` ones drop a share of what they add; the frozen ones drop nothing."""
-    for depth, layer in enumerate(model.encoder.encoder.layer):
-        layer.attention.output.dropout.p = layer.output.dropout.p = share if depth >= frozen else 0.0
+    """Let the encoder's layers above the `frozen` ones drop a share of what they add; the frozen ones drop nothing.
 
-
-def encode_and_hold_out(
-    recipe: AnswerRecipe, data: Path, tokenizer: Any
-) -> tuple[list[EncodedQuestion], list[EncodedQuestion]]:
-    """Tokenize the training files, and hold out the last questions of some sources, on passages of their own."""
-    files = [read_questions(data, f"{corpus}.train") for corpus in recipe.corpora]
-    encoded = encode_questions([plain_question(question) for questions in files for question in questions], tokenizer)
-    held_out = [
-        question
-        for source, number in recipe.held_out.items()
-        for question in [one for one in encoded if one.source == source][-number:]
-    ]
-    kept = {question.context for question in held_out}
-    return [question for question in encoded if question.context not in kept], held_out
-
-
-def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:
-    """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
-
-    Of a recipe with a soup it is the last run, with the mean of all their weights; each has a folder of its own.
-
-    Raises:
-        ModelNotFoundError: the model that it begins with has not been trained.
-        DataError: `data` lacks what the recipe reads, or the folder holds a run of another recipe.
+    Of its attention weights nobody drops one: it would cost a random number for every pair of tokens, and the crops are noise
+    enough.
     """
-    base = load_trained_as(AnswerModel, assets_folder() / "models" / recipe.base).answerer if recipe.base else None
-    if not recipe.soup:
-        return _trained(recipe, base, data, folder, report)
-    runs = []
-    for seed in recipe.soup:
-        one = dataclasses.replace(recipe, soup=(), schedule=dataclasses.replace(recipe.schedule, seed=seed))
-        runs.append(_trained(one, base, data, folder and folder / str(seed), report))
-    last = runs[-1]
-    last.recipe = recipe
-    last.best = mean([run.best for run in runs])
-    last.progress.seconds = sum(run.progress.seconds for run in runs)
-    return last
-
-
-def _trained(
-    recipe: AnswerRecipe, base: Answerer | None, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]
-) -> Run:
-    """Train one run to its end."""
-    encoder = minilm(silent)
-    questions, held_out = encode_and_hold_out(recipe, data, encoder.tokenizer)
-    torch.manual_seed(recipe.schedule.seed)
-    model = untrained_answerer(recipe, encoder.model, base)
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
-    run = Run(recipe, model, Answering(recipe, questions, held_out), folder)
-    run.train(report)
-    return run
+    for depth, layer in enumerate(model.encoder.encoder.layer):
+        for name, module in layer.named_modules():
+            if isinstance(module, nn.Dropout):
+                weights = name in ("attention.self.dropout", "attention.attn.dropout")
+                module.p = share if depth >= frozen and not weights else 0.0

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from attnviz.training.loop import CHECKPOINT, Run, TrainingReport, swapped
-from attnviz.training.schedule import Schedule, learning_rate, precision
+from attnviz.training.schedule import Schedule, learning_rate, lowered, precision
 from attnviz.training.sentence_pairs import DataError
 from attnviz.training.translate import run as running
 from attnviz.training.translate.task import Translating
@@ -214,3 +214,25 @@ def test_half_precision_is_for_hardware_made_for_it(kind, asked, capabilities, e
     monkeypatch.setattr("torch.autocast", lambda kind, dtype: entered.append((kind, dtype)) or nullcontext())
     precision(Schedule(precision=asked), torch.device(kind))
     assert entered == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "capabilities", "expected"),
+    [
+        ("bfloat16", {"amx_bf16": True}, torch.bfloat16),
+        ("bfloat16", {"avx512_bf16": True}, torch.float32),
+        ("float32", {"amx_bf16": True}, torch.float32),
+    ],
+)
+def test_all_is_in_half_precision_where_a_processor_multiplies_tiles(asked, capabilities, expected, monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: capabilities)
+    torch.manual_seed(5)
+    model = torch.nn.Linear(7, 11)
+    x = torch.randn(3, 7)
+    actual = lowered(Schedule(precision=asked), model)(x.to(expected))
+    assert actual.dtype == expected
+    torch.testing.assert_close(actual.float(), model(x), atol=2e-2, rtol=2e-2)
+    actual.float().sum().backward()
+    assert model.weight.grad is not None
+    assert model.weight.grad.dtype == torch.float32
+    torch.testing.assert_close(model.weight.grad, x.sum(dim=0).expand(11, 7), atol=2e-2, rtol=2e-2)

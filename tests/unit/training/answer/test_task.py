@@ -25,7 +25,8 @@ from attnviz.training.answer.development import calibrating, exact, measured, mi
 from attnviz.training.answer.initial_weights import LAYERS, begin
 from attnviz.training.answer.questions import EncodedQuestion, Question, collate
 from attnviz.training.answer.recipe import RECIPES, AnswerRecipe, Diet
-from attnviz.training.answer.task import Answering, framed, span_loss, train_answerer
+from attnviz.training.answer.run import train_answerer
+from attnviz.training.answer.task import Answering, framed, span_choices, span_loss
 from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
 from attnviz.training.task import RunProgress
@@ -113,12 +114,13 @@ def test_the_loss_by_hand():
     model = torch.nn.Linear(1, 1)
     model.forward = lambda *ids, **visible: (start, end, ())
     batch = collate([framed((7,), (11, 13), 1, 1, JOINT), framed((7,), (11, 13), -1, -1, JOINT)])
+    choices = span_choices(model, batch, torch.device("cpu"))
     e = np.exp
     by_hand = [
         -np.log(e(2) / (1 + e(1) + e(2))), -np.log(1 / (1 + e(0.5) + e(-1))),
         -np.log(e(3) / (1 + 1 + e(3))), -np.log(1 / (1 + e(-2) + e(0.25))),
     ]  # fmt: skip
-    assert float(span_loss(model, batch)) == pytest.approx(np.mean(by_hand))
+    assert float(span_loss(choices, batch)) == pytest.approx(np.mean(by_hand))
 
 
 def test_an_epochs_diet_says_what_is_dropped():
@@ -219,7 +221,7 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
 
 def test_a_soup_is_the_mean_of_its_runs(data, tmp_path, monkeypatch):
     monkeypatch.setitem(RECIPES, TINY.name, TINY)
-    monkeypatch.setattr(answering, "assets_folder", lambda: tmp_path)
+    monkeypatch.setattr("attnviz.training.answer.run.assets_folder", lambda: tmp_path)
     commands.train(
         TINY.name, data, tmp_path / "runs", out=tmp_path / "models" / TINY.name, epochs=None, report=lambda line: None
     )
