@@ -70,7 +70,8 @@ chromium: $(VENV)/.installed-test
 	@$(BIN)/python -m tests.browser.chromium 2>/dev/null && exit 0; \
 	if command -v apt-get >/dev/null; then \
 		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
-		$$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive \
-			apt-get install -y -qq --no-install-recommends chromium $(FONTS) >/dev/null; \
+		install="$$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
+		$$root apt-get update -qq; \
+		{ $$install chromium-headless-shell $(FONTS) || $$install chromium $(FONTS); } >/dev/null; \
 	else $(BIN)/playwright install chromium; fi; \
 	$(BIN)/python -m tests.browser.chromium || true

@@ -143,7 +143,7 @@ class Run:
         if place.epoch in schedule.kept:
             self.ends[place.epoch] = self.best
         if self.ends and place.epoch == schedule.epochs:
-            self.best = mean(list(self.ends.values()))
+            self.best = _mean(list(self.ends.values()))
         report(dataclasses.replace(self._report(n_batches, math.nan), development=loss))
         self.save()
 
@@ -193,7 +193,7 @@ class Run:
             torch.cuda.set_rng_state_all([seed.cpu() for seed in state["cuda"]])
 
 
-def mean(several: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+def _mean(several: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Average several models' weights; what is no fraction, such as a count, is the last one's."""
     return {
         name: torch.stack([each[name] for each in several]).mean(dim=0) if value.is_floating_point() else value

@@ -5,7 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The headless shell draws what Chromium draws, and opens a page with half of the work.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 MISSING = "Chromium is missing: install it (Debian: apt install chromium; macOS: brew install --cask google-chrome)"
 

@@ -69,13 +69,11 @@ def configuration(recipe: AnswerRecipe, decoding: SpanDecoding) -> dict[str, Any
 
 def answerer_facts(run: Run) -> dict[str, Any]:
     """Record how these weights came about, for metrics.json."""
-    facts = {
+    return {
         **counted(run, "questions to train on"),
         "parameters trained": sum(parameter.numel() for parameter in run.model.parameters() if parameter.requires_grad),
+        "epoch kept": " and ".join(map(str, run.recipe.schedule.kept)) or run.progress.best_epoch,
     }
-    if isinstance(run.recipe, AnswerRecipe) and run.recipe.soup:
-        return facts | {"seed": " and ".join(map(str, run.recipe.soup))}
-    return facts | {"epoch kept": " and ".join(map(str, run.recipe.schedule.kept)) or run.progress.best_epoch}
 
 
 def export_answerer(recipe: AnswerRecipe, run: Run, folder: Path, data: Path, report: Callable[[str], None]) -> None:
@@ -219,12 +217,10 @@ def _shorter(decoding: dict[str, Any]) -> str:
 
 
 def _kept(recipe: dict[str, Any]) -> str:
-    soup, kept = recipe.get("soup"), recipe["schedule"]["kept"]
+    kept = recipe["schedule"]["kept"]
     which = (
-        f"those after epochs {' and '.join(map(str, kept))}, their mean (Izmailov et al. 2018, arXiv:1803.05407)"
+        f"are the mean of those after epochs {' and '.join(map(str, kept))} (Izmailov et al. 2018, arXiv:1803.05407)"
         if kept
-        else "those of the epoch that was best, by questions held out of the training file"
+        else "are those of the epoch that was best, by questions held out of the training file"
     )
-    if soup:
-        which = f"the mean of {len(soup)} runs' (a model soup: Wortsman et al. 2022, arXiv:2203.05482), of each {which}"
-    return f"The weights are {which}. {recipe['noted']}".rstrip()
+    return f"The weights {which}. {recipe['noted']}".rstrip()

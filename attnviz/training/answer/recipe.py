@@ -41,8 +41,6 @@ class AnswerRecipe:
     lower           learning rate of a layer as a share of that of the layer above it
     base            the answerer that it begins with: one of its own shape whole, of another its encoder; empty: the embedded
                     encoder itself
-    soup            seeds of several runs from `base`, the mean of whose weights is kept (a model soup: Wortsman et al. 2022,
-                    arXiv:2203.05482); none: one run, with the schedule's seed
     pretrained      the encoder's id on the hub; empty: the embedded encoder
     layers          that the encoder has
     teacher         name of the recipe in `TEACHERS` from whose spans it learns, too (Hinton et al. 2015, arXiv:1503.02531)
@@ -62,7 +60,6 @@ class AnswerRecipe:
     schedule: Schedule
     corpora: tuple[str, ...] = ("qa", "qa-shifts")
     base: str = ""
-    soup: tuple[int, ...] = ()
     pretrained: str = ""
     layers: int = LAYERS
     teacher: str = ""

@@ -1,6 +1,5 @@
 """Training runs of answerers: what is read and held out, which weights they begin with, and who teaches them."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from attnviz.training.answer.questions import EncodedQuestion, encode_questions,
 from attnviz.training.answer.recipe import TEACHERS, AnswerRecipe
 from attnviz.training.answer.task import Answering, untrained_answerer
 from attnviz.training.answer.teacher import read_pretrained
-from attnviz.training.loop import Run, TrainingReport, mean
+from attnviz.training.loop import Run, TrainingReport
 from attnviz.training.schedule import all_in_bfloat16
 
 
@@ -40,8 +39,7 @@ def encode_and_hold_out(
 def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:
     """Train by a recipe, or go on where a killed run in `folder` stopped; the weights to keep are the run's `best`.
 
-    Of a recipe with a soup it is the last run, with the mean of all their weights; each has a folder of its own. So has a
-    teacher, which is trained first; the run's seconds are those of all.
+    A teacher is trained first, in a folder of its own; the run's seconds are those of both.
 
     Raises:
         ModelNotFoundError: the model that it begins with has not been trained.
@@ -49,17 +47,9 @@ def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report
     """
     base = load_trained_as(AnswerModel, assets_folder() / "models" / recipe.base).answerer if recipe.base else None
     taught = _taught(TEACHERS[recipe.teacher], data, folder, report) if recipe.teacher else None
-    teacher = taught and taught.model
-    runs = []
-    for seed in recipe.soup or (recipe.schedule.seed,):
-        one = dataclasses.replace(recipe, soup=(), schedule=dataclasses.replace(recipe.schedule, seed=seed))
-        own = folder / str(seed) if folder and recipe.soup else folder
-        runs.append(_trained(one, base, teacher, data, own, report))
-    last = runs[-1]
-    last.recipe = recipe
-    last.best = mean([run.best for run in runs])
-    last.progress.seconds = sum(run.progress.seconds for run in (*runs, taught) if run)
-    return last
+    run = _trained(recipe, base, taught and taught.model, data, folder, report)
+    run.progress.seconds += taught.progress.seconds if taught else 0
+    return run
 
 
 def _taught(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:

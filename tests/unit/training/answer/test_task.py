@@ -11,7 +11,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from attnviz.models.answer.base import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
@@ -20,7 +19,7 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.training import commands
 from attnviz.training.answer import task as answering
-from attnviz.training.answer.card import answerer_card, answerer_facts, configuration, export_answerer
+from attnviz.training.answer.card import export_answerer
 from attnviz.training.answer.development import calibrating, exact, measured, mismatched, overlap, read_sources
 from attnviz.training.answer.initial_weights import LAYERS, begin
 from attnviz.training.answer.questions import EncodedQuestion, Question, collate
@@ -217,32 +216,6 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     assert "no figure below can be compared with a published one" in written
     assert f"takes {model.decoding.length_penalty} from the span's logit." in written
     assert "SQuAD v1.1" not in written
-
-
-def test_a_soup_is_the_mean_of_its_runs(data, tmp_path, monkeypatch):
-    monkeypatch.setitem(RECIPES, TINY.name, TINY)
-    monkeypatch.setattr("attnviz.training.answer.run.assets_folder", lambda: tmp_path)
-    commands.train(
-        TINY.name, data, tmp_path / "runs", out=tmp_path / "models" / TINY.name, epochs=None, report=lambda line: None
-    )
-    soup = dataclasses.replace(TINY, base=TINY.name, soup=(1, 2))
-    actual = train_answerer(soup, data, tmp_path / "soup", lambda report: None)
-    alone = [
-        train_answerer(
-            dataclasses.replace(soup, soup=(), schedule=dataclasses.replace(TINY.schedule, seed=seed)),
-            data,
-            None,
-            lambda _: None,
-        ).best
-        for seed in soup.soup
-    ]
-    assert not torch.equal(alone[0]["output.weight"], alone[1]["output.weight"])
-    for name in ("output.weight", "encoder.encoder.layer.5.output.dense.weight", "encoder.encoder.layer.0.output.dense.weight"):
-        torch.testing.assert_close(actual.best[name], (alone[0][name] + alone[1][name]) / 2, atol=1e-6, rtol=1e-5)
-    assert sorted(path.name for path in (tmp_path / "soup").iterdir()) == ["1", "2"]
-    written = answerer_card(configuration(soup, SpanDecoding()), answerer_facts(actual))
-    assert "The weights are the mean of 2 runs'" in written
-    assert "| seed | 1 and 2 |" in written
 
 
 def test_layers_that_began_as_another_answerers_are_saved(data, tmp_path):

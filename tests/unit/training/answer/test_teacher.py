@@ -100,7 +100,9 @@ def test_of_a_teacher_too_no_attention_weight_is_dropped(pretrained):
 
 def test_a_teacher_is_trained_first_and_its_student_learns_from_it(pretrained, data, tmp_path, monkeypatch):
     _, folder = pretrained
-    teacher = dataclasses.replace(TINY, name="tiny-teacher", model=WIDE, pretrained=folder, layers=2, frozen=1, diets=TINY.diets[:1])
+    teacher = dataclasses.replace(
+        TINY, name="tiny-teacher", model=WIDE, pretrained=folder, layers=2, frozen=1, diets=TINY.diets[:1]
+    )
     monkeypatch.setitem(TEACHERS, teacher.name, teacher)
     student = dataclasses.replace(TINY, teacher=teacher.name, soft=1.0)
     run = train_answerer(student, data, tmp_path / "run", lambda report: None)
