@@ -223,4 +223,10 @@ def _kept(recipe: dict[str, Any]) -> str:
         if kept
         else "are those of the epoch that was best, by questions held out of the training file"
     )
-    return f"The weights {which}. {recipe['noted']}".rstrip()
+    mixed = ""
+    if (alpha := recipe.get("alpha", 1)) < 1:
+        mixed = (
+            f", mixed with those it began with, {100 * alpha:.0f}% to {100 - 100 * alpha:.0f}% (Wortsman et al. 2022, "
+            "arXiv:2109.01903)"
+        )
+    return f"The weights {which}{mixed}. {recipe['noted']}".rstrip()

@@ -45,6 +45,8 @@ class AnswerRecipe:
     layers          that the encoder has
     teacher         name of the recipe in `TEACHERS` from whose spans it learns, too (Hinton et al. 2015, arXiv:1503.02531)
     soft            share of the loss that compares it with its teacher, 0 to 1
+    alpha           share of the run in the weights that are kept, 0 to 1; the rest is what it began with, `base` (Wortsman et
+                    al. 2022, arXiv:2109.01903, section 3)
     noted           what else its card says of how it came about
     corpora         names of the training files, of which `.train.jsonl.gz` are read
     held_out        the last so many questions of a source that are not learned from, nor their passages: for the threshold and
@@ -64,6 +66,7 @@ class AnswerRecipe:
     layers: int = LAYERS
     teacher: str = ""
     soft: float = 0.0
+    alpha: float = 1.0
     frozen: int = 2
     encoder: float = 0.3
     lower: float = 0.9
@@ -115,6 +118,7 @@ RECIPES = {
             base="answer-en",
             teacher="answer-en-teacher",
             soft=0.75,
+            alpha=0.5,
             frozen=0,
             encoder=0.4,
             held_out=HELD_OUT,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
@@ -49,7 +49,21 @@ def train_answerer(recipe: AnswerRecipe, data: Path, folder: Path | None, report
     taught = _taught(TEACHERS[recipe.teacher], data, folder, report) if recipe.teacher else None
     run = _trained(recipe, base, taught and taught.model, data, folder, report)
     run.progress.seconds += taught.progress.seconds if taught else 0
+    if base is not None and recipe.alpha < 1:
+        run.best = interpolated(base.state_dict(), run.best, recipe.alpha)
     return run
+
+
+def interpolated(start: dict[str, Tensor], end: dict[str, Tensor], alpha: float) -> dict[str, Tensor]:
+    """Go a share `alpha` of the way from some weights to others; what is no fraction, such as a count, is the others'.
+
+    >>> interpolated({"w": torch.tensor(1.0)}, {"w": torch.tensor(3.0)}, 0.25)
+    {'w': tensor(1.5000)}
+    """
+    return {
+        name: start[name].to(value.device).lerp(value, alpha) if value.is_floating_point() else value
+        for name, value in end.items()
+    }
 
 
 def _taught(recipe: AnswerRecipe, data: Path, folder: Path | None, report: Callable[[TrainingReport], None]) -> Run:

@@ -19,7 +19,7 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.training import commands
 from attnviz.training.answer import task as answering
-from attnviz.training.answer.card import export_answerer
+from attnviz.training.answer.card import answerer_card, answerer_facts, configuration, export_answerer
 from attnviz.training.answer.development import calibrating, exact, measured, mismatched, overlap, read_sources
 from attnviz.training.answer.initial_weights import LAYERS, begin
 from attnviz.training.answer.questions import EncodedQuestion, Question, collate
@@ -216,6 +216,25 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     assert "no figure below can be compared with a published one" in written
     assert f"takes {model.decoding.length_penalty} from the span's logit." in written
     assert "SQuAD v1.1" not in written
+
+
+def test_what_is_kept_lies_between_the_run_and_what_it_began_with(data, tmp_path, monkeypatch):
+    monkeypatch.setitem(RECIPES, TINY.name, TINY)
+    monkeypatch.setattr("attnviz.training.answer.run.assets_folder", lambda: tmp_path)
+    folder = tmp_path / "models" / TINY.name
+    commands.train(TINY.name, data, tmp_path / "runs", out=folder, epochs=None, report=lambda line: None)
+    base = load_trained_as(AnswerModel, folder).answerer.state_dict()
+    runs = [
+        train_answerer(dataclasses.replace(TINY, base=TINY.name, alpha=alpha), data, None, lambda report: None).best
+        for alpha in (1.0, 0.25)
+    ]
+    assert not torch.allclose(runs[0]["output.weight"], base["output.weight"], rtol=1e-2)
+    for name in ("output.weight", "encoder.encoder.layer.5.output.dense.weight"):
+        torch.testing.assert_close(runs[1][name], 0.75 * base[name] + 0.25 * runs[0][name], atol=1e-6, rtol=1e-5)
+    recipe = dataclasses.replace(TINY, alpha=0.25)
+    run = Run(recipe, answering.untrained_answerer(recipe, minilm(silent).model), Answering(recipe, []))
+    written = answerer_card(configuration(recipe, SpanDecoding()), answerer_facts(run))
+    assert "held out of the training file, mixed with those it began with, 25% to 75% (Wortsman et al. 2022" in written
 
 
 def test_layers_that_began_as_another_answerers_are_saved(data, tmp_path):

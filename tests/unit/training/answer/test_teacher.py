@@ -62,7 +62,7 @@ def test_the_divergence_by_hand():
         by_hand.append(4 * np.sum(np.exp(p) * (p - q)))
     own = torch.tensor(student, requires_grad=True)
     actual = soft_loss(own, torch.tensor(teacher))
-    assert float(actual) == pytest.approx(np.mean(by_hand), rel=1e-5)
+    assert actual.item() == pytest.approx(np.mean(by_hand), rel=1e-5)
     actual.backward()
     assert own.grad is not None
     assert own.grad.isfinite().all()
@@ -76,7 +76,7 @@ def test_a_share_of_the_loss_is_the_teachers():
     batch = collate([framed((7,), (11, 13, 17), 1, 1, JOINT), framed((7,), (11, 13), -1, -1, JOINT)])
     total, hard = Answering(recipe, numbered(3, "squad-1.1"), teacher=teacher).loss(student, batch, RunProgress())
     own, theirs = (span_choices(model, batch, CPU) for model in (student, teacher))
-    soft = np.mean([float(soft_loss(*pair)) for pair in zip(own, theirs, strict=True)])
+    soft = np.mean([soft_loss(*pair).item() for pair in zip(own, theirs, strict=True)])
     assert float(hard) == pytest.approx(float(span_loss(own, batch)), rel=1e-5)
     assert float(total) == pytest.approx(0.25 * float(hard) + 0.75 * soft, rel=1e-4)
     total.backward()
