@@ -22,8 +22,8 @@ from attnviz.training.task import RunProgress, Task, TaskRecipe
 CHECKPOINT = "checkpoint.pt"
 # Steps between two reports, and between two checkpoints.
 EVERY = 200
-# What a card says of a recipe, and what decides no weight.
-_WORDS = ("name", "about", "paper", "weak", "noted")
+# What a card says of a recipe, and what becomes of a run that has ended: neither decides how it goes.
+_WORDS = ("name", "about", "paper", "weak", "noted", "alpha")
 # Parts of a recipe that begin with an epoch of their own, `since`.
 _LATER = ("supervised_head", "joined", "diets")
 
