@@ -77,8 +77,8 @@ def test_a_share_of_the_loss_is_the_teachers():
     total, hard = Answering(recipe, numbered(3, "squad-1.1"), teacher=teacher).loss(student, batch, RunProgress())
     own, theirs = (span_choices(model, batch, CPU) for model in (student, teacher))
     soft = np.mean([soft_loss(*pair).item() for pair in zip(own, theirs, strict=True)])
-    assert float(hard) == pytest.approx(float(span_loss(own, batch)), rel=1e-5)
-    assert float(total) == pytest.approx(0.25 * float(hard) + 0.75 * soft, rel=1e-4)
+    assert hard.item() == pytest.approx(span_loss(own, batch).item(), rel=1e-5)
+    assert total.item() == pytest.approx(0.25 * hard.item() + 0.75 * soft, rel=1e-4)
     total.backward()
     assert student.output.weight.grad is not None
     assert teacher.output.weight.grad is None
