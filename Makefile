@@ -72,6 +72,6 @@ chromium: $(VENV)/.installed-test
 		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
 		install="$$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"; \
 		$$root apt-get update -qq; \
-		{ $$install chromium-headless-shell $(FONTS) || $$install chromium $(FONTS); } >/dev/null; \
+		{ $$install chromium-headless-shell $(FONTS) 2>/dev/null || $$install chromium $(FONTS); } >/dev/null; \
 	else $(BIN)/playwright install chromium; fi; \
 	$(BIN)/python -m tests.browser.chromium || true

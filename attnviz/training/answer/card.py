@@ -163,9 +163,10 @@ def _calibrated(config: dict[str, Any]) -> str:
             f"Questions held out of training, {held_out}, chose the epoch and the p(no answer) above which the passage is "
             "taken not to say; how sure it is was not calibrated."
         )
+    mixture = " and the mixture" if config["recipe"].get("alpha", 1) < 1 else ""
     return (
-        f"Held out of training, to choose the epoch: {held_out}. The questions of every {FOLDS}th development passage decided "
-        f"what the logits are divided by, {shown(config['temperature'])}, and the p(no answer) above which the passage is "
+        f"Held out of training, to choose the epoch{mixture}: {held_out}. The questions of every {FOLDS}th "
+        f"development passage decided what the logits are divided by, {shown(config['temperature'])}, and the p(no answer) above which the passage is "
         f"taken not to say: on the source where it does worst against {_asked()}, it does as well as it can."
         f"{_line(config['decoding'])}"
     )
@@ -207,7 +208,7 @@ def _taught(recipe: dict[str, Any]) -> str:
         f" {100 * recipe['soft']:.0f}% of its loss are how far its distributions over start and end, at temperature "
         f"{TEMPERATURE:.0f}, are from a teacher's of the same passage (Hinton et al. 2015, arXiv:1503.02531): "
         f"{teacher.pretrained} ({teacher.paper}), which learned from {questions:,} questions of the same sources, and whose "
-        "training is in the hours. It does not travel."
+        f"training is in the hours. It does not travel. {teacher.noted}".rstrip()
     )
 
 

@@ -181,6 +181,7 @@ TEACHERS = {
             encoder=0.3,
             lower=0.95,
             held_out=HELD_OUT,
+            noted="What it began with is under Apache-2.0.",
         ),
     )
 }  # fmt: skip
