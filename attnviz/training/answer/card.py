@@ -166,8 +166,9 @@ def _calibrated(config: dict[str, Any]) -> str:
     mixture = " and the mixture" if config["recipe"].get("alpha", 1) < 1 else ""
     return (
         f"Held out of training, to choose the epoch{mixture}: {held_out}. The questions of every {FOLDS}th "
-        f"development passage decided what the logits are divided by, {shown(config['temperature'])}, and the p(no answer) above which the passage is "
-        f"taken not to say: on the source where it does worst against {_asked()}, it does as well as it can."
+        f"development passage decided what the logits are divided by, {shown(config['temperature'])}, and the "
+        "p(no answer) above which the passage is taken not to say: on the source where it does worst against "
+        f"{_asked()}, it does as well as it can."
         f"{_line(config['decoding'])}"
     )
 
