@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import gzip
 import json
 import math
 
@@ -16,58 +15,19 @@ from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.models.shipped import load_trained_as
-from attnviz.nn.encoder import BlockConfig
-from attnviz.nn.qa import Answerer, AnswererConfig
+from attnviz.nn.qa import Answerer
 from attnviz.training import commands
 from attnviz.training.answer import task as answering
 from attnviz.training.answer.card import answerer_card, answerer_facts, configuration, export_answerer
 from attnviz.training.answer.development import calibrating, exact, measured, mismatched, overlap, read_sources
 from attnviz.training.answer.initial_weights import LAYERS, begin
 from attnviz.training.answer.questions import EncodedQuestion, Question, collate
-from attnviz.training.answer.recipe import RECIPES, AnswerRecipe, Diet
+from attnviz.training.answer.recipe import RECIPES, Diet
 from attnviz.training.answer.run import train_answerer
 from attnviz.training.answer.task import Answering, framed, span_choices, span_loss
 from attnviz.training.loop import Run
-from attnviz.training.schedule import Schedule
 from attnviz.training.task import RunProgress
-
-JOINT = AnswererConfig(True, 1, BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0))
-TINY = AnswerRecipe(
-    "tiny-answerer",
-    "made for a test",
-    "https://arxiv.org/abs/1810.04805",
-    JOINT,
-    (Diet(0, {"squad-1.1": 5, "qamr": 3}, (7, 11), {}), Diet(2, {"squad-1.1": 7}, (7, 11), {"elsewhere": 0.5})),
-    Schedule(epochs=1, batch=127, learning_rate=1e-3, warmup=2, average=0.5, precision="float32"),
-    frozen=5,
-    corpora=("qa",),
-    held_out={"squad-1.1": 2},
-    length_penalty=0.25,
-)
-CITIES = {"Ann": "Rome", "Ben": "Oslo", "Eve": "Lima", "Tim": "Bonn", "Zoe": "Kyiv", "Max": "Bern", "Joe": "Nice"}
-
-
-def numbered(n: int, source: str) -> list[EncodedQuestion]:
-    return [
-        EncodedQuestion((number,), tuple(range(100 * number, 100 * number + 40)), 17, 19, source, (15, 22))
-        for number in range(n)
-    ]
-
-
-@pytest.fixture
-def data(tmp_path):
-    """Where somebody lives, told among where others live."""
-    rows = []
-    for name, city in CITIES.items():
-        others = [f"{other} lives in {place}." for other, place in CITIES.items() if other != name][:3]
-        context = " ".join([*others[:2], f"{name} lives in {city}.", others[2]])
-        row = {"source": "squad-1.1", "question": f"Where does {name} live?", "context": context, "start": context.index(city)}
-        rows.append({**row, "answer": city, "answers": [city, "nowhere"]})
-    shifts = [{**row, "source": "squadshifts-reddit"} for row in rows]
-    for name, asked in (("qa.train", rows), ("qa.dev", rows), ("qa-shifts.dev", shifts)):
-        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in asked)
-    return tmp_path
+from tests.unit.training.answer.conftest import CITIES, JOINT, TINY, numbered
 
 
 def test_a_source_is_gone_through_before_it_comes_again():

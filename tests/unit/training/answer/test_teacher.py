@@ -21,9 +21,8 @@ from attnviz.training.answer.task import Answering, framed, span_choices, span_l
 from attnviz.training.answer.teacher import read_pretrained, soft_loss
 from attnviz.training.task import RunProgress
 from tests.tiny import FAMILIES, tokenizer
-from tests.unit.training.answer.test_task import JOINT, TINY, data, numbered
+from tests.unit.training.answer.conftest import JOINT, TINY, numbered
 
-__all__ = ["data"]
 CPU = torch.device("cpu")
 MPNET = next(family for family in FAMILIES if family.name == "mpnet")
 WIDE = AnswererConfig(True, 1, BlockConfig(dim=MPNET.config().hidden_size, n_heads=3, hidden=7, norm="before", dropout=0.0))
