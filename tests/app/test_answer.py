@@ -31,7 +31,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     always = SpanDecoding(limit=7, declines_above=1.0, length_penalty=0.25)
     tiny_answerer(folder / "joint", decoding=always)
     tiny_answerer(folder / "dual", joint=False, decoding=always)
-    tiny_answerer(folder / "sure", decoding=replace(always, slope=0.5, intercept=1.0))
+    tiny_answerer(folder / "sure", decoding=replace(always, slope=0.5, slope_nothing=-0.25, intercept=1.0))
     tiny_answerer(folder / "shy", decoding=SpanDecoding(limit=7, declines_above=0.0))
     tiny_hub_answerer(folder / "hub")
     return {path.name: str(path) for path in folder.iterdir()}
@@ -81,8 +81,9 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
     opened(app, models["sure"])
     model = attnviz.load(models["sure"])
     assert isinstance(model, AnsweringModel)
-    p = model.answers(Prompt(PASSAGE, question=QUESTION)).result.spans[0].probability
-    often = math.exp(1) * math.sqrt(p / (1 - p))
+    result = model.answers(Prompt(PASSAGE, question=QUESTION)).result
+    p, nothing = result.spans[0].probability, result.nothing
+    often = math.exp(1) * math.sqrt(p / (1 - p - nothing)) / math.sqrt(math.sqrt(nothing / (1 - nothing)))
     assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in bodies(app)
 
 

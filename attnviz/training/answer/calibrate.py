@@ -1,9 +1,9 @@
 """How sure a trained answerer is, made true: by a part of the development questions, of several sources, that no figure counts.
 
-Its logits are divided by one temperature (Guo et al. 2017, arXiv:1706.04599, section 4.2), and a line over the log odds of the
-best span's p says how often such a span is right (Platt 1999). Above one p(no answer) it declines: the one that leaves most
-room over what is asked of every source (`ASKED`), where it leaves least. All spans count for an answer, not the best alone, as
-several may be right, and share what is likely.
+Its logits are divided by one temperature (Guo et al. 2017, arXiv:1706.04599, section 4.2). A line over the log odds of the
+best span among all spans, and over those of no answer, says how often such a span is right (Platt 1999). Above one p(no
+answer) it declines: the one that leaves most room over what is asked of every source (`ASKED`), where it leaves least. All
+spans count for an answer, not the best alone, as several may be right, and share what is likely.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from attnviz.core.trace import Prompt
+from attnviz.models.answer.base import span_log_odds
 from attnviz.models.answer.own import AnswerModel
 from attnviz.text.spans import pair_logits
 from attnviz.training.answer.development import calibrating, exact, mismatched, read_sources, removed
@@ -31,14 +32,15 @@ ASKED = {"own": 0.95, "mismatched": 0.95, "removed": 0.60}
 class Calibration:
     """What makes a trained answerer's numbers true.
 
-    temperature       divides the logits
-    declines_above    p(no answer) above which the model declines, 0 to 1
-    slope, intercept  of `SpanDecoding.confidence`
+    temperature     divides the logits
+    declines_above  p(no answer) above which the model declines, 0 to 1
+    slope, slope_nothing, intercept  of `SpanDecoding.confidence`
     """
 
     temperature: float = 1.0
     declines_above: float | None = None
     slope: float = 1.0
+    slope_nothing: float = 0.0
     intercept: float = 0.0
 
 
@@ -110,20 +112,21 @@ def best_temperature(scored: Mapping[str, Sequence[ScoredSpans]]) -> float:
     return min(TEMPERATURES, key=surprise)
 
 
-def best_line(scored: Mapping[str, Sequence[ScoredSpans]], temperature: float) -> tuple[float, float]:
-    """Fit slope and intercept of `SpanDecoding.confidence` by maximum likelihood; sources count alike."""
+def best_line(scored: Mapping[str, Sequence[ScoredSpans]], temperature: float) -> tuple[float, float, float]:
+    """Fit slopes and intercept of `SpanDecoding.confidence` by maximum likelihood; sources count alike."""
     odds, signs, shares = [], [], []
     for each in scored.values():
-        odds.append(logit(probabilities([one.pairs for one in each], temperature).clip(1e-9, 1 - 1e-9)))
+        nothing = np.array([one.nothing(temperature) for one in each])
+        odds.append(span_log_odds(probabilities([one.pairs for one in each], temperature), nothing))
         signs.append(np.where([one.right for one in each], 1.0, -1.0))
         shares.append(np.full(len(each), 1 / len(each)))
-    x, sign, share = map(np.concatenate, (odds, signs, shares))
+    x, sign, share = (np.concatenate(each, axis=-1) for each in (odds, signs, shares))
 
-    def surprise(line: Float[np.ndarray, "2"]) -> float:
-        return float(share @ np.logaddexp(0, -sign * (line[0] * x + line[1])))
+    def surprise(line: Float[np.ndarray, "3"]) -> float:
+        return float(share @ np.logaddexp(0, -sign * (line[:2] @ x + line[2])))
 
-    slope, intercept = minimize(surprise, [1.0, 0.0]).x
-    return float(slope), float(intercept)
+    slope, slope_nothing, intercept = minimize(surprise, [1.0, 0.0, 0.0]).x
+    return float(slope), float(slope_nothing), float(intercept)
 
 
 def best_threshold(sources: Sequence[SourceDeclining]) -> float:

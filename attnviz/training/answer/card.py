@@ -96,6 +96,7 @@ def _save(recipe: AnswerRecipe, weights: dict[str, Tensor], calibration: Calibra
         declines_above=None if calibration.declines_above is None else round(calibration.declines_above, 3),
         length_penalty=round(recipe.length_penalty / temperature, 3),
         slope=round(calibration.slope, 3),
+        slope_nothing=round(calibration.slope_nothing, 3),
         intercept=round(calibration.intercept, 3),
     )
     divided = {name: weights[name] / temperature for name in ("output.weight", "output.bias")}
@@ -177,8 +178,9 @@ def _line(decoding: dict[str, Any]) -> str:
     if "slope" not in decoding:
         return ""
     return (
-        " So did they how often a best span of probability p is right: its log odds are "
-        f"{decoding['slope']} × those of p, {decoding['intercept']:+} (Platt 1999)."
+        " So did they how often a best span is right: its log odds are "
+        f"{decoding['slope']} × those of the span among all spans {decoding['slope_nothing']:+} × those of no answer "
+        f"{decoding['intercept']:+} (Platt 1999)."
     )
 
 

@@ -74,5 +74,5 @@ def _measures(model: AnswerModel, questions: Sequence[Question]) -> dict[str, fl
 def _ask(model: AnswerModel, questions: Sequence[Question]) -> AskedQuestions:
     best = [model.best(Prompt(one.context, question=one.text)) for one in questions]
     declined = [model.decoding.declines(each.nothing, each.probability) for each in best]
-    sure = [model.decoding.confidence(each.probability) for each in best]
+    sure = [model.decoding.confidence(each.probability, each.nothing) for each in best]
     return AskedQuestions([each.text for each in best], np.array(declined), np.array(sure))

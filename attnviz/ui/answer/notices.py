@@ -34,8 +34,8 @@ _BELIEVE = """
 - The numbers are the model's own, from a forward pass over this very text.
 - A probability says how the spans compare **to this model**. One that was trained on encyclopedia articles can be sure, and
   wrong, anywhere else.
-- How often it is right when so sure was measured on passages of four kinds that do answer: it is more than p where several
-  spans would do, as with and without *the*.
+- How often it is right when so sure was measured on passages of four kinds that do answer, by p and p(no answer): it is more
+  than p where several spans would do, as with and without *the*.
 - It answers with words of the passage, true or not: it does not know the world.
 - Whether the passage answers at all was learned from questions put to passages that do not; a passage that almost answers is
   the hardest.
@@ -49,7 +49,8 @@ def headline(answered: Answered, place: DeltaGenerator) -> None:
     best = answers.result.spans[0]
     facts = [card.name, f"p = {best.probability:.2f}"]
     if answers.decoding.calibrated and not answers.declined:
-        facts.append(f"right {100 * answers.decoding.confidence(best.probability):.0f} times in 100 when so sure")
+        sure = answers.decoding.confidence(best.probability, answers.result.nothing)
+        facts.append(f"right {100 * sure:.0f} times in 100 when so sure")
     if "F1" in card.metrics:
         facts.append(f"F1 {card.metrics['F1']:.0f} on held-out questions of SQuAD")
     span = f"<bdi>{html.escape(answers.text(best))}</bdi>"

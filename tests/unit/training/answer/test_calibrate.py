@@ -31,19 +31,28 @@ def test_a_temperature_that_is_known_is_found(temperature):
 
 
 def test_a_line_that_is_known_is_found():
-    """Spans of which 1 in 2 is right where p is 0.2, and 3 in 4 where it is 0.6: the line goes through both."""
+    """Of two spans 1 in 2 is right, or 3 in 4, by how likely it is among both and how likely no answer is beside them."""
     made = [
-        ScoredSpans(np.array([np.log(p / (1 - p))]), right)
-        for p, rights in ((0.2, (True, False)), (0.6, (True, True, True, False)))
+        ScoredSpans(np.log(np.array([share, 1 - share]) * (1 - nothing) / nothing), right)
+        for share, nothing, rights in (
+            (0.6, 0.1, (True, True, True, False)),
+            (0.6, 0.7, (True, False)),
+            (0.9, 0.7, (True, True, True, False)),
+        )
         for right in rights
         for _ in range(25)
     ]
-    slope, intercept = best_line({"x": made}, 1.0)
-    line = SpanDecoding(slope=slope, intercept=intercept)
+    slope, slope_nothing, intercept = best_line({"x": made}, 1.0)
+    line = SpanDecoding(slope=slope, slope_nothing=slope_nothing, intercept=intercept)
     assert line.calibrated
-    assert [line.confidence(0.2), line.confidence(0.6)] == pytest.approx([0.5, 0.75], abs=1e-3)
-    assert SpanDecoding().confidence(0.37) == pytest.approx(0.37)
+    # p of the span among all spans and no answer: its share of what no answer leaves.
+    confidences = [line.confidence(share * (1 - nothing), nothing) for share, nothing in ((0.6, 0.1), (0.6, 0.7), (0.9, 0.7))]
+    assert confidences == pytest.approx([0.75, 0.5, 0.75], abs=1e-3)
+    assert SpanDecoding().confidence(0.3, 0.25) == pytest.approx(0.4)
     assert not SpanDecoding().calibrated
+    # One span and nothing else, and none at all: sure, and no number that is none.
+    assert 0.99 < SpanDecoding().confidence(1.0, 0.0) < 1
+    assert 0 < line.confidence(0.0, 1.0) < 1
 
 
 def test_sources_count_alike_whatever_their_size():
