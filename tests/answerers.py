@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForQuestionAnswering
 
-from attnviz.models.answer.base import SpanDecoding
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.shipped import configuration
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig

@@ -20,7 +20,8 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import EditError
 from attnviz.core.shares import Unit
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import Logits, SpanDecoding
+from attnviz.models.answer.base import Logits
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import AttentionModel
 from attnviz.models.editing import intervention, points_of

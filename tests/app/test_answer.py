@@ -18,7 +18,8 @@ from attnviz.analysis.answer.meeting import Side, StrongestHead, meeting, strong
 from attnviz.analysis.view import View
 from attnviz.attribution.weighing import weighed_trace
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel, SpanDecoding
+from attnviz.models.answer.base import AnsweringModel
+from attnviz.models.answer.decoding import SpanDecoding
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 
 PAGE = Path(__file__).parents[2] / "pages" / "answer.py"

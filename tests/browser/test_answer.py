@@ -9,7 +9,8 @@ import attnviz
 from attnviz.analysis.answer.meeting import meeting
 from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel, SpanDecoding
+from attnviz.models.answer.base import AnsweringModel
+from attnviz.models.answer.decoding import SpanDecoding
 from tests.answerers import tiny_answerer
 from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters
 

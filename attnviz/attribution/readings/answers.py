@@ -10,7 +10,8 @@ from torch import Tensor
 from attnviz.attribution.bind import no_such_output
 from attnviz.attribution.reading import Outcome, Place, Reading
 from attnviz.core.trace import Prompt, Token
-from attnviz.models.answer.base import SpanDecoding, text_of
+from attnviz.models.answer.base import text_of
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import AttentionModel
 from attnviz.models.hub.question_answering import HubAnswerer

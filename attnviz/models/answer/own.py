@@ -24,11 +24,11 @@ from attnviz.models.answer.base import (
     Logits,
     PassageSearch,
     QuestionAndPassage,
-    SpanDecoding,
     SpanSearchResult,
     question_of,
     text_of,
 )
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.base import ModelCard
 from attnviz.models.editing import EditPoints, edited, with_edited_heads
 from attnviz.models.hub.encoder import TracedModel

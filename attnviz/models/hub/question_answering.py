@@ -20,10 +20,10 @@ from attnviz.models.answer.base import (
     Logits,
     PassageSearch,
     QuestionAndPassage,
-    SpanDecoding,
     SpanSearchResult,
     question_of,
 )
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Span, Window

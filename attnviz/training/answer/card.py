@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attnviz.models.answer import shipped
-from attnviz.models.answer.base import SpanDecoding
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm

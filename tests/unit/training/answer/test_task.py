@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from attnviz.models.answer.base import SpanDecoding
+from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
