@@ -179,9 +179,14 @@ def _line(decoding: dict[str, Any]) -> str:
         return ""
     return (
         " So did they how often a best span is right: its log odds are "
-        f"{decoding['slope']} × those of the span among all spans {decoding['slope_nothing']:+} × those of no answer "
-        f"{decoding['intercept']:+} (Platt 1999)."
+        f"{decoding['slope']} × those of the span among all spans {_added(decoding['slope_nothing'])} × those of no answer "
+        f"{_added(decoding['intercept'])} (Platt 1999)."
     )
+
+
+def _added(number: float) -> str:
+    """Write a number as it is added, with its sign before a space."""
+    return f"{'−' if number < 0 else '+'} {abs(number)}"
 
 
 def _asked() -> str:

@@ -125,7 +125,8 @@ RECIPES = {
             length_penalty=0.05,
             noted="It began with the weights of its fourth version: 33 epochs of 5,300 questions, none of them SQuADShifts' "
             "and hardly any that its passage did not answer, 11 of all sources, the mean of two runs of 5 more, and halfway "
-            "from there to where 5 epochs of the same teacher led.",
+            "from there to where 5 epochs of the same teacher led. Its length penalty was chosen among those that the held-out "
+            "questions hardly tell apart (F1 .700 to .698 from 0 to .1), with the development questions in view.",
             weak=_WEAK,
         ),
         AnswerRecipe(

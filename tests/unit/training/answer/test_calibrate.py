@@ -55,6 +55,15 @@ def test_a_line_that_is_known_is_found():
     assert 0 < line.confidence(0.0, 1.0) < 1
 
 
+def test_the_line_is_that_of_divided_logits_and_of_sources_that_count_alike():
+    few, many = scored(1.0, 60, 5), scored(3.0, 600, 6)
+    line = best_line({"few": few, "many": many}, 2.0)
+    few_divided, many_divided = ([ScoredSpans(one.pairs / 2, one.right) for one in each] for each in (few, many))
+    assert best_line({"few": few_divided, "many": many_divided}, 1.0) == pytest.approx(line, abs=1e-3)
+    assert best_line({"few": few * 5, "many": many}, 2.0) == pytest.approx(line, abs=1e-3)
+    assert best_line({"all": [*few, *many]}, 2.0) != pytest.approx(line, abs=0.02)
+
+
 def test_sources_count_alike_whatever_their_size():
     few, many = scored(1.0, 500, 5), scored(3.0, 5000, 6)
     own, together = best_temperature({"many": many}), best_temperature({"few": few, "many": many})

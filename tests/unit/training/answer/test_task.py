@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from attnviz.core.trace import Prompt
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
@@ -17,16 +18,20 @@ from attnviz.models.hub.minilm import minilm
 from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer
 from attnviz.training import commands
+from attnviz.training.answer import card
 from attnviz.training.answer import task as answering
+from attnviz.training.answer.calibrate import Calibration, calibration_error
 from attnviz.training.answer.card import answerer_card, answerer_facts, configuration, export_answerer
 from attnviz.training.answer.development import calibrating, exact, measured, mismatched, overlap, read_sources
+from attnviz.training.answer.evaluate import evaluate_answerer
 from attnviz.training.answer.initial_weights import LAYERS, begin
-from attnviz.training.answer.questions import EncodedQuestion, Question, collate
+from attnviz.training.answer.questions import EncodedQuestion, Question, collate, read_questions
 from attnviz.training.answer.recipe import RECIPES, Diet
 from attnviz.training.answer.run import train_answerer
 from attnviz.training.answer.task import Answering, framed, span_choices, span_loss
 from attnviz.training.loop import Run
 from attnviz.training.task import RunProgress
+from tests.answerers import tiny_answerer
 from tests.unit.training.answer.conftest import CITIES, JOINT, TINY, numbered
 
 
@@ -196,6 +201,34 @@ def test_what_is_kept_lies_between_the_run_and_what_it_began_with(data, tmp_path
     run = Run(recipe, answering.untrained_answerer(recipe, minilm(silent).model), Answering(recipe, []))
     written = answerer_card(configuration(recipe, SpanDecoding()), answerer_facts(run))
     assert "held out of the training file, mixed with those it began with, 25% to 75% (Wortsman et al. 2022" in written
+
+
+def test_the_calibration_error_is_that_of_how_sure_it_is(data, tmp_path):
+    decoding = SpanDecoding(limit=7, declines_above=1.0, slope=0.5, slope_nothing=-0.25, intercept=-1.0)
+    model = load_trained_as(AnswerModel, tiny_answerer(tmp_path / "tiny", decoding=decoding))
+    row = evaluate_answerer(model, data, lambda line: None, {})["by source"]["Reddit"]
+    sure, right = [], []
+    for one in measured(read_questions(data, "qa-shifts.dev")):
+        answers = model.answers(Prompt(one.context, question=one.text))
+        span, nothing = answers.result.spans[0], answers.result.nothing
+        odds = (
+            0.5 * math.log(span.probability / (1 - nothing - span.probability)) - 0.25 * math.log(nothing / (1 - nothing)) - 1
+        )
+        sure.append(1 / (1 + math.exp(-odds)))
+        right.append(exact(answers.text(span), one.answers))
+    assert row["calibration error"] == pytest.approx(calibration_error(sure, right), abs=1e-6)
+
+
+def test_all_of_a_calibration_is_saved(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(card, "calibrate", lambda model, data, report: Calibration(2.0, 0.3125, 0.5, -0.25, 0.75))
+    model = answering.untrained_answerer(TINY, minilm(silent).model)
+    export_answerer(TINY, Run(TINY, model, Answering(TINY, [])), tmp_path, data, lambda line: None)
+    decoding = load_trained_as(AnswerModel, tmp_path).decoding
+    # Three digits are kept; the penalty is divided as the logits are.
+    expected = SpanDecoding(declines_above=0.312, length_penalty=0.125, slope=0.5, slope_nothing=-0.25, intercept=0.75)
+    assert decoding == expected
+    written = answerer_card(configuration(TINY, decoding) | {"temperature": 2.0}, {})
+    assert "0.5 × those of the span among all spans − 0.25 × those of no answer + 0.75 (Platt 1999)" in written
 
 
 def test_layers_that_began_as_another_answerers_are_saved(data, tmp_path):
