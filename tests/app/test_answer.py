@@ -33,6 +33,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     tiny_answerer(folder / "joint", decoding=always)
     tiny_answerer(folder / "dual", joint=False, decoding=always)
     tiny_answerer(folder / "sure", decoding=replace(always, slope=0.5, slope_nothing=-0.25, intercept=1.0))
+    tiny_answerer(folder / "certain", decoding=replace(always, intercept=20.0))
     tiny_answerer(folder / "shy", decoding=SpanDecoding(limit=7, declines_above=0.0))
     tiny_hub_answerer(folder / "hub")
     return {path.name: str(path) for path in folder.iterdir()}
@@ -86,6 +87,15 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
     p, nothing = result.spans[0].probability, result.nothing
     often = math.exp(1) * math.sqrt(p / (1 - p - nothing)) / math.sqrt(math.sqrt(nothing / (1 - nothing)))
     assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in bodies(app)
+
+
+def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest, models: dict[str, str]) -> None:
+    opened(app, models["certain"], passage="Ann")
+    model = attnviz.load(models["certain"])
+    assert isinstance(model, AnsweringModel)
+    nothing = model.answers(Prompt("Ann", question=QUESTION)).result.nothing
+    assert 0.01 < nothing < 0.99
+    assert f"right {100 * (1 - nothing):.0f} times in 100 when so sure" in bodies(app)
 
 
 def test_a_model_that_was_not_calibrated_says_p_alone(app: AppTest, models: dict[str, str]) -> None:
