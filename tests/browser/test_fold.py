@@ -1,7 +1,7 @@
 """The picture is the hero: on every page it stands above the fold with its input, output and sentence, and nothing jumps."""
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 
 from tests.browser.test_encode import PICTURE
 
@@ -95,6 +95,17 @@ def test_the_picture_is_seen_at_once_and_nothing_jumps(page: Page, app_url: str,
         moved, shifts = shift(page, since)
         assert round(moved, 2) == 0, f"{path or 'home'} jumped by {moved:.3f} after Run: {shifts}"
         assert not below_the_fold(page, path)
+
+
+def test_nothing_jumps_where_every_script_has_yet_to_be_fetched(page: Page, context: BrowserContext, app_url: str) -> None:
+    # The server has answered once: where it takes long, less is drawn before the scripts are there.
+    open_page(page, app_url, "summarize")
+    fresh = context.new_page()
+    fresh.set_viewport_size(DESK)
+    fresh.add_init_script(SHIFTS)
+    open_page(fresh, app_url, "summarize")
+    loaded, shifts = shift(fresh)
+    assert loaded <= MOST_SHIFT, f"jumped by {loaded:.3f} while it loaded: {shifts}"
 
 
 @each_page
