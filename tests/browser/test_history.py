@@ -2,7 +2,7 @@
 
 import random
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
 from tests.browser.test_encode import PICTURE, SENTENCE, open_page, settle
 
@@ -133,3 +133,52 @@ def test_a_text_is_carried_to_another_page_and_back_is_back(page: Page, app_url:
     expect(page.locator("textarea").first).to_have_value(SENTENCE, timeout=PICTURE)
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("Encode", timeout=PICTURE)
+
+
+class SlowConnection:
+    """The connection of a page to the server, on which what the server says can be held up for a while."""
+
+    def __init__(self, page: Page) -> None:
+        self._held: list[tuple[WebSocketRoute, str | bytes]] | None = None
+        page.route_web_socket("**/_stcore/stream", self._connect)
+
+    def _connect(self, browser: WebSocketRoute) -> None:
+        def tell(message: str | bytes) -> None:
+            if self._held is None:
+                browser.send(message)
+            else:
+                self._held.append((browser, message))
+
+        browser.connect_to_server().on_message(tell)
+
+    def hold(self) -> None:
+        self._held = []
+
+    def holds(self, part: bytes) -> bool:
+        return any(part in message for _, message in self._held or [] if isinstance(message, bytes))
+
+    def release(self) -> None:
+        held, self._held = self._held or [], None
+        for browser, message in held:
+            browser.send(message)
+
+
+def test_a_run_that_ends_after_its_page_was_left_leaves_the_address_alone(context: BrowserContext, app_url: str) -> None:
+    page = context.new_page()
+    connection = SlowConnection(page)
+    page.goto(f"{app_url}/compare")
+    page.locator(".st-key-toolbar button").first.wait_for(timeout=PICTURE)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
+    connection.hold()
+    page.locator("textarea").first.fill(TEXTS[0])
+    page.get_by_role("button", name="Run", exact=True).click()
+    for _ in range(PICTURE // 50):
+        if connection.holds(b"text=The+cat+sat"):
+            break
+        page.wait_for_timeout(50)
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Translate").click()
+    page.wait_for_timeout(300)
+    connection.release()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Translate", timeout=PICTURE)
+    still(page)
+    assert page.url == f"{app_url}/translate"

@@ -7,7 +7,8 @@ const MOST_HEADS = 8;
 let kept = [];
 
 export default function ({ data, parentElement }) {
-  const shown = JSON.parse(data);
+  const [page, query, shown] = JSON.parse(data);
+  if (query !== null) putRight(page, query);
   kept = read();
   if (shown) {
     const isSame = ({ page, title, head }) => page === shown.page && title === shown.title && head === shown.head;
@@ -15,6 +16,14 @@ export default function ({ data, parentElement }) {
     write();
   }
   draw(parentElement.querySelector(".history"), shown);
+}
+
+// The last run of a page that was left may end after the next page is in the address, and write its own query there.
+function putRight(page, query) {
+  const { pathname, search } = location;
+  const isHere = (pathname.slice(pathname.lastIndexOf("/") + 1) || "home") === page;
+  const isSame = String(new URLSearchParams(search)) === String(new URLSearchParams(query));
+  if (isHere && !isSame) history.replaceState({}, "", query ? `${pathname}?${query}` : pathname);
 }
 
 function read() {

@@ -25,7 +25,7 @@ _TITLE = 120
 def show_history() -> None:
     """Tells the browser what is shown now, and draws what it has been told before, in the sidebar.
 
-    A text that is too long for an address is not part of it.
+    A text that is too long for an address is not part of it. An address that the page before has written over is put right.
     """
     state = st.session_state
     page = state.get("page", "")
@@ -34,7 +34,7 @@ def show_history() -> None:
     is_linked = not state.get("unlinked", {}).get(page)
     shown = {"page": page, "title": text[:_TITLE], "head": _head(page), "query": link()} if text and is_linked else None
     with st.sidebar:
-        _HISTORY(key="history", data=json.dumps(shown))
+        _HISTORY(key="history", data=json.dumps([page, state.pop("standing", None), shown]))
 
 
 def _head(page: str) -> str:

@@ -75,8 +75,11 @@ def finish() -> None:
     """Ends a run of a page: the address says what it shows. All changes are one message, and so one step back."""
     state = st.session_state
     state.setdefault("visits", {})[state.page] = dict(state.address)
-    if {name: _all(name) for name in st.query_params} != {name: _list(value) for name, value in state.address.items()}:
+    is_new = {name: _all(name) for name in st.query_params} != {name: _list(value) for name, value in state.address.items()}
+    if is_new:
         st.query_params.from_dict(state.address)
+    # What the browser's address should be already.
+    state.standing = None if is_new else link()
 
 
 def _all(name: str) -> list[str]:
