@@ -180,5 +180,4 @@ def test_a_run_that_ends_after_its_page_was_left_leaves_the_address_alone(contex
     page.wait_for_timeout(300)
     connection.release()
     expect(page.get_by_role("heading", level=1)).to_have_text("Translate", timeout=PICTURE)
-    still(page)
-    assert page.url == f"{app_url}/translate"
+    expect(page).to_have_url(f"{app_url}/translate")

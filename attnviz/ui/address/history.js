@@ -4,11 +4,14 @@
 const NAME = "attnviz-history";
 const MOST = 60;
 const MOST_HEADS = 8;
+// In ms.
+const MOMENT = 500;
 let kept = [];
+let due;
 
 export default function ({ data, parentElement }) {
   const [page, query, shown] = JSON.parse(data);
-  if (query !== null) putRight(page, query);
+  putRight(page, query);
   kept = read();
   if (shown) {
     const isSame = ({ page, title, head }) => page === shown.page && title === shown.title && head === shown.head;
@@ -18,12 +21,15 @@ export default function ({ data, parentElement }) {
   draw(parentElement.querySelector(".history"), shown);
 }
 
-// The last run of a page that was left may end after the next page is in the address, and write its own query there.
+// The last run of a page that was left may end after the next page is in the address, and write its own query there. Where the
+// address is newer than this run, what the next one says comes within a moment.
 function putRight(page, query) {
+  clearTimeout(due);
   const { pathname, search } = location;
   const isHere = (pathname.slice(pathname.lastIndexOf("/") + 1) || "home") === page;
-  const isSame = String(new URLSearchParams(search)) === String(new URLSearchParams(query));
-  if (isHere && !isSame) history.replaceState({}, "", query ? `${pathname}?${query}` : pathname);
+  if (query === null || !isHere || String(new URLSearchParams(search)) === String(new URLSearchParams(query))) return;
+  const isStill = () => location.pathname === pathname && location.search === search;
+  due = setTimeout(() => isStill() && history.replaceState({}, "", query ? `${pathname}?${query}` : pathname), MOMENT);
 }
 
 function read() {
