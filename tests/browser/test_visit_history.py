@@ -1,7 +1,11 @@
 """The history of a visit: every sentence and head that was looked at is a click away, and stays in the browser."""
 
+import json
+from pathlib import Path
+
 from playwright.sync_api import Browser, Page, expect
 
+import attnviz.ui.address.history
 from attnviz.core.trace import AttentionMap
 from tests.browser.conftest import WINDOW
 from tests.browser.test_encode import PICTURE, head_at, open_page, parameters, run, settle
@@ -46,3 +50,21 @@ def test_a_browser_that_keeps_nothing_has_a_history_as_long_as_the_page(browser:
         page.locator(".history summary").click()
         expect(page.locator(".history li")).to_have_count(2)
         assert not problems
+
+
+def test_an_address_that_is_newer_than_what_is_drawn_stays(page: Page, app_url: str) -> None:
+    """The script alone, told what Python says after a run: the page, the query that should stand there, what is shown."""
+    script = Path(attnviz.ui.address.history.__file__).with_suffix(".js").read_text(encoding="utf-8")
+    page.goto(f"{app_url}/_stcore/health")
+    say = """async ([script, said]) => {
+      history.replaceState({}, "", "/compute?at=5");
+      const { default: draw } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+      const parentElement = document.createElement("div");
+      parentElement.innerHTML = '<details class="history"><div></div></details>';
+      for (const data of said) draw({ data, parentElement });
+      await new Promise((go) => setTimeout(go, 1000));
+      return location.search;
+    }"""
+    stale, written, elsewhere = ["compute", "at=4", None], ["compute", None, None], ["encode", "at=4", None]
+    for said, expected in (([stale], "?at=4"), ([stale, written], "?at=5"), ([elsewhere], "?at=5")):
+        assert page.evaluate(say, [script, [json.dumps(each) for each in said]]) == expected
