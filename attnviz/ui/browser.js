@@ -6,14 +6,20 @@ const PHONE = 768;
 // So long, in ms, a page that is asked for waits until the run has begun that takes what was typed.
 const LONGEST = 1000;
 const LINKS = "[data-testid=stSidebarNavLink], [data-testid=stPageLink] a";
+/** @typedef {string | number | null} Turn */
+
+/** @type {Turn} */
 let gone = null;
 let listens = false;
 // The box whose text no run has taken yet.
+/** @type {Element | null} */
 let unsent = null;
 
+/** @param {StreamlitComponent<string | null>} component */
 export default function ({ data }) {
   listen();
-  const [turn, ...where] = data ? JSON.parse(data) : [gone];
+  /** @type {[Turn, string, string, boolean]} */
+  const [turn, ...where] = data ? JSON.parse(data) : [gone, "", "", false];
   if (turn === gone) return;
   gone = turn;
   go(...where);
@@ -23,13 +29,16 @@ function listen() {
   if (listens) return;
   listens = true;
   document.addEventListener("keydown", enter, true);
-  document.addEventListener("input", ({ target }) => target.closest?.(BOXES) && (unsent = target), true);
+  document.addEventListener("input", (event) => closest(event, BOXES) && (unsent = /** @type {Element} */ (event.target)), true);
   new MutationObserver(taken).observe(document.body, { subtree: true, attributeFilter: ["data-test-script-state"] });
   document.addEventListener("click", closeMenu);
   document.addEventListener("click", follow, true);
   // Before Streamlit asks for the page that the browser went to: what is being typed is sent first.
-  window.addEventListener("popstate", () => document.activeElement?.blur?.(), true);
+  window.addEventListener("popstate", () => /** @type {HTMLElement | null} */ (document.activeElement)?.blur?.(), true);
 }
+
+/** @param {Event} event @param {string} selector @returns {HTMLElement | null | undefined} */
+const closest = (event, selector) => /** @type {Element} */ (event.target).closest?.(selector);
 
 // Streamlit sends a text when its box is left, and a run takes it.
 function taken() {
@@ -38,8 +47,9 @@ function taken() {
 }
 
 // A page is asked for once a run has taken what was typed on this one: of two messages at once the server reads the later alone.
+/** @param {MouseEvent} event */
 function follow(event) {
-  const link = event.target.closest?.(LINKS);
+  const link = closest(event, LINKS);
   if (!unsent || !link || !event.isTrusted || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -52,15 +62,19 @@ function follow(event) {
   go();
 }
 
-// On a phone the menu would lie on the page that it has opened.
-function closeMenu({ target }) {
-  if (innerWidth >= PHONE || !target.closest?.("[data-testid=stSidebarNavLink]")) return;
-  setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click());
+/** @param {ParentNode | null | undefined} root @param {string} selector */
+const press = (root, selector) => /** @type {HTMLElement | null | undefined} */ (root?.querySelector(selector))?.click();
+
+/** On a phone the menu would lie on the page that it has opened. @param {Event} event */
+function closeMenu(event) {
+  if (innerWidth >= PHONE || !closest(event, "[data-testid=stSidebarNavLink]")) return;
+  setTimeout(() => press(document, "[data-testid=stSidebarCollapseButton] button"));
 }
 
 // Enter runs and Shift+Enter makes a line, in every box; an input method takes Enter for itself.
+/** @param {KeyboardEvent} event */
 function enter(event) {
-  const box = event.target;
+  const box = /** @type {HTMLElement} */ (event.target);
   if (event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (box.tagName !== "TEXTAREA" && !box.closest(BOXES)) return;
   if (!["TEXTAREA", "INPUT"].includes(box.tagName) || box.closest("[role=combobox], [data-baseweb=select]")) return;
@@ -69,11 +83,12 @@ function enter(event) {
   // Streamlit takes a text when its box is left.
   box.blur();
   unsent = null;
-  box.closest(BOXES)?.querySelector("[data-testid=stButton] button[kind=primary]")?.click();
+  press(box.closest(BOXES), "[data-testid=stButton] button[kind=primary]");
   box.focus();
 }
 
 // A new entry of the browser's history, or the present one with its whole address; Streamlit then opens it as on Back.
+/** @param {string} page @param {string} query @param {boolean} replace */
 function go(page, query, replace, tries = 0) {
   const { pathname } = location;
   const at = pathname.lastIndexOf("/") + 1;

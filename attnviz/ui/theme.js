@@ -1,8 +1,9 @@
 // Tells Python that the page has become light or dark: the figures that Python has drawn are of the theme before, and Streamlit
 // does not ask for others.
 
+/** @param {StreamlitComponent<string>} component */
 export default function ({ data, setTriggerValue }) {
-  const app = document.querySelector("[data-testid=stApp]");
+  const app = /** @type {Element} */ (document.querySelector("[data-testid=stApp]"));
   const look = () => {
     const shown = getComputedStyle(app).colorScheme;
     if (shown !== data && ["light", "dark"].includes(shown)) setTriggerValue("turned", shown);

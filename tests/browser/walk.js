@@ -23,24 +23,30 @@
   const PASSING = "canvas, [hidden], .live, .note, .hoverlayer, .links, .hint, .question";
   const DRAWN = ".js-plotly-plot svg";
 
+  /** @param {ParentNode} root @param {boolean} frames @returns {Generator<Element>} */
   function* every(root, frames) {
     for (const element of root.querySelectorAll("*")) {
       yield element;
       if (element.shadowRoot) yield* every(element.shadowRoot, frames);
-      if (frames && element.tagName === "IFRAME" && element.contentDocument) yield* every(element.contentDocument, frames);
+      const inner = element instanceof HTMLIFrameElement && element.contentDocument;
+      if (frames && inner) yield* every(inner, frames);
     }
   }
+  /** @param {Element} element */
   const isSeen = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getBoundingClientRect().width > 0;
+  /** @param {HTMLElement} element */
   const nameOf = (element) => {
     const text = element.getAttribute("aria-label") || element.innerText || element.dataset.index || element.dataset.pick || "";
     // An icon is a word of its own line, before what the button says.
-    return text.trim().split("\n").at(-1).slice(0, 60);
+    return text.trim().split("\n").slice(-1)[0].slice(0, 60);
   };
 
+  /** @type {{ kind: string, element: HTMLElement & HTMLSelectElement & HTMLInputElement, name: string }[]} */
   let offered = [];
   function actions() {
     offered = [];
-    for (const element of every(document, false)) {
+    for (const each of every(document, false)) {
+      const element = /** @type {HTMLElement & HTMLSelectElement & HTMLInputElement} */ (each);
       for (const [kind, selector] of Object.entries(ACTIONS)) {
         if (element.matches(selector) && isSeen(element) && !NOT.test(nameOf(element))) offered.push({ kind, element, name: nameOf(element) });
       }
@@ -48,7 +54,7 @@
     return offered.map(({ kind, name }) => [kind, name]);
   }
 
-  // Brings one of the last `actions` into the window; where it is then.
+  /** Brings one of the last `actions` into the window; where it is then. @param {number} index */
   function reach(index) {
     const { element } = offered[index];
     if (!element.isConnected) return null;
@@ -58,20 +64,22 @@
   }
 
   // For controls that a mouse sets only by dragging, or that the browser draws outside of the page.
+  /** @param {number} index @param {number} share */
   function set(index, share) {
     const { element } = offered[index];
     if (element.tagName === "SELECT") element.selectedIndex = Math.floor(share * element.options.length);
-    else element.value = share * element.max;
+    else element.value = String(share * Number(element.max));
     element.dispatchEvent(new Event("input", { bubbles: true }));
     element.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
-  // For controls that the page lays others over.
+  /** For controls that the page lays others over. @param {number} index */
   function focus(index) {
     offered[index].element.focus();
   }
 
   // Without the names that are made anew for every page, and what only the keyboard and the pointer see.
+  /** @param {string} html */
   function plain(html) {
     return html
       .replace(/explorer-[a-z0-9]{6,}/g, "explorer")
@@ -81,20 +89,22 @@
       .replace(/\sclass="([^"]*)"/g, (_, classes) => ` class="${classes.split(" ").sort().join(" ")}"`);
   }
 
-  // What Plotly draws anew says the same in another order.
+  /** What Plotly draws anew says the same in another order. @param {Element} element */
   function order(element) {
     const attributes = [...element.attributes].sort((one, other) => (one.name < other.name ? -1 : 1));
     for (const { name } of attributes) element.removeAttribute(name);
     for (const attribute of attributes) element.setAttributeNode(attribute);
   }
 
+  /** @param {Element} element */
   function shapeOf(element) {
-    const copy = element.cloneNode(true);
+    const copy = /** @type {Element} */ (element.cloneNode(true));
     for (const part of copy.querySelectorAll(PASSING)) part.remove();
     for (const part of [copy, ...copy.querySelectorAll("*")]) order(part);
     return plain(copy.outerHTML);
   }
 
+  /** @param {string} text */
   function hash(text) {
     let [one, two] = [0xdeadbeef, 0x41c6ce57];
     for (let at = 0; at < text.length; at++) {
@@ -104,11 +114,14 @@
     return `${(one >>> 0).toString(36)}${(two >>> 0).toString(36)}`;
   }
 
-  // Everything that is drawn, in the order of the page, as [what, content].
+  /** Everything that is drawn, in the order of the page, as [what, content]. @param {boolean} whole */
   function seen(whole) {
+    /** @type {[string, string][]} */
     const drawn = [];
+    /** @param {string} what @param {string} content */
     const add = (what, content) => drawn.push([what, whole ? content : hash(content)]);
-    for (const element of every(document, true)) {
+    for (const each of every(document, true)) {
+      const element = /** @type {any} */ (each);
       if (element.matches("canvas")) {
         // Streamlit's tables, where somebody types in an open fold, are no pictures.
         if (!isSeen(element) || element.closest("[data-testid=stDataFrame]")) continue;
@@ -129,9 +142,9 @@
   function leave() {
     let at = document.activeElement;
     while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-    at?.blur();
+    /** @type {HTMLElement | null} */ (at)?.blur();
     for (const element of every(document, false)) if (element.matches(".frame, .lines, .strip, .passage")) element.scrollTop = 0;
   }
 
-  window.walk = { actions, reach, set, focus, seen, leave };
+  Object.assign(window, { walk: { actions, reach, set, focus, seen, leave } });
 })();

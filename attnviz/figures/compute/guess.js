@@ -1,15 +1,20 @@
 // What a class is asked before it sees the weights, and whether its guess was right.
 
 import { make } from "./typeset.js";
-import { result } from "./walk.js";
+import { result, resultOf } from "./walk.js";
 
+/** @import { Cell, Step, Walk } from "./walk.js" */
+
+/** @param {HTMLElement} root @param {Walk} walk */
 export function reveal(root, walk) {
   // A guess that is no share is asked for again, in the browser's own words.
-  if (root.querySelector(".answers input")?.reportValidity() === false) return;
+  const field = /** @type {HTMLInputElement | null} */ (root.querySelector(".answers input"));
+  if (field?.reportValidity() === false) return;
   Object.assign(walk, { guessed: [...walk.cell], waits: true });
   walk.show(walk.data.key);
 }
 
+/** @param {HTMLElement} root @param {Walk} walk @param {Step} step */
 export function question(root, walk, step) {
   const matrix = result(walk);
   const [row, column] = walk.cell;
@@ -42,9 +47,10 @@ export function question(root, walk, step) {
 }
 
 // A key by itself that can be seen: not those that stand for "8 more".
-const isChoice = (step, row, column) => !step.matrices.at(-1).cells[row][column].masked && step.matrices[0].cells[row][column].text !== "…";
+/** @param {Step} step @param {number} row @param {number} column */
+const isChoice = (step, row, column) => !resultOf(step).cells[row][column].masked && step.matrices[0].cells[row][column].text !== "…";
 
-// After a guess: was it right, and why.
+/** After a guess: was it right, and why. @param {Walk} walk @param {Step} step */
 export function verdict(walk, step) {
   if (!walk.guessed || !result(walk).weights || walk.guess === null || walk.guess === "") return [];
   const matrix = result(walk);
@@ -52,19 +58,19 @@ export function verdict(walk, step) {
   if (walk.data.predict === "weight") {
     const truth = Number(matrix.cells[row][column].text);
     const off = Math.abs(truth - Number(walk.guess));
-    const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2)}: ${off.toFixed(2)} ${truth > walk.guess ? "too little" : "too much"}.`;
+    const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2)}: ${off.toFixed(2)} ${truth > Number(walk.guess) ? "too little" : "too much"}.`;
     return [make("div", { className: "question" }, `${said} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
   }
-  const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value : -1));
+  const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value ?? 0 : -1));
   const best = exact.indexOf(Math.max(...exact));
   const score = step.matrices[0].cells[row][best].text;
-  const said = walk.guess === best ? "Right:" : `You said “${matrix.columns[walk.guess]}”, but`;
+  const said = walk.guess === best ? "Right:" : `You said “${matrix.columns[Number(walk.guess)]}”, but`;
   return [make("div", { className: "question" }, `${said} “${matrix.columns[best]}” gets most, ${matrix.cells[row][best].text}: its score ${score} is the largest of the row.`)];
 }
 
-// For another row, or another class.
+/** For another row, or another class. @param {Walk} walk */
 export function again(walk) {
-  const isAsking = walk.data.steps.findIndex((step) => step.matrices.at(-1)?.weights) === walk.step;
+  const isAsking = walk.data.steps.findIndex((step) => resultOf(step)?.weights) === walk.step;
   if (walk.data.predict === "off" || !isAsking) return [];
   const hide = () => {
     Object.assign(walk, { guess: null, guessed: null });

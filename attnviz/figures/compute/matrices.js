@@ -3,18 +3,26 @@
 import { make, typeset } from "./typeset.js";
 import { asks, look, result, tone } from "./walk.js";
 
-// Rows one under the other: their columns meet, and there is room for large digits.
+/** @import { Cell, Matrix, Place, Step, Walk } from "./walk.js" */
+
+/** Rows one under the other: their columns meet, and there is room for large digits. @param {Step} step */
 export const isStack = (step) => step.matrices.length > 1 && step.matrices.every((matrix) => matrix.rows.length === 1) && step.matrices[0].columns.length > 3;
 
 // One row times a matrix: the row stands upright beside the rows that it weighs, and what they add up to below them.
+/** @param {Step} step */
 export const isMixed = (step) => step.matrices.length === 3 && step.signs[0] === "×" && step.matrices[0].rows.length === 1 && step.matrices[1].rows.length > 1;
 
+/** @param {Walk} walk @param {Step} step @param {Set<string>} lit */
 function mixed(walk, step, lit) {
   const [given, matrix, sum] = step.matrices;
+  /** @param {HTMLElement} row @param {string} tone */
   const paint = (row, tone) => (row.style.setProperty("--tone", tone), row);
+  /** @param {Matrix} each @param {number} index */
   const name = (each, index, options = {}) =>
     make("th", { className: "name", tone: tone(walk, step, index), ...options }, make("i", {}, ...typeset(each.label)), make("span", {}, each.shape));
+  /** @param {Matrix} each @param {number} index @param {number} row @param {number} column */
   const cell = (each, index, row, column) => paint(square(walk, each, [row, column], each.cells[row][column], index === 2, lit), tone(walk, step, index));
+  /** @param {string} text */
   const column = (text) => make("th", { className: /^\d/.test(text) ? "column" : "column word", title: text, dir: "auto" }, text);
   const rows = matrix.rows.map((text, row) => {
     const line = make("tr", {}, make("th", { className: "row", title: text, dir: "auto" }, text), cell(given, 0, 0, row));
@@ -31,6 +39,7 @@ function mixed(walk, step, lit) {
   );
 }
 
+/** @param {Walk} walk @param {Step} step */
 export function equation(walk, step) {
   const place = make("div", { className: isStack(step) ? "equation stack" : "equation" });
   const chosen = result(walk).cells[walk.cell[0]]?.[walk.cell[1]]?.id;
@@ -46,6 +55,7 @@ export function equation(walk, step) {
   return place;
 }
 
+/** @param {Walk} walk @param {Matrix} matrix @param {boolean} isResult @param {string} colour @param {Set<string>} lit */
 function table(walk, matrix, isResult, colour, lit) {
   const words = matrix.columns.map((name) => !/^\d/.test(name));
   const head = make("tr", {}, make("th"));
@@ -60,6 +70,10 @@ function table(walk, matrix, isResult, colour, lit) {
   return make("div", { className: "matrix", tone: colour }, name, make("table", {}, head, ...body));
 }
 
+/**
+ * @param {Walk} walk @param {Matrix} matrix @param {Place} place @param {Cell} cell @param {boolean} isResult
+ * @param {Set<string>} lit
+ */
 function square(walk, matrix, [row, column], cell, isResult, lit) {
   const classes = [];
   const isHere = walk.cell[0] === row && (walk.cell[1] === column || (asks(walk) && walk.data.predict === "most"));

@@ -7,17 +7,24 @@ import { written } from "./sum.js";
 import { make, MATRICES, typeset } from "./typeset.js";
 import { asks, follow, go, isLocked, look } from "./walk.js";
 
+/** @import { Computation, Step, Walk } from "./walk.js" */
+
 const QUIET = 500;
 const NARROW = 640;
 // Of the digits in pixels, of the cells in their digits' heights, and of a matrix in the window's height.
 const SIZES = [44, 38, 33, 28, 25, 22, 18, 15];
 const WIDTHS = [5, 4.4, 3.8, 3.3];
 const TALLEST = 0.36;
+/** @type {Record<string, number>} */
+const SIDEWAYS = { ArrowLeft: -1, ArrowRight: 1 };
+/** @type {Record<string, number>} */
+const DOWN = { ArrowUp: -1, ArrowDown: 1 };
 const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F presents";
 
+/** @param {StreamlitComponent<Computation>} component */
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
-  const root = parentElement.querySelector(".compute");
+  const root = /** @type {HTMLElement & { walk?: Walk, leave?: () => void }} */ (parentElement.querySelector(".compute"));
   for (const [name, colour] of Object.entries(data.colours)) root.style.setProperty(`--${name}`, colour);
   root.style.setProperty("--masked", data.masked);
   const walk = follow(data, root.walk);
@@ -40,6 +47,7 @@ export default function (component) {
   // Streamlit may mount it again before it cleans up after the last time: a key must not move two steps.
   root.leave?.();
   // Before anything is clicked, the arrow keys belong to the picture.
+  /** @param {KeyboardEvent} event */
   const anywhere = (event) => event.target === document.body && press(root, walk, event);
   document.addEventListener("keydown", anywhere);
   const resized = new ResizeObserver(() => fit(root, walk));
@@ -51,23 +59,26 @@ export default function (component) {
   return root.leave;
 }
 
+/** @param {HTMLElement} root @param {Walk} walk @param {KeyboardEvent} event */
 function press(root, walk, event) {
-  const inField = event.composedPath()[0]?.tagName === "INPUT";
-  if (event.ctrlKey || event.metaKey || event.altKey || (inField && event.key !== "Enter")) return;
+  const field = /** @type {Element} */ (event.composedPath()[0]);
+  if (event.ctrlKey || event.metaKey || event.altKey || (field.tagName === "INPUT" && event.key !== "Enter")) return;
   const [row, column] = walk.cell;
-  const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const down = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  const sideways = SIDEWAYS[event.key];
+  const down = DOWN[event.key];
   if (sideways) event.shiftKey ? look(walk, [row, column + sideways]) : go(walk, walk.step + sideways);
   else if (down) look(walk, [row + down, column]);
-  else if (event.key === "Enter" && asks(walk) && event.composedPath()[0]?.tagName !== "BUTTON") reveal(root, walk);
+  else if (event.key === "Enter" && asks(walk) && field.tagName !== "BUTTON") reveal(root, walk);
   else return;
   event.preventDefault();
 }
 
+/** @param {HTMLElement} root @param {Walk} walk */
 function draw(root, walk) {
   const step = walk.data.steps[walk.step];
-  const focused = root.getRootNode().activeElement?.dataset?.keep;
-  root.dataset.step = walk.step;
+  const { activeElement } = /** @type {ShadowRoot} */ (root.getRootNode());
+  const focused = activeElement instanceof HTMLElement ? activeElement.dataset.keep : "";
+  root.dataset.step = String(walk.step);
   root.tabIndex = 0;
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", `Step ${walk.step + 1} of ${walk.data.steps.length}: ${step.title}. Arrow keys move.`);
@@ -81,31 +92,37 @@ function draw(root, walk) {
     make("p", { className: "hint" }, HINT),
   );
   fit(root, walk);
-  if (focused) root.querySelector(`[data-keep="${focused}"]:not(:disabled)`)?.focus({ preventScroll: true });
+  if (focused) /** @type {HTMLElement | null} */ (root.querySelector(`[data-keep="${focused}"]:not(:disabled)`))?.focus({ preventScroll: true });
 }
 
 // The largest digits, and then the widest cells, with which a step stands in one line and fills its panel without going far below
 // the fold; on a phone its matrices stand one below the other.
+/** @param {HTMLElement} root @param {Walk} walk */
 function fit(root, walk) {
   const isNarrow = root.clientWidth < NARROW;
   const usual = isMixed(walk.data.steps[walk.step]) ? 18 : 22;
-  const matrices = [...root.querySelectorAll(".matrix")];
-  const [first, last] = [matrices[0], matrices.at(-1)];
+  const matrices = /** @type {HTMLElement[]} */ ([...root.querySelectorAll(".matrix")]);
+  const [first, last] = [matrices[0], matrices[matrices.length - 1]];
   const isWhole = () => matrices.every((each) => each.scrollWidth <= each.clientWidth + 1);
   const isLine = () => first === last || root.querySelector(".stack") || last.offsetLeft >= first.offsetLeft + first.offsetWidth;
+  /** @param {number} size */
   const isLow = (size) => size <= usual || last.offsetHeight <= TALLEST * window.innerHeight;
+  /** @param {number} size */
   const fits = (size) => isWhole() && (isNarrow || (isLine() && isLow(size)));
+  /** @param {number} size @param {number} width */
   const set = (size, width) => {
     root.className = `compute ${size < 18 ? "small" : size < 22 ? "medium" : "large"}`;
     root.style.setProperty("--digit", `${size}px`);
     root.style.setProperty("--cell", `${width}em`);
   };
   const sizes = SIZES.filter((size) => size <= (isNarrow ? usual : SIZES[0]));
+  /** @param {number} size */
   const narrowest = (size) => (size < 18 ? 2.5 : 2.9);
-  const size = sizes.find((each) => (set(each, narrowest(each)), fits(each))) ?? sizes.find((each) => (set(each, narrowest(each)), isWhole())) ?? sizes.at(-1);
+  const size = sizes.find((each) => (set(each, narrowest(each)), fits(each))) ?? sizes.find((each) => (set(each, narrowest(each)), isWhole())) ?? sizes[sizes.length - 1];
   [...WIDTHS, narrowest(size)].find((width) => (set(size, width), fits(size)));
 }
 
+/** @param {Walk} walk */
 function wayThrough(walk) {
   const way = make("div", { className: "way" });
   walk.data.steps.forEach((step, index) => {
@@ -117,6 +134,7 @@ function wayThrough(walk) {
     button.dataset.keep = `step${index}`;
     way.append(button);
   });
+  /** @param {string} name @param {number} by @param {string} label */
   const move = (name, by, label) => {
     const disabled = !(walk.step + by in walk.data.steps) || isLocked(walk, walk.step + by);
     const button = make("button", { className: "move", disabled, onclick: () => go(walk, walk.step + by) }, name);

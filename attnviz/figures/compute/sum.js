@@ -3,6 +3,9 @@
 import { make, typeset } from "./typeset.js";
 import { go, result, tone } from "./walk.js";
 
+/** @import { Step, Walk } from "./walk.js" */
+
+/** @param {Walk} walk @param {Step} step */
 export function written(walk, step) {
   const matrix = result(walk);
   const [row, column] = walk.cell;
@@ -19,7 +22,7 @@ export function written(walk, step) {
     if (!of) line.append(...typeset(text));
     else {
       const own = of === id.split(":").slice(0, -2).join(":");
-      const colour = inStep.has(of) ? tone(walk, step, inStep.get(of)) : "transparent";
+      const colour = inStep.has(of) ? tone(walk, step, inStep.get(of) ?? 0) : "transparent";
       line.append(make("span", { className: own ? "number result" : "number", tone: colour }, ...typeset(text)));
     }
   }

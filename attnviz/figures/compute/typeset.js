@@ -1,5 +1,9 @@
 // Elements, and formulas as they are set.
 
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {Record<string, any>} options @param {(Node | string)[]} children
+ */
 export function make(tag, options = {}, ...children) {
   const { tone, ...rest } = options;
   const element = Object.assign(document.createElement(tag), rest);
@@ -8,7 +12,7 @@ export function make(tag, options = {}, ...children) {
   return element;
 }
 
-// "W_Q" and "e^{0.5}" with their subscripts and superscripts.
+/** "W_Q" and "e^{0.5}" with their subscripts and superscripts. @param {string} text */
 export function typeset(text, marks = /([_^])(?:\{([^}]*)\}|(\S))/g) {
   const pieces = [];
   let end = 0;

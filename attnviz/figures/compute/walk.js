@@ -1,27 +1,52 @@
 // The walk through the steps: where it stands, where it may go, and what a class does not know yet. A host gives it `tell` and
 // `show`, which reach Python, and `draw`.
 
+/**
+ * @typedef {{ id: string, text: string, exact?: string, masked?: boolean, value?: number, shade?: string, ink?: string }} Cell
+ * @typedef {{ name: string, label: string, shape: string, rows: string[], columns: string[], totals: string[], blocks: number,
+ *   weights: boolean, cells: Cell[][] }} Matrix
+ * @typedef {{ symbol: string, title: string, formula: string, sentence: string, signs: string[], start: [number, number],
+ *   matrices: Matrix[] }} Step
+ * @typedef {{ step: number, from: string[], sum: [string, string | null][] }} Origin
+ * @typedef {{ steps: Step[], origins: Record<string, Origin>, predict: "off" | "most" | "weight", key: string, seq: number,
+ *   hidden: number | null, at: [number, number, number], asked: string | null, colours: Record<string, string>,
+ *   tones: string[], masked: string }} Computation  what steps.py sends
+ * @typedef {[number, number]} Place  a row and a column of a step's result
+ * @typedef {{ seq: number, data: Computation, step: number, cell: Place, asked: string | null, guess: number | string | null,
+ *   guessed: Place | null, moved?: boolean, waits?: boolean, timer?: number, tell(): void, show(key: string): void,
+ *   draw(): void }} Walk
+ */
+
 // What is looked at is what Python says, which the address has too; a person's own last move may be newer. A guess is the person's.
+/** @param {Computation} data @param {Walk} [before] @returns {Walk} */
 export function follow(data, before) {
-  const walk = before ?? { seq: 0 };
+  const walk = before ?? /** @type {Walk} */ ({ seq: 0 });
   if (before?.data.key !== data.key) Object.assign(walk, { guess: null, guessed: null });
   const isNewer = before && walk.seq > data.seq && walk.step in data.steps;
-  Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step: data.at[0], cell: data.at.slice(1), asked: data.asked });
-  if (isNewer && isLocked(walk, walk.step)) walk.step = data.hidden;
+  Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step: data.at[0], cell: [data.at[1], data.at[2]], asked: data.asked });
+  if (isNewer && data.hidden !== null && isLocked(walk, walk.step)) walk.step = data.hidden;
   if (!holds(result(walk), walk.cell)) walk.cell = [...data.steps[walk.step].start];
   if (!knows(walk, walk.asked)) walk.asked = null;
   return walk;
 }
 
-export const result = (walk) => walk.data.steps[walk.step].matrices.at(-1);
+/** @param {Step} step */
+export const resultOf = (step) => /** @type {Matrix} */ (step.matrices.at(-1));
+/** @param {Walk} walk */
+export const result = (walk) => resultOf(walk.data.steps[walk.step]);
+/** @param {Matrix} matrix @param {Place} place */
 const holds = (matrix, [row, column]) => row in matrix.rows && column in matrix.columns;
+/** @param {Walk} walk @param {string | null} id */
 const knows = (walk, id) => walk.data.steps[walk.step].matrices.some((matrix) => matrix.cells.flat().some((cell) => cell.id === id));
+/** @param {Matrix} a @param {Matrix} b */
 const same = (a, b) => a.rows.join("\n") === b.rows.join("\n") && a.columns.join("\n") === b.columns.join("\n");
 
+/** @param {Walk} walk */
 export const asks = (walk) => walk.step === walk.data.hidden;
-// What comes after the weights would tell them.
+/** What comes after the weights would tell them. @param {Walk} walk @param {number} step */
 export const isLocked = (walk, step) => walk.data.hidden !== null && step > walk.data.hidden;
 
+/** @param {Walk} walk @param {number} step */
 export function go(walk, step) {
   if (!(step in walk.data.steps) || step === walk.step || isLocked(walk, step)) return;
   const before = result(walk);
@@ -36,6 +61,7 @@ export function go(walk, step) {
   walk.tell();
 }
 
+/** @param {Walk} walk @param {Place} cell */
 export function look(walk, cell) {
   if (!holds(result(walk), cell)) return;
   Object.assign(walk, { cell, moved: true, asked: null });
@@ -44,7 +70,8 @@ export function look(walk, cell) {
 }
 
 // The colour of a matrix: the operands in turn, and the result's own.
+/** @param {Walk} walk @param {Step} step @param {number} index */
 export function tone(walk, step, index) {
   const { tones } = walk.data;
-  return index === step.matrices.length - 1 ? tones.at(-1) : tones[index % (tones.length - 1)];
+  return tones[index === step.matrices.length - 1 ? tones.length - 1 : index % (tones.length - 1)];
 }

@@ -6,23 +6,31 @@ const MOST = 60;
 const MOST_HEADS = 8;
 // In ms.
 const MOMENT = 500;
+/** @typedef {{ page: string, title: string, head: string, query: string }} Entry */
+
+/** @type {Entry[]} */
 let kept = [];
+/** @type {number | undefined} */
 let due;
 
+/** @param {StreamlitComponent<string>} component */
 export default function ({ data, parentElement }) {
+  /** @type {[string, string | null, Entry | null]} */
   const [page, query, shown] = JSON.parse(data);
   putRight(page, query);
   kept = read();
   if (shown) {
+    /** @param {Entry} entry */
     const isSame = ({ page, title, head }) => page === shown.page && title === shown.title && head === shown.head;
     kept = [shown, ...kept.filter((entry) => !isSame(entry))].slice(0, MOST);
     write();
   }
-  draw(parentElement.querySelector(".history"), shown);
+  draw(/** @type {HTMLElement} */ (parentElement.querySelector(".history")), shown);
 }
 
 // The last run of a page that was left may end after the next page is in the address, and write its own query there. Where the
 // address is newer than this run, what the next one says comes within a moment.
+/** @param {string} page @param {string | null} query */
 function putRight(page, query) {
   clearTimeout(due);
   const { pathname, search } = location;
@@ -32,9 +40,11 @@ function putRight(page, query) {
   due = setTimeout(() => isStill() && history.replaceState({}, "", query ? `${pathname}?${query}` : pathname), MOMENT);
 }
 
+/** @returns {Entry[]} */
 function read() {
   try {
-    const entries = JSON.parse(sessionStorage.getItem(NAME)) ?? [];
+    const entries = JSON.parse(sessionStorage.getItem(NAME) ?? "[]");
+    /** @param {Record<string, unknown>} entry */
     const isEntry = (entry) => ["page", "title", "head", "query"].every((name) => typeof entry[name] === "string");
     return entries.filter(isEntry);
   } catch {
@@ -50,13 +60,14 @@ function write() {
   }
 }
 
+/** @param {HTMLElement} box @param {Entry | null} shown */
 function draw(box, shown) {
   box.hidden = !kept.length;
+  /** @type {Map<string, Entry[]>} */
   const texts = new Map();
   for (const entry of kept) {
     const name = `${entry.page} ${entry.title}`;
-    if (!texts.has(name)) texts.set(name, []);
-    texts.get(name).push(entry);
+    texts.set(name, [...(texts.get(name) ?? []), entry]);
   }
   const list = document.createElement("ul");
   for (const entries of texts.values()) list.append(item(entries, shown));
@@ -68,10 +79,10 @@ function draw(box, shown) {
     write();
     draw(box, null);
   });
-  box.querySelector("div").replaceChildren(list, clear);
+  box.querySelector("div")?.replaceChildren(list, clear);
 }
 
-// A text, and the heads that it was seen in.
+/** A text, and the heads that it was seen in. @param {Entry[]} entries @param {Entry | null} shown */
 function item(entries, shown) {
   const { page, title } = entries[0];
   const line = document.createElement("li");
@@ -87,6 +98,7 @@ function item(entries, shown) {
   return line;
 }
 
+/** @param {Entry} entry @param {string} text @param {Entry | null} shown */
 function way(entry, text, shown) {
   const { pathname } = location;
   const link = document.createElement("a");

@@ -2,21 +2,26 @@
 
 const SAID = 2500;
 
+/** @typedef {HTMLElement & { button?: HTMLButtonElement, timer?: number }} Tool */
+
+/** @param {StreamlitComponent<{ link: string, help: string }>} component */
 export default function ({ data, parentElement }) {
-  const root = parentElement.querySelector(".tool");
+  const root = /** @type {Tool} */ (parentElement.querySelector(".tool"));
   const button = (root.button ??= draw(root));
   button.title = data.help;
   button.onclick = async () => say(root, (await copy(data.link)) ? "Copied" : "Select and copy", data.link);
 }
 
+/** @param {Tool} root */
 function draw(root) {
   root.innerHTML =
     '<button type="button" aria-label="Copy link"><i aria-hidden="true">link</i>' +
     '<span><b class="now">Copy link</b><b>Copied</b></span></button><output></output>';
-  return root.querySelector("button");
+  return /** @type {HTMLButtonElement} */ (root.querySelector("button"));
 }
 
 // A browser gives its clipboard to secure hosts only; over plain http a selection is copied the older way.
+/** @param {string} text */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -26,10 +31,11 @@ async function copy(text) {
   }
 }
 
+/** @param {string} text */
 function copySelection(text) {
   const box = Object.assign(document.createElement("textarea"), { value: text, readOnly: true });
   box.style.cssText = "position: fixed; top: 0; opacity: 0";
-  const before = document.activeElement;
+  const before = /** @type {HTMLElement | null} */ (document.activeElement);
   document.body.append(box);
   box.select();
   const done = document.execCommand("copy");
@@ -39,9 +45,11 @@ function copySelection(text) {
 }
 
 // Where nothing may be copied, the link stands there, selected.
+/** @param {Tool} root @param {string} words @param {string} link */
 function say(root, words, link) {
   const isCopied = words === "Copied";
-  root.querySelector("output").textContent = isCopied ? "Link copied" : words;
+  const [output, icon] = /** @type {HTMLElement[]} */ ([root.querySelector("output"), root.querySelector("i")]);
+  output.textContent = isCopied ? "Link copied" : words;
   root.querySelector("input")?.remove();
   if (!isCopied) {
     const shown = Object.assign(document.createElement("input"), { value: link, readOnly: true, ariaLabel: "Link" });
@@ -50,13 +58,14 @@ function say(root, words, link) {
     return;
   }
   const [plain, copied] = root.querySelectorAll("b");
+  /** @param {HTMLElement} now */
   const show = (now) => [plain, copied].forEach((each) => each.classList.toggle("now", each === now));
   show(copied);
-  root.querySelector("i").textContent = "check";
+  icon.textContent = "check";
   clearTimeout(root.timer);
   root.timer = setTimeout(() => {
     show(plain);
-    root.querySelector("i").textContent = "link";
-    root.querySelector("output").textContent = "";
+    icon.textContent = "link";
+    output.textContent = "";
   }, SAID);
 }

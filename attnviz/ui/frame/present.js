@@ -8,8 +8,10 @@ const LARGEST = 2.5;
 const MARGIN = 7;
 const FIELDS = "input, textarea, select, [contenteditable=true], [role=combobox], [role=textbox]";
 const page = document.documentElement;
+/** @type {{ turn: number, tell: (on: boolean) => void, listens: boolean }} */
 const state = { turn: 0, tell: () => {}, listens: false };
 
+/** @param {StreamlitComponent<{ on: boolean, turn: number | null }>} component */
 export default function ({ data, setTriggerValue }) {
   state.tell = (on) => setTriggerValue("turned", { on, turn: state.turn });
   if (!state.listens) listen();
@@ -38,8 +40,9 @@ function listen() {
 
 const isOn = () => page.classList.contains("presenting");
 
+/** @param {KeyboardEvent} event */
 function press(event) {
-  const field = event.composedPath()[0];
+  const field = /** @type {Element} */ (event.composedPath()[0]);
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.key === "Escape" && isOn()) turn(false);
   else if ((event.key === "f" || event.key === "F") && !field.matches?.(FIELDS)) turn(!isOn());
@@ -48,6 +51,7 @@ function press(event) {
   event.stopPropagation();
 }
 
+/** @param {boolean} on */
 function turn(on) {
   state.turn += 1;
   show(on);
@@ -58,6 +62,7 @@ function turn(on) {
   state.tell(on);
 }
 
+/** @param {boolean} on */
 function show(on) {
   if (on === isOn()) return;
   page.classList.toggle("presenting", on);
@@ -69,13 +74,14 @@ function show(on) {
 // The pictures that take the arrow keys: canvases of the explorer, or the steps of a computation.
 function pictures() {
   const hosts = [...document.querySelectorAll(".st-key-hero *")].filter((each) => each.shadowRoot);
-  const focusable = hosts.flatMap((each) => [...each.shadowRoot.querySelectorAll("canvas[tabindex], .compute")]);
-  return focusable.filter((each) => each.offsetParent);
+  const focusable = hosts.flatMap((each) => [...(each.shadowRoot?.querySelectorAll("canvas[tabindex], .compute") ?? [])]);
+  return /** @type {HTMLElement[]} */ (focusable).filter((each) => each.offsetParent);
 }
 
 // Enlarges by the screen's size, and further while the picture fits; a picture that takes its height from the room there is
 // (`--picture-height`) gets all that the rest leaves.
 function fit() {
+  /** @type {HTMLElement | null} */
   const hero = document.querySelector(".st-key-hero");
   if (!isOn() || !hero) {
     for (const name of ["--present-zoom", "--picture-height"]) page.style.removeProperty(name);
@@ -84,17 +90,21 @@ function fit() {
   }
   mark(hero, true);
   const least = Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height);
-  const [block] = hero.closest("[data-testid=stMainBlockContainer]").children;
+  const [block] = hero.closest("[data-testid=stMainBlockContainer]")?.children ?? [];
   const canvases = pictures().filter((each) => each.matches("canvas"));
   zoomTo(least);
   if (canvases.length) flex(block, canvases);
   else enlarge(block, least);
 }
 
-const zoomTo = (zoom) => page.style.setProperty("--present-zoom", zoom);
+/** @param {number} zoom */
+const zoomTo = (zoom) => page.style.setProperty("--present-zoom", String(zoom));
+/** @param {Element} element */
 const heightOf = (element) => element.getBoundingClientRect().height;
 
+/** @param {Element} block @param {number} least */
 function enlarge(block, least) {
+  /** @param {number} zoom */
   const fits = (zoom) => {
     zoomTo(zoom);
     return heightOf(block) <= innerHeight - 2 * MARGIN * zoom && block.scrollWidth <= block.clientWidth + 1;
@@ -104,6 +114,7 @@ function enlarge(block, least) {
   zoomTo(zoom);
 }
 
+/** @param {Element} block @param {Element[]} canvases */
 function flex(block, canvases) {
   const zoom = Number(page.style.getPropertyValue("--present-zoom"));
   const rest = heightOf(block) - Math.max(...canvases.map(heightOf));
@@ -114,6 +125,7 @@ function flex(block, canvases) {
 }
 
 // The roots of components learn what layout.css cannot tell them across their shadow.
+/** @param {Element} hero @param {boolean} on */
 function mark(hero, on) {
   for (const host of hero.querySelectorAll("*")) {
     for (const root of host.shadowRoot?.querySelectorAll(".explorer, .compute, .markup") ?? []) root.toggleAttribute("data-presenting", on);
