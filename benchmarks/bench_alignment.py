@@ -15,9 +15,10 @@ import torch
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
+from attnviz.training.batches import collate
 from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
-from attnviz.training.sentence_pairs import EncodedPair, collate
+from attnviz.training.sentence_pairs import EncodedPair
 from attnviz.training.translate.recipe import LSTMSpec, Recipe, TransformerSpec
 from attnviz.training.translate.task import Translating, development_loss
 

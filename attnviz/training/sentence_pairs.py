@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
-from jaxtyping import Int
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from attnviz.core.errors import AttnvizError
+from attnviz.training.batches import TranslationBatch, collate
 from attnviz.training.translate import bpe
 
-START, END = 1, 2
 Record = TypeVar("Record")
 
 
@@ -34,15 +31,6 @@ class Sentence:
 
     text: str
     translations: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class TranslationBatch:
-    """Rows of one source length; targets padded with 0. The decoder reads `inputs` and should write `labels`."""
-
-    source: Int[Tensor, "batch key"]
-    inputs: Int[Tensor, "batch query"]
-    labels: Int[Tensor, "batch query"]
 
 
 def read_pairs(folder: Path, name: str) -> list[Sentence]:
@@ -126,21 +114,6 @@ def encode_pairs(sentences: Sequence[Sentence], tokenizers: Tokenizers, longest:
 Row = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def collate(rows: Sequence[tuple[Sequence[int], Sequence[int]]]) -> TranslationBatch:
-    """Pad pairs of ids into a batch, with start and end marks.
-
-    >>> collate([((7,), (5, 6)), ((8,), (5,))]).labels
-    tensor([[5, 6, 2],
-            [5, 2, 0]])
-    """
-    sources, targets = zip(*rows, strict=True)
-    return TranslationBatch(
-        _padded(sources),
-        _padded([(START, *target) for target in targets]),
-        _padded([(*target, END) for target in targets]),
-    )
-
-
 def draw(pairs: Sequence[EncodedPair], generator: random.Random) -> list[Row]:
     """Draw every sentence once, in any order, each with one of its translations.
 
@@ -172,8 +145,3 @@ def _same_length(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
         if index == len(rows) or index - start == size or len(rows[index][0]) != len(rows[start][0]):
             yield rows[start:index]
             start = index
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> Int[Tensor, "batch token"]:
-    width = max(len(row) for row in rows)
-    return torch.tensor([(*row, *([0] * (width - len(row)))) for row in rows], dtype=torch.long)

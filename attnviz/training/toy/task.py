@@ -21,9 +21,9 @@ from attnviz.core.errors import ModelError
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import FILLED, ToyConfig, untrained_toy
 from attnviz.text.toys import MARKS, TOYS, Solved, Toy
+from attnviz.training.batches import TranslationBatch, collate
 from attnviz.training.loss import cross_entropy
 from attnviz.training.schedule import Schedule, learning_rate
-from attnviz.training.sentence_pairs import TranslationBatch, collate
 from attnviz.training.toy.milestones import Milestones
 
 # The largest number of steps, and seed, of a recipe; and of examples in a batch.

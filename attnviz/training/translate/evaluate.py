@@ -18,7 +18,8 @@ from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
-from attnviz.training.sentence_pairs import DataError, Sentence, TranslationBatch, collate, read_pairs
+from attnviz.training.batches import TranslationBatch, collate
+from attnviz.training.sentence_pairs import DataError, Sentence, read_pairs
 from attnviz.training.translate.alignment_error import (
     LinkedPair,
     alignment_error_rate,

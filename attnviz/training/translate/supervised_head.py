@@ -17,7 +17,8 @@ from jaxtyping import Float
 from tokenizers import Encoding
 from torch import Tensor
 
-from attnviz.training.sentence_pairs import DataError, Row, Tokenizers, TranslationBatch
+from attnviz.training.batches import TranslationBatch
+from attnviz.training.sentence_pairs import DataError, Row, Tokenizers
 from attnviz.training.translate.alignment_error import LinkedPair, by_word, read_links, spans
 
 # (target piece, source piece), counted from 0, of every pair of ids that has links.

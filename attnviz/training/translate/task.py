@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attnviz.training.batches import TranslationBatch
 from attnviz.training.loss import cross_entropy
 from attnviz.training.schedule import precision
-from attnviz.training.sentence_pairs import EncodedPair, TranslationBatch, all_batches, deal, draw
+from attnviz.training.sentence_pairs import EncodedPair, all_batches, deal, draw
 from attnviz.training.task import RunProgress
 from attnviz.training.translate.joined import join
 from attnviz.training.translate.recipe import Recipe

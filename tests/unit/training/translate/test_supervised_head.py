@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from attnviz.nn.encoder import BlockConfig
+from attnviz.training.batches import collate
 from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
-from attnviz.training.sentence_pairs import DataError, EncodedPair, Tokenizers, collate, read_pairs
+from attnviz.training.sentence_pairs import DataError, EncodedPair, Tokenizers, read_pairs
 from attnviz.training.translate import run as running
 from attnviz.training.translate.alignment_error import LinkedPair
 from attnviz.training.translate.eflomal import link, words
