@@ -16,11 +16,11 @@ import torch
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
 from attnviz.training.batches import collate
-from attnviz.training.loop import Run
 from attnviz.training.schedule import Schedule
-from attnviz.training.sentence_pairs import EncodedPair
-from attnviz.training.translate.recipe import LSTMSpec, Recipe, TransformerSpec
-from attnviz.training.translate.task import Translating, development_loss
+from recipes.loop import Run
+from recipes.sentence_pairs import EncodedPair
+from recipes.translate.recipe import LSTMSpec, Recipe, TransformerSpec
+from recipes.translate.task import Translating, development_loss
 
 BAR = 0.95
 WORDS, SENTENCES, SEED = 37, 20_000, 2014

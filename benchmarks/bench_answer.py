@@ -17,7 +17,7 @@ import torch
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.own import AnswerModel
-from attnviz.training.answer.questions import Question, read_questions
+from recipes.answer.questions import Question, read_questions
 
 FACT, QUESTION, ANSWER = "The lighthouse of Rosewater was built in 1887 by Ada Quill.", "Who built the lighthouse?", "Ada Quill"
 FILLER = (

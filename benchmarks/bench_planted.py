@@ -13,8 +13,8 @@ from attnviz.analysis.planted_truth import PlantedScores, agreement, over_seeds,
 from attnviz.analysis.ways import WAYS
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
-from attnviz.training.toy.presets import preset
-from attnviz.training.toy.task import ToyRecipe, Training
+from attnviz.training.presets import preset
+from attnviz.training.toy import ToyRecipe, Training
 
 CHECKPOINTS = 5
 # Seeds agree where Kendall's τ between any two of their rankings is at least this.

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from attnviz.training.toy.live import PATIENCE_SECONDS
+from attnviz.training.live import PATIENCE_SECONDS
 from benchmarks.bench_page import ARGUMENTS, waits
 from tests.browser import chromium
 from tests.browser.harness import ROOT, serving

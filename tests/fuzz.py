@@ -34,8 +34,8 @@ from attnviz.files import from_bytes, to_bytes
 from attnviz.files.container import digest
 from attnviz.models import catalog
 from attnviz.text.url_text import pack
-from attnviz.training.toy import task as toy
-from attnviz.training.toy.presets import PRESETS
+from attnviz.training import toy as toy
+from attnviz.training.presets import PRESETS
 from attnviz.ui.address import state
 from attnviz.ui.background.jobs import Job
 from tests import tiny

@@ -8,9 +8,9 @@ from safetensors.torch import save_file
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
-from attnviz.training.summarize.card import configuration
-from attnviz.training.summarize.task import SelectorRecipe
-from attnviz.training.translate import evaluate
+from recipes.summarize.card import configuration
+from recipes.summarize.task import SelectorRecipe
+from recipes.translate import evaluate
 
 RECIPE = SelectorRecipe(
     "tiny-summarizer",

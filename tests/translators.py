@@ -7,9 +7,9 @@ import torch
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig
-from attnviz.training.export import export_translator
-from attnviz.training.sentence_pairs import Sentence, Tokenizers
-from attnviz.training.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
+from recipes.export import export_translator
+from recipes.sentence_pairs import Sentence, Tokenizers
+from recipes.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
 
 PAIRS = (
     ("The dog, which isn't Tom's, didn't eat.", "Le chien qui n'est pas à Tom n'a pas mangé !"),

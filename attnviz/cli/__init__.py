@@ -132,7 +132,7 @@ def check_host(host: str) -> None:
 def train_model(arguments: argparse.Namespace) -> int:
     """Train a model and save it."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.training import commands
+    from recipes import commands
 
     if arguments.name.startswith("toy-"):
         wished = {"steps": arguments.steps, "seed": arguments.seed}
@@ -147,7 +147,7 @@ def train_model(arguments: argparse.Namespace) -> int:
 
 def link_words(arguments: argparse.Namespace) -> int:
     """Write the links that a supervised head learns from, and that alignments are measured against."""
-    from attnviz.training import commands
+    from recipes import commands
 
     commands.link(arguments.name, arguments.data, arguments.out or arguments.data, report=print_now)
     return 0
@@ -155,7 +155,7 @@ def link_words(arguments: argparse.Namespace) -> int:
 
 def evaluate_model(arguments: argparse.Namespace) -> int:
     """Print what a trained model is worth."""
-    from attnviz.training import commands
+    from recipes import commands
 
     commands.evaluate(arguments.name, arguments.data, save=arguments.save, control=arguments.control, report=print_now)
     return 0

@@ -52,8 +52,8 @@ def measure(arguments: argparse.Namespace) -> int:
             f"{each.milliseconds:7.0f} {each.n_texts:6}"
         )
     if arguments.save:
-        from attnviz.training.commands import folder_of, save_figures
-        from attnviz.training.faithfulness import FAITHFULNESS
+        from recipes.commands import folder_of, save_figures
+        from recipes.faithfulness_table import FAITHFULNESS
 
         save_figures(folder_of(arguments.model), {FAITHFULNESS: kept_figures(figures, arguments.data.name)})
     return 0

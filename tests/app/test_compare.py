@@ -8,9 +8,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from attnviz.training.toy.live import Line, LiveRun
-from attnviz.training.toy.presets import preset
-from attnviz.training.toy.task import Training
+from attnviz.training.live import Line, LiveRun
+from attnviz.training.presets import preset
+from attnviz.training.toy import Training
 from attnviz.ui.compare.checkpoints import name_of
 from attnviz.ui.examples import examples
 

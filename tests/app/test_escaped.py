@@ -11,7 +11,7 @@ from streamlit.testing.v1.element_tree import Node
 
 import attnviz
 from attnviz.core.errors import ModelError
-from attnviz.training.toy.live import LiveRun
+from attnviz.training.live import LiveRun
 from attnviz.ui import trace_file as opened
 from attnviz.ui.background import results as models
 from tests import tiny

@@ -11,11 +11,11 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from attnviz.models.translate.toy import ToyConfig
-from attnviz.training.toy.induction import train as short
-from attnviz.training.toy.live import Line, LiveRun
-from attnviz.training.toy.milestones import Milestones
-from attnviz.training.toy.presets import PRESETS
-from attnviz.training.toy.task import ToyRecipe, Training, to_file
+from attnviz.training.induction import train as short
+from attnviz.training.live import Line, LiveRun
+from attnviz.training.milestones import Milestones
+from attnviz.training.presets import PRESETS
+from attnviz.training.toy import ToyRecipe, Training, to_file
 from attnviz.ui.train import induction, planted
 from attnviz.ui.train import live as training
 

@@ -16,10 +16,10 @@ from attnviz.models.translate.shipped import MAX_TOKENS
 from attnviz.nn.decoding import END, Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig
-from attnviz.training.export import export_translator
-from attnviz.training.sentence_pairs import Sentence, Tokenizers
-from attnviz.training.translate.evaluate import translate_all
-from attnviz.training.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
+from recipes.export import export_translator
+from recipes.sentence_pairs import Sentence, Tokenizers
+from recipes.translate.evaluate import translate_all
+from recipes.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
 from tests.translators import tiny_translator
 
 BLOCK = BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")

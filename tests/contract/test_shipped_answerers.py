@@ -11,8 +11,8 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.paths import assets_folder
-from attnviz.training.answer.card import answerer_card
 from attnviz.ui.examples import examples
+from recipes.answer.card import answerer_card
 
 MEGABYTES = 60
 by_name = pytest.mark.parametrize("name", catalog.available_for("answer"))

@@ -10,8 +10,8 @@ import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from attnviz.paths import assets_folder
-from attnviz.training.summarize.card import summarizer_card
 from attnviz.ui.examples import examples
+from recipes.summarize.card import summarizer_card
 
 FOLDER = assets_folder() / "models" / "summarize-en"
 ALONE = "Attention alone, the best of all ways"

@@ -19,7 +19,7 @@ from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
 from attnviz.text.url_text import pack, unpack
-from attnviz.training.toy.presets import MOST_STEPS
+from attnviz.training.presets import MOST_STEPS
 
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
 SLOTS = 4

@@ -15,8 +15,8 @@ from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
-from attnviz.training.toy.live import LiveRun
-from attnviz.training.toy.task import ToyRecipe
+from attnviz.training.live import LiveRun
+from attnviz.training.toy import ToyRecipe
 from attnviz.ui.address.state import asked, publish, visit
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place

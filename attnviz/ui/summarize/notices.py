@@ -14,7 +14,7 @@ from attnviz.ui.background.results import Traced
 
 # The selector that travels with attnviz, and the encoder that it stands on, not one weight of which was changed.
 OWN, READ_BY = "summarize-en", "minilm"
-# Rows of what was measured (attnviz.training.summarize.evaluate).
+# Rows of what was measured (recipes.summarize.evaluate).
 ALONE, BEST = "Attention alone, the best of all ways", "Best sentence there is"
 _HOW = """
 Every token gives out attention that sums to 1. What a word **receives** is the mean over all tokens that were typed

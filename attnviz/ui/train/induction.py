@@ -9,8 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.figures import html as shared
 from attnviz.figures.train.emergence import STYLE, Curve, curves
-from attnviz.training.toy.induction import InductionLook, InductionRecipe, train
-from attnviz.training.toy.live import MOST_COURTESY_SECONDS
+from attnviz.training.induction import InductionLook, InductionRecipe, train
+from attnviz.training.live import MOST_COURTESY_SECONDS
 from attnviz.ui.address.widgets import bounded, segments
 from attnviz.ui.background.jobs import COURTESY
 from attnviz.ui.layout import theme

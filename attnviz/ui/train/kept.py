@@ -4,8 +4,8 @@ from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.decode import DecodingOptions, draft
-from attnviz.training.toy.live import LiveRun
-from attnviz.training.toy.task import Frame
+from attnviz.training.live import LiveRun
+from attnviz.training.toy import Frame
 from attnviz.ui.download import Kept, head_picture, traced_in_python
 
 

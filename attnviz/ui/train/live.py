@@ -13,8 +13,8 @@ from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.translate import toy as toys
 from attnviz.text.toys import MARKS
-from attnviz.training.toy.live import MOST_COURTESY_SECONDS, Line, LiveRun
-from attnviz.training.toy.task import Frame, ToyRecipe, Training
+from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
+from attnviz.training.toy import Frame, ToyRecipe, Training
 from attnviz.ui.background.jobs import COURTESY, Job
 from attnviz.ui.background.places import workers
 from attnviz.ui.layout import escaped, theme

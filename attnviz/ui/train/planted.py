@@ -9,8 +9,8 @@ from attnviz.figures.train.planted import STYLE as TABLE_STYLE
 from attnviz.figures.train.planted import planted_table
 from attnviz.models.base import Progress
 from attnviz.models.translate import toy as toys
-from attnviz.training.toy.live import LiveRun
-from attnviz.training.toy.task import Frame
+from attnviz.training.live import LiveRun
+from attnviz.training.toy import Frame
 from attnviz.ui.address.widgets import toggle
 from attnviz.ui.background.jobs import shared
 from attnviz.ui.background.results import traces_kept

@@ -8,8 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.models.translate.toy import ToyConfig, ToyKind
 from attnviz.text.toys import TOYS
-from attnviz.training.toy.presets import PRESETS, Preset, sensible
-from attnviz.training.toy.task import ToyRecipe
+from attnviz.training.presets import PRESETS, Preset, sensible
+from attnviz.training.toy import ToyRecipe
 from attnviz.ui.address.parameters import Number
 from attnviz.ui.address.state import asked, declared, link, publish
 from attnviz.ui.address.widgets import dropdown, segments

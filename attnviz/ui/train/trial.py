@@ -15,8 +15,8 @@ from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.text.toys import Toy
-from attnviz.training.toy.live import LiveRun
-from attnviz.training.toy.task import Frame, ToyRecipe, from_file, to_file
+from attnviz.training.live import LiveRun
+from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.address.state import forget_drafts, remember, remembered, visit
 from attnviz.ui.address.widgets import clicked
 from attnviz.ui.background.jobs import at_a_place

@@ -15,7 +15,7 @@ from attnviz.ui.examples import examples
 from attnviz.ui.layout import escaped
 from attnviz.ui.translate.drawing import Drawing
 
-# The recipes leave out longer pairs (attnviz.training.translate.recipe.Corpus).
+# The recipes leave out longer pairs (recipes.translate.recipe.Corpus).
 TRAINED_TOKENS = 40
 _NOTICE = ":material/info:"
 _HOW = """

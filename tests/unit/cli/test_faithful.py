@@ -8,7 +8,7 @@ import pytest
 from attnviz import cli
 from attnviz.attribution.survey import read_table, summarized
 from attnviz.paths import assets_folder
-from attnviz.training.card import translator_card
+from recipes.card import translator_card
 
 
 @pytest.fixture

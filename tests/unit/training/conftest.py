@@ -9,7 +9,7 @@ import torch
 
 from attnviz.nn.seq2seq import RecurrentConfig
 from attnviz.training.schedule import Schedule
-from attnviz.training.translate.recipe import Corpus, LSTMSpec, Recipe
+from recipes.translate.recipe import Corpus, LSTMSpec, Recipe
 
 WORDS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "six", "seven": "sept"}
 

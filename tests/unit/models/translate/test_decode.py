@@ -11,8 +11,8 @@ from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
-from attnviz.training.translate.recipe import Corpus
 from attnviz.ui.translate.notices import TRAINED_TOKENS
+from recipes.translate.recipe import Corpus
 from tests.translators import KINDS, tiny_translator
 
 PROMPT = Prompt("The red car is not Tom's.")

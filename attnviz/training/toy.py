@@ -1,0 +1,283 @@
+"""Toy tasks, learned in seconds: a small translator, its recipe, and how far it has come, measured on sources it never sees.
+
+One loop serves the live page and `attnviz train toy-reverse`. Everything follows from the seed.
+"""
+
+import dataclasses
+import itertools
+import random
+import threading
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attnviz.core.errors import ModelError
+from attnviz.models.translate import toy as toys
+from attnviz.models.translate.toy import FILLED, ToyConfig, untrained_toy
+from attnviz.text.toys import MARKS, TOYS, Solved, Toy
+from attnviz.training.batches import TranslationBatch, collate
+from attnviz.training.loss import cross_entropy
+from attnviz.training.milestones import Milestones
+from attnviz.training.schedule import Schedule, learning_rate
+
+# The largest number of steps, and seed, of a recipe; and of examples in a batch.
+MOST, MOST_BATCH = 100_000, 1_000
+# Held-out sources that are measured at every look, and those of them that are drawn: the longest of the first few.
+HELD_OUT, DRAWN, _FEW = 128, 1, 3
+# One source in eight is held out: its text decides, so that no run ever learns from it.
+_SHARE = 8
+_SEEDING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class ToyRecipe:
+    """All that decides a toy model.
+
+    masked  False: padding is read like any token, to see what breaks
+    teacher_forcing  share of the decoder's steps that read the true token, of an LSTM
+    """
+
+    model: ToyConfig
+    steps: int = 300
+    batch: int = 64
+    learning_rate: float = 5e-3
+    teacher_forcing: float = 1.0
+    masked: bool = True
+    seed: int = 1
+
+    @property
+    def task(self) -> Toy:
+        return TOYS[self.model.task]
+
+    @staticmethod
+    def of(facts: Mapping[str, Any]) -> "ToyRecipe":
+        """Rebuild the recipe that `dataclasses.asdict` made these values of.
+
+        Raises:
+            ModelError: they are not such values.
+        """
+        try:
+            recipe = ToyRecipe(ToyConfig(**facts["model"]), **{name: value for name, value in facts.items() if name != "model"})
+            return _checked(recipe)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ModelError("The recipe in this file is damaged: train the model again.") from error
+
+    @property
+    def schedule(self) -> Schedule:
+        """Warmup, plateau and decay, counted in steps."""
+        return Schedule(
+            epochs=1, batch=self.batch, learning_rate=self.learning_rate, warmup=min(50, self.steps // 4), decay=0.5
+        )
+
+
+def _checked(recipe: ToyRecipe) -> ToyRecipe:
+    whole = (recipe.steps, MOST), (recipe.batch, MOST_BATCH), (recipe.seed, MOST)
+    if not all(type(number) is int and 0 < number <= most for number, most in whole) or type(recipe.masked) is not bool:
+        raise ValueError("sizes of a recipe are positive whole numbers")
+    if not (0 <= recipe.teacher_forcing <= 1 and 0 < recipe.learning_rate <= 1):
+        raise ValueError("shares and rates are between 0 and 1")
+    return recipe
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """How far a model is after `step` steps: everything that a picture of it shows, and its weights.
+
+    loss        mean training loss a token since the frame before, in nats; before the first step that of the held-out sources
+    accuracy    share of held-out sources whose whole target is right, 0 to 1
+    errors      alignment error rate of each head on them, 0 to 1: the strongest link of every row against the true ones
+    alignments  attention across of the drawn sources, given their true targets: layer, head, query, key
+    written     what stands at each step of their targets by the model: token numbers
+    """
+
+    step: int
+    loss: float
+    accuracy: float
+    errors: Float[np.ndarray, "layer head"]
+    alignments: tuple[Float[np.ndarray, "layer head _ _"], ...]
+    written: tuple[tuple[int, ...], ...]
+    weights: dict[str, Tensor]
+
+    def __str__(self) -> str:
+        return f"step {self.step}  loss {self.loss:.4f}  accuracy {self.accuracy:.3f}  alignment error rate {self.error:.3f}"
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The layer and head that align best."""
+        layer, head = np.unravel_index(int(self.errors.argmin()), self.errors.shape)
+        return int(layer), int(head)
+
+    @property
+    def error(self) -> float:
+        """The alignment error rate of the best head."""
+        return float(self.errors.min())
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Sources that are never learned from, and where each of their target tokens comes from."""
+
+    solved: tuple[Solved, ...]
+    batch: TranslationBatch
+    sure: Bool[np.ndarray, "batch query key"]
+    possible: Bool[np.ndarray, "batch query key"]
+
+    @staticmethod
+    def of(recipe: ToyRecipe) -> "HeldOut":
+        """Draw the held-out sources of a recipe's task and seed; what is drawn comes first."""
+        generator = random.Random(recipe.seed)
+        rows = list(itertools.islice(_examples(recipe.task, generator, back=True), HELD_OUT))
+        rows[:_FEW] = sorted(rows[:_FEW], key=lambda solved: -len(solved.source))
+        batch = batch_of(recipe, rows)
+        shape = (len(rows), batch.inputs.shape[1], batch.source.shape[1])
+        sure, possible = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        for index, solved in enumerate(rows):
+            for links, into in ((solved.sure, sure), (solved.possible, possible)):
+                for row, keys in enumerate(links):
+                    into[index, row, list(keys)] = True
+        return HeldOut(tuple(rows), batch, sure, possible)
+
+    def error_rate(self, weights: Float[np.ndarray, "batch query key"]) -> float:
+        """AER of every row's strongest link, over the rows that have a true one: Och & Ney 2003, section 4.2."""
+        linked = self.possible.any(axis=2)
+        best = weights.argmax(axis=2)[..., None]
+        hits = [np.take_along_axis(links, best, axis=2)[..., 0][linked].sum() for links in (self.sure, self.possible)]
+        sure = self.sure.any(axis=2).sum()
+        return 1 - float(sum(hits)) / float(linked.sum() + sure)
+
+
+def kept_back(text: str) -> bool:
+    """Whether a source text is never trained on."""
+    return zlib.crc32(text.encode()) % _SHARE == 0
+
+
+def _examples(task: Toy, generator: random.Random, *, back: bool) -> Iterator[Solved]:
+    while True:
+        text = task.draw(generator)
+        if kept_back(text) == back:
+            yield task.solve(text)
+
+
+def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> TranslationBatch:
+    """Pad rows into a batch, sources to the longest; without a mask, padded with a token that can be seen."""
+    task = recipe.task
+    names = [({name: index for index, name in enumerate((*MARKS, *side))}) for side in (task.inputs, task.outputs)]
+    longest = max(len(row.source) for row in rows)
+    padding = 0 if recipe.masked else FILLED
+    sources = [[*(names[0][token] for token in row.source), *[padding] * (longest - len(row.source))] for row in rows]
+    return collate([(source, [names[1][token] for token in row.target]) for source, row in zip(sources, rows, strict=True)])
+
+
+class Training:
+    """A toy model on its way: one optimizer step at a time, and a look at it whenever somebody asks.
+
+    `weights` are those of a model that has taken so many steps already; its milestones are not known.
+    """
+
+    def __init__(self, recipe: ToyRecipe, weights: Mapping[str, Tensor] | None = None, taken: int = 0) -> None:
+        self.recipe, self.taken = recipe, taken
+        # The first weights come out of a generator that the whole process shares: one at a time, and then as it was before.
+        with _SEEDING, torch.random.fork_rng(devices=()):
+            torch.manual_seed(recipe.seed)
+            self.model = untrained_toy(recipe.model)
+        if weights is not None:
+            self.model.load_state_dict(dict(weights))
+        self.optimizer = torch.optim.Adam(self.model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.held_out = HeldOut.of(recipe)
+        self._examples = _examples(recipe.task, random.Random(-recipe.seed - 1), back=False)
+        self._losses: list[float] = []
+        self.milestones = Milestones()
+        self._watched_from_the_first = taken == 0
+
+    @property
+    def ended(self) -> bool:
+        return self.taken >= self.recipe.steps
+
+    def step(self) -> float:
+        """Train on one batch of new examples, and return the loss on it, in nats a token."""
+        recipe = self.recipe
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(recipe.schedule, self.taken, recipe.steps)
+        batch = batch_of(recipe, list(itertools.islice(self._examples, recipe.batch)))
+        self.model.train()
+        scores, _ = self.model(batch.source, batch.inputs, recipe.teacher_forcing)
+        loss = cross_entropy(scores, batch.labels)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), recipe.schedule.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.taken += 1
+        self._losses.append(loss.item())
+        if self._watched_from_the_first and self.milestones.asks(self.taken):
+            _, right, heads, _ = self._read_held_out()
+            self.milestones.note(self.taken, error=float(self._errors(heads).min()), accuracy=float(right.mean()))
+        return self._losses[-1]
+
+    def _read_held_out(
+        self,
+    ) -> tuple[
+        Float[Tensor, "batch query piece"], Bool[np.ndarray, " batch"], Float[np.ndarray, "batch layer head query key"], Any
+    ]:
+        """Compute the scores, whether each target is right, the attention across, and the pieces after the true ones."""
+        batch = self.held_out.batch
+        self.model.eval()
+        with torch.inference_mode():
+            scores, attention = self.model(batch.source, batch.inputs)
+        # Where every token of a target is right after the true ones before it, the model writes that target by itself.
+        written = scores.argmax(dim=-1)
+        right = ((written == batch.labels) | (batch.labels == 0)).all(dim=1)
+        return scores, right.numpy(), _heads(attention), written
+
+    def _errors(self, heads: Float[np.ndarray, "batch layer head query key"]) -> Float[np.ndarray, "layer head"]:
+        n_layers, n_heads = heads.shape[1:3]
+        return np.array(
+            [[self.held_out.error_rate(heads[:, layer, head]) for head in range(n_heads)] for layer in range(n_layers)]
+        )
+
+    def look(self) -> Frame:
+        """Measure how far the model is. A look changes nothing of what it learns."""
+        losses, self._losses = self._losses, []
+        scores, right, heads, written = self._read_held_out()
+        loss = float(np.mean(losses)) if losses else float(cross_entropy(scores, self.held_out.batch.labels))
+        drawn = self.held_out.solved[:DRAWN]
+        # A row of the picture is the token that its step writes, the end mark last.
+        sizes = [(len(each.target) + 1, len(each.source) if self.recipe.masked else heads.shape[4]) for each in drawn]
+        return Frame(
+            self.taken, loss, float(right.mean()), self._errors(heads),
+            tuple(heads[index, :, :, :rows, :columns].copy() for index, (rows, columns) in enumerate(sizes)),
+            tuple(tuple(written[index, :rows].tolist()) for index, (rows, _) in enumerate(sizes)),
+            {name: value.detach().clone() for name, value in self.model.state_dict().items()},
+        )  # fmt: skip
+
+
+def _heads(attention: Any) -> Float[np.ndarray, "batch layer head query key"]:
+    """Return the cross-attention of either kind of model, LSTM or Transformer."""
+    if isinstance(attention, Tensor):
+        return attention.numpy()[:, None, None]
+    return torch.stack(attention.cross, dim=1).numpy()
+
+
+def to_file(recipe: ToyRecipe, frame: Frame) -> bytes:
+    """Write a model as it is at a frame, as a safetensors file that knows its recipe."""
+    return toys.to_bytes(recipe.model, frame.weights, {"recipe": dataclasses.asdict(recipe), "step": frame.step})
+
+
+def from_file(data: bytes, name: str = "this file") -> Training:
+    """Read a model from a file that `to_file` made, ready to be looked at.
+
+    Raises:
+        ModelError: it is no such file, or is damaged.
+    """
+    config, weights, facts = toys.from_bytes(data, name)
+    toys.toy_model(config, weights)
+    recipe = facts.get("recipe", {})
+    settings = recipe if isinstance(recipe, dict) else {"damaged": recipe}
+    recipe = ToyRecipe.of({**settings, "model": dataclasses.asdict(config)})
+    step = facts.get("step")
+    return Training(recipe, weights, min(step, recipe.steps) if type(step) is int and step > 0 else recipe.steps)

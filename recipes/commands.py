@@ -1,0 +1,163 @@
+"""`attnviz train` and `attnviz evaluate`: from a recipe to a trained model in a folder, and from there to its figures."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnviz.core import disk
+from attnviz.models import device
+from attnviz.models.answer.own import AnswerModel
+from attnviz.models.shipped import CONFIG, METRICS, kind_of, load_trained_as
+from attnviz.models.summarize.own import SummaryModel
+from attnviz.models.translate.own import TranslationModel
+from attnviz.nn.decoding import Beam
+from attnviz.paths import assets_folder
+from attnviz.training import presets
+from attnviz.training import toy as toy
+from recipes.answer.card import answerer_card, answerer_facts, export_answerer
+from recipes.answer.evaluate import evaluate_answerer
+from recipes.answer.recipe import RECIPES as ANSWERERS
+from recipes.answer.run import train_answerer
+from recipes.card import SENTENCES, counted, translator_card
+from recipes.export import export_translator
+from recipes.sentence_pairs import DataError
+from recipes.summarize.card import export_summarizer, summarizer_card, summarizer_facts
+from recipes.summarize.evaluate import evaluate_summarizer
+from recipes.summarize.task import RECIPES as SUMMARIZERS
+from recipes.summarize.task import train_selector
+from recipes.translate import eflomal
+from recipes.translate.control import CONTROL, read_control
+from recipes.translate.evaluate import evaluate_translator, rounded, save_metrics
+from recipes.translate.recipe import recipe
+from recipes.translate.run import train_translator
+
+Report = Callable[[object], None]
+
+
+@dataclass(frozen=True)
+class _OnTheEncoder:
+    """A kind of model that stands on the embedded encoder: its recipes, how it is trained, saved and described."""
+
+    recipes: Mapping[str, Any]
+    train: Callable[..., Any]
+    export: Callable[..., None]
+    facts: Callable[[Any], dict[str, Any]]
+
+
+_ON_THE_ENCODER = (
+    _OnTheEncoder(SUMMARIZERS, train_selector, lambda *run, **_: export_summarizer(*run), summarizer_facts),
+    _OnTheEncoder(ANSWERERS, train_answerer, export_answerer, answerer_facts),
+)
+_CARDS: Mapping[str, Callable[[dict[str, Any], dict[str, Any]], str]] = {
+    "summarizer": summarizer_card,
+    "answerer": answerer_card,
+}
+
+
+def folder_of(name: str) -> Path:
+    """Locate a trained model: the folder of that path, else of the model of that name that travels with attnviz."""
+    folder = Path(name)
+    return folder if (folder / CONFIG).is_file() else assets_folder() / "models" / name
+
+
+def train(name: str, data: Path, runs: Path, *, out: Path | None, epochs: int | None, report: Report) -> None:
+    """Train by the recipe of that name, and save the model in the folder `out`, usually that of the run.
+
+    Raises:
+        ModelNotFoundError: there is no such recipe.
+        DataError: the data are not there, or the run in `runs` was begun by another recipe.
+    """
+    changes = {} if epochs is None else {"epochs": epochs}
+    folder = out or runs / name
+    for kind in _ON_THE_ENCODER:
+        if name in kind.recipes:
+            known = kind.recipes[name]
+            chosen = dataclasses.replace(known, schedule=dataclasses.replace(known.schedule, **changes))
+            done = kind.train(chosen, data, runs / name, report)
+            kind.export(chosen, done, folder, data=data, report=report)
+            save_metrics(kind.facts(done), folder)
+            break
+    else:
+        chosen = recipe(name, **changes)
+        done = train_translator(chosen, data, runs / name, report)
+        export_translator(chosen, done.best, runs / name, folder)
+        save_metrics(counted(done, SENTENCES), folder)
+    report(f"saved in {folder}; measure it with: attnviz evaluate {folder} --data {data}")
+
+
+def train_toy(name: str, runs: Path, *, out: Path | None, steps: int | None, seed: int | None, report: Report) -> None:
+    """Train a toy as the page Train does, without a page, and save it in one file, usually in `runs`.
+
+    Raises:
+        ModelNotFoundError: there is no such toy.
+        DataError: the steps or the seed are no number that a recipe has.
+    """
+    known = presets.preset(name).recipe
+    wished = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
+    for option, value in wished.items():
+        if not 1 <= value <= toy.MOST:
+            raise DataError(f"--{option} is a whole number from 1 to {toy.MOST:,}, not {value}")
+    chosen = dataclasses.replace(known, **wished)
+    device.use_one_core()
+    training, every = toy.Training(chosen), max(1, chosen.steps // 20)
+    report(training.look())
+    while not training.ended:
+        training.step()
+        if training.taken % every == 0 or training.ended:
+            report(training.look())
+    path = out or runs / f"{name}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    disk.write(path, toy.to_file(chosen, training.look()))
+    report(f"saved in {path}; look at it with: attnviz trace {path} {chosen.task.example!r} -o trace.attn")
+
+
+def link(name: str, data: Path, folder: Path, *, report: Report) -> None:
+    """Link the words of the corpus that a model learns from, with eflomal.
+
+    Raises:
+        ModelNotFoundError: there is no such recipe.
+        DataError: the data are not there, or eflomal is not installed.
+    """
+    eflomal.link(recipe(name).corpus, data, folder, report)
+
+
+def evaluate(name: str, data: Path, *, save: bool, report: Report, control: Path | None = None) -> dict[str, Any]:
+    """Measure the model of that name or folder; `save` adds what is measured to its metrics.json, and writes its card.
+
+    `control` is the folder of the same recipe without its supervised head, measured already: its figures are saved beside.
+
+    Raises:
+        ModelNotFoundError: it has not been trained.
+        DataError: the data, or the control's figures, are not there.
+    """
+    folder = folder_of(name)
+    beside = {CONTROL: read_control(control)} if control else {}
+    match kind_of(folder):
+        case "summarizer":
+            metrics = evaluate_summarizer(load_trained_as(SummaryModel, folder), data, report)
+        case "answerer":
+            held_out = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["recipe"]["held_out"]
+            metrics = evaluate_answerer(load_trained_as(AnswerModel, folder), data, report, held_out)
+        case _:
+            metrics = evaluate_translator(load_trained_as(TranslationModel, folder), data, report, beam=Beam(width=5))
+    metrics |= beside
+    if save:
+        save_figures(folder, metrics)
+    return metrics
+
+
+def save_figures(folder: Path, measured: dict[str, Any]) -> None:
+    """Add what was measured to a trained model's metrics.json, and write its card.
+
+    Raises:
+        DataError: the folder holds no model of ours.
+    """
+    if not (folder / METRICS).is_file():
+        raise DataError(f"{folder} holds no model that was trained here, whose card could say what was measured")
+    write = _CARDS.get(kind_of(folder), translator_card)
+    metrics, config = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (METRICS, CONFIG))
+    save_metrics({**metrics, **measured}, folder)
+    disk.write(folder / "card.md", write(config, rounded({**metrics, **measured})))

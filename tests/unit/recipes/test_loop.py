@@ -1,0 +1,238 @@
+"""The training loop: what it learns, what a seed decides, and that a killed run goes on as if it had not been killed."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import torch
+
+from attnviz.training.schedule import Schedule, learning_rate, lowered, precision
+from recipes.loop import CHECKPOINT, Run, TrainingReport, swapped
+from recipes.sentence_pairs import DataError
+from recipes.translate import run as running
+from recipes.translate.task import Translating
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+sys.path.insert(0, {tests!r})
+from recipes import loop
+from recipes.translate import run
+from tests.unit.training import conftest
+
+def stop(report):
+    print(report.step, flush=True)
+    if report.step >= {step}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+loop.EVERY = 7
+run.train_translator(conftest.recipe.__wrapped__(), Path({data!r}), Path({folder!r}), stop)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _reports_often(monkeypatch):
+    monkeypatch.setattr("recipes.loop.EVERY", 7)
+
+
+def train(recipe, data, folder) -> tuple[dict[str, torch.Tensor], list[TrainingReport]]:
+    reports: list[TrainingReport] = []
+    return running.train_translator(recipe, data, folder, reports.append).best, reports
+
+
+def assert_same(got, want):
+    assert got.keys() == want.keys()
+    for name, value in want.items():
+        assert torch.equal(got[name], value), name
+
+
+def test_it_learns(recipe, data, tmp_path):
+    longer = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, epochs=6))
+    weights, reports = train(longer, data, tmp_path)
+    losses = [report.development for report in reports if report.development is not None]
+    assert len(losses) == 6
+    assert losses[-1] < 0.5 * losses[0]
+    assert all(value.isfinite().all() for value in weights.values())
+
+
+def test_a_seed_reproduces_and_another_does_not(recipe, data, tmp_path):
+    first, _ = train(recipe, data, tmp_path / "a")
+    assert_same(train(recipe, data, tmp_path / "b")[0], first)
+    other = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, seed=5))
+    assert not torch.equal(train(other, data, tmp_path / "c")[0]["tokens.weight"], first["tokens.weight"])
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system cannot kill like this")
+@pytest.mark.parametrize("step", [7, 28], ids=["in the first epoch", "in the second"])
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(recipe, data, tmp_path, step):
+    want, reports = train(recipe, data, tmp_path / "whole")
+    folder = tmp_path / "killed"
+    script = KILLED.format(tests=str(Path(__file__).parents[3]), step=step, data=str(data), folder=str(folder))
+    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert int(killed.stdout.split()[-1]) < reports[-1].step
+    got, after = train(recipe, data, folder)
+    assert_same(got, want)
+    known = {report.step: report.loss for report in reports if report.development is None}
+    assert after
+    assert all(known[report.step] == pytest.approx(report.loss) for report in after if report.development is None)
+
+
+def test_a_run_that_is_over_stays_so(recipe, data, tmp_path):
+    want, _ = train(recipe, data, tmp_path)
+    got, reports = train(recipe, data, tmp_path)
+    assert_same(got, want)
+    assert reports == []
+
+
+@pytest.mark.parametrize(("epochs", "restarts"), [(4, ()), (6, (4,))], ids=["first cycle", "last cycle"])
+def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path, epochs, restarts):
+    """The plateau does not depend on the end: the first epoch of a cycle of 4 and of one of 5 are the same."""
+
+    def plan(epochs):
+        schedule = dataclasses.replace(recipe.schedule, epochs=epochs, decay=0.25, restarts=restarts)
+        return dataclasses.replace(recipe, schedule=schedule)
+
+    want, _ = train(plan(epochs + 1), data, tmp_path / "whole")
+
+    class StopError(Exception):
+        pass
+
+    def stop(report):
+        if report.development is not None and report.epoch > max(restarts, default=0):
+            raise StopError
+
+    with pytest.raises(StopError):
+        running.train_translator(plan(epochs), data, tmp_path / "grown", stop)
+    # The report of an epoch comes before its checkpoint: what is on disk is from before the epoch's end.
+    got, _ = train(plan(epochs + 1), data, tmp_path / "grown")
+    assert_same(got, want)
+
+
+def test_another_recipe_does_not_go_on_with_this_run(recipe, data, tmp_path):
+    train(recipe, data, tmp_path)
+    other = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, label_smoothing=0.2))
+    with pytest.raises(DataError, match="made by another recipe"):
+        train(other, data, tmp_path)
+
+
+def test_it_stops_when_nothing_gets_better(recipe, data, tmp_path):
+    stuck = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, epochs=9, learning_rate=0.0, patience=2))
+    _, reports = train(stuck, data, tmp_path)
+    assert len([report for report in reports if report.development is not None]) == 3
+
+
+@pytest.mark.parametrize(("kept", "begun"), [((), 1), ((3,), 2), ((2, 3), 2)])
+def test_the_epochs_that_are_kept(recipe, data, tmp_path, monkeypatch, kept, begun):
+    """Each epoch is made to look worse than the one before; a new cycle begins with what is kept by then."""
+    scores, after = iter((0.1, 0.2, 0.3)), {}
+
+    def score(self, model):
+        after[len(after) + 1] = {name: value.clone() for name, value in model.state_dict().items()}
+        return next(scores)
+
+    monkeypatch.setattr(Translating, "development", score)
+    starts, restart = [], Run._restart
+    monkeypatch.setattr(Run, "_restart", lambda self: (starts.append(self.best), restart(self)))
+    schedule = dataclasses.replace(recipe.schedule, epochs=3, restarts=(2,), patience=3, kept=kept)
+    run = running.train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
+    assert_same(starts[0], after[begun])
+    wanted = [after[epoch] for epoch in kept or (1,)]
+    for name, value in run.best.items():
+        torch.testing.assert_close(value, sum(each[name] for each in wanted) / len(wanted))
+    again = running.train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
+    assert_same(again.best, run.best)
+
+
+def test_a_half_written_checkpoint_is_not_read(recipe, data, tmp_path):
+    want, _ = train(recipe, data, tmp_path)
+    (tmp_path / f"{CHECKPOINT}.part").write_bytes(b"half")
+    assert_same(train(recipe, data, tmp_path)[0], want)
+
+
+def test_the_learning_rate_rises_stays_and_falls():
+    schedule = Schedule(learning_rate=2.0, warmup=10, decay=0.5)
+    rates = [learning_rate(schedule, step, 100) for step in range(100)]
+    assert rates[0] == pytest.approx(0.2)
+    assert rates[9:50] == [2.0] * 41
+    assert rates[75] == pytest.approx(1.0)
+    assert rates[99] == pytest.approx(2 / 50)
+
+
+def test_swapped_weights_come_back(recipe):
+    model = recipe.model.untrained_model(17, 19).train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with swapped(model, {name: torch.zeros_like(value) for name, value in before.items()}):
+        assert not model.training
+        assert not any(value.any() for value in model.state_dict().values())
+    assert model.training
+    assert_same(model.state_dict(), before)
+
+
+def test_a_report_says_how_long_it_will_take():
+    report = TrainingReport(1, 250, 1000, 2.5, seconds=60.0, left=180.0)
+    assert str(report) == "epoch 1  step 250/1000 (25%)  train loss 2.5000  1.0 min, 3.0 left"
+    assert "dev loss 2.1000" in str(dataclasses.replace(report, development=2.1))
+
+
+def test_a_run_without_a_folder_writes_nothing(recipe, tmp_path, monkeypatch):
+    # A file name without a folder would be one in the folder of the process.
+    monkeypatch.chdir(tmp_path)
+    Run(recipe, recipe.model.untrained_model(17, 19), Translating(recipe, [])).save()
+    assert list(tmp_path.iterdir()) == []
+    Run(recipe, recipe.model.untrained_model(17, 19), Translating(recipe, []), Path()).save()
+    assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT]
+
+
+def test_a_recipe_is_saved_whole(recipe):
+    saved = json.loads(recipe.as_json())
+    assert saved["schedule"]["seed"] == 2014
+    assert saved["model"]["recurrent"]["hidden"] == 13
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "capabilities", "expected"),
+    [
+        ("cuda", "bfloat16", {}, [("cuda", torch.bfloat16)]),
+        ("cuda", "float32", {}, []),
+        ("cpu", "bfloat16", {"avx512_f": True}, []),
+        ("cpu", "bfloat16", {"avx512_f": True, "avx512_bf16": True}, [("cpu", torch.bfloat16)]),
+        ("cpu", "float32", {"amx_bf16": True}, []),
+    ],
+)
+def test_half_precision_is_for_hardware_made_for_it(kind, asked, capabilities, expected, monkeypatch):
+    entered = []
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: capabilities)
+    monkeypatch.setattr("torch.autocast", lambda kind, dtype: entered.append((kind, dtype)) or nullcontext())
+    precision(Schedule(precision=asked), torch.device(kind))
+    assert entered == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "capabilities", "expected"),
+    [
+        ("bfloat16", {"amx_bf16": True}, torch.bfloat16),
+        ("bfloat16", {"avx512_bf16": True}, torch.float32),
+        ("float32", {"amx_bf16": True}, torch.float32),
+    ],
+)
+def test_all_is_in_half_precision_where_a_processor_multiplies_tiles(asked, capabilities, expected, monkeypatch):
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: capabilities)
+    torch.manual_seed(5)
+    model = torch.nn.Linear(7, 11)
+    x = torch.randn(3, 7)
+    actual = lowered(Schedule(precision=asked), model)(x.to(expected))
+    assert actual.dtype == expected
+    torch.testing.assert_close(actual.float(), model(x), atol=2e-2, rtol=2e-2)
+    actual.float().sum().backward()
+    assert model.weight.grad is not None
+    assert model.weight.grad.dtype == torch.float32
+    torch.testing.assert_close(model.weight.grad, x.sum(dim=0).expand(11, 7), atol=2e-2, rtol=2e-2)

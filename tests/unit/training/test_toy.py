@@ -1,0 +1,199 @@
+"""Toy training: held-out examples that are held out, figures against a count by hand, and the seed that decides all."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save as serialized
+
+from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.core.trace import Prompt
+from attnviz.models.translate import toy as toys
+from attnviz.models.translate.toy import ToyConfig
+from attnviz.training.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
+from attnviz.training.presets import PRESETS, preset
+from attnviz.training.toy import HELD_OUT, ToyRecipe, Training, from_file, kept_back, to_file
+from recipes import commands
+from recipes.sentence_pairs import DataError
+from recipes.translate.alignment_error import LinkedPair, alignment_error_rate
+
+SMALL = ToyRecipe(ToyConfig("sort", "additive", dim=13), steps=7, batch=11)
+
+
+def trained(recipe: ToyRecipe) -> Training:
+    training = Training(recipe)
+    while not training.ended:
+        training.step()
+    return training
+
+
+@pytest.mark.parametrize("each", PRESETS, ids=lambda each: each.name)
+def test_every_preset_takes_a_step_and_is_a_model_that_traces(each):
+    training = Training(each.recipe)
+    first = training.look()
+    assert training.step() > 0
+    frame = training.look()
+    assert any(not torch.equal(frame.weights[name], value) for name, value in first.weights.items())
+    trace = toys.toy_model(each.recipe.model, frame.weights).trace(each.recipe.task.example)
+    assert trace.cross.n_heads == each.recipe.model.n_heads
+    for solved, weights in zip(training.held_out.solved, frame.alignments, strict=False):
+        np.testing.assert_allclose(weights.sum(axis=3), 1, atol=1e-5)
+        assert weights.shape[2] == len(solved.target) + 1
+        assert weights.shape[3] == (len(solved.source) if each.recipe.masked else training.held_out.batch.source.shape[1])
+
+
+def test_no_training_example_is_held_out():
+    training = Training(SMALL)
+    held = {"".join(each.source) for each in training.held_out.solved}
+    assert len(training.held_out.solved) == HELD_OUT
+    assert all(kept_back(text) for text in held)
+    seen = {"".join(next(training._examples).source) for _ in range(500)}
+    assert not seen & held
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("kind", ["additive", "scaled", "transformer"])
+def test_a_look_agrees_with_writing_and_with_the_error_rate_of_the_evaluation(kind):
+    recipe = ToyRecipe(ToyConfig("copy", kind, n_heads=2 if kind == "transformer" else 1, dim=22), steps=9, batch=11)
+    training = trained(recipe)
+    frame = training.look()
+    model = toys.toy_model(recipe.model, frame.weights)
+    right = []
+    actual, gold = [], []
+    layer, head = frame.best
+    for solved in training.held_out.solved:
+        text = "".join(solved.source)
+        (written,) = model.translate(text)
+        right.append(written.pieces == model.forced("".join(solved.target)))
+        rows = model.trace(Prompt(text, target="".join(solved.target))).cross.weights(layer, head)
+        linked = [row for row, links in enumerate(solved.possible) if links]
+        actual.append(frozenset((int(rows[row].argmax()), row) for row in linked))
+        links = [
+            frozenset((key, row) for row, keys in enumerate(side) for key in keys) for side in (solved.sure, solved.possible)
+        ]
+        gold.append(LinkedPair((solved.source, solved.target), (text, ""), *links))
+    assert frame.accuracy == np.mean(right)
+    assert frame.error == pytest.approx(alignment_error_rate(actual, gold), abs=0.01)
+
+
+def test_the_seed_decides_all():
+    one, other = trained(SMALL), trained(SMALL)
+    assert all(torch.equal(value, other.model.state_dict()[name]) for name, value in one.model.state_dict().items())
+    changed = trained(dataclasses.replace(SMALL, seed=2))
+    assert any(not torch.equal(value, changed.model.state_dict()[name]) for name, value in one.model.state_dict().items())
+
+
+def test_a_look_changes_nothing():
+    one, other = Training(SMALL), Training(SMALL)
+    for _ in range(3):
+        one.step()
+        one.look()
+        other.step()
+    assert all(torch.equal(value, other.model.state_dict()[name]) for name, value in one.model.state_dict().items())
+
+
+def test_padding_changes_nothing_where_it_is_masked_and_something_where_it_is_not():
+    for recipe, same in ((SMALL, True), (dataclasses.replace(SMALL, masked=False), False)):
+        training = trained(recipe)
+        batch = training.held_out.batch
+        lengths = [len(solved.source) for solved in training.held_out.solved]
+        length, row = min((length, row) for row, length in enumerate(lengths))
+        with torch.no_grad():
+            padded = training.model(batch.source, batch.inputs)[0][row]
+            alone = training.model(batch.source[row : row + 1, :length], batch.inputs[row : row + 1])[0][0]
+        assert torch.allclose(padded, alone, atol=1e-5) == same
+
+
+def test_a_file_gives_the_model_its_recipe_and_its_step_back(tmp_path):
+    training = trained(SMALL)
+    data = to_file(SMALL, training.look())
+    again = from_file(data)
+    assert (again.recipe, again.taken) == (SMALL, 7)
+    np.testing.assert_array_equal(again.look().alignments[0], training.look().alignments[0])
+    path = tmp_path / "toy.safetensors"
+    path.write_bytes(data)
+    assert (
+        toys.load_file(path).trace("3141").output == toys.toy_model(SMALL.model, training.look().weights).trace("3141").output
+    )
+
+
+def test_damaged_files_are_refused_in_one_sentence():
+    data = to_file(SMALL, Training(SMALL).look())
+    broken = [
+        b"",
+        b"PK\x03\x04",
+        data[:-9],
+        data.replace(b'\\"sort\\"', b'\\"tort\\"'),
+        data.replace(b'\\"dim\\": 13', b'\\"dim\\": 17'),
+    ]
+    for each in broken:
+        with pytest.raises(ModelError, match=r"saved on the page Train|save the model again"):
+            from_file(each)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_which_came_first_is_decided_by_steps_whoever_looks():
+    """A slow pace and a fast one differ in how often the model is looked at, and in nothing else."""
+    recipe = ToyRecipe(ToyConfig("copy", "scaled", dim=22), steps=150, learning_rate=1e-2)
+    often, never = Training(recipe), Training(recipe)
+    frames = []
+    while not often.ended:
+        often.step()
+        never.step()
+        frames.append(often.look())
+    assert often.milestones == never.milestones
+    measured = [frame for frame in frames if frame.step % EVERY == 0]
+    aligned = next(frame.step for frame in measured if frame.error <= HALF_ALIGNED)
+    answered = next(frame.step for frame in measured if frame.accuracy >= HALF_RIGHT)
+    assert never.milestones == Milestones(aligned, answered)
+    # Of a model out of a file it is not known when it learned what it knows.
+    opened = from_file(to_file(dataclasses.replace(recipe, steps=200), often.look()))
+    for _ in range(EVERY):
+        opened.step()
+    assert opened.milestones == Milestones()
+
+
+def saved(dtype: torch.dtype = torch.float32, **facts: object) -> bytes:
+    """A file of somebody else's making."""
+    weights = {name: value.to(dtype) for name, value in Training(SMALL).look().weights.items()}
+    header = {"toy": dataclasses.asdict(SMALL.model), "recipe": {"steps": 7, "batch": 11}, "step": 3, **facts}
+    return serialized(weights, {"attnviz": json.dumps(header)})
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.float8_e4m3fn], ids=str)
+def test_weights_of_any_precision_are_opened(dtype):
+    assert {value.dtype for value in from_file(saved(dtype)).model.state_dict().values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("data", [
+    saved(torch.int8), saved(torch.complex64), saved(torch.bool), saved(toy=None), saved(toy=[]), saved(toy={"task": ["sort"]}),
+    saved(toy={"task": chr(0xD83D), "kind": "additive"}), saved(recipe=[1]), saved(recipe={"steps": True}),
+    saved(recipe={"batch": 10**5}), saved(recipe={"learning_rate": "1"}), saved(recipe={chr(0xD83D): 1}),
+    serialized({}, {"attnviz": "[" * 100_000}), (100_000).to_bytes(8, "little") + b"[" * 100_000,
+], ids=range(14))  # fmt: skip
+def test_odd_files_are_refused_in_one_sentence(data):
+    with pytest.raises(ModelError, match=r"saved on the page Train|train the model again") as caught:
+        from_file(data)
+    str(caught.value).encode()
+
+
+def test_the_shell_trains_by_the_same_loop(tmp_path):
+    lines = []
+    commands.train_toy("toy-reverse", tmp_path, out=None, steps=3, seed=2, report=lambda line: lines.append(str(line)))
+    assert "step 3 " in lines[-2]
+    training = trained(dataclasses.replace(preset("toy-reverse").recipe, steps=3, seed=2))
+    saved = from_file((tmp_path / "toy-reverse.safetensors").read_bytes())
+    assert all(torch.equal(value, saved.model.state_dict()[name]) for name, value in training.model.state_dict().items())
+    with pytest.raises(ModelNotFoundError, match="did you mean toy-reverse"):
+        commands.train_toy("toy-revers", tmp_path, out=None, steps=3, seed=2, report=lines.append)
+    commands.train_toy("toy-copy", tmp_path, out=tmp_path / "mine.safetensors", steps=1, seed=2, report=lines.append)
+    assert from_file((tmp_path / "mine.safetensors").read_bytes()).recipe.task.name == "copy"
+    assert not (tmp_path / "toy-copy.safetensors").exists()
+
+
+@pytest.mark.parametrize(("steps", "seed"), [(None, 10**20), (10**20, None), (0, None), (None, -1), (100_001, None)])
+def test_the_shell_trains_only_what_a_file_may_say(tmp_path, steps, seed):
+    with pytest.raises(DataError, match="whole number from 1 to 100,000"):
+        commands.train_toy("toy-copy", tmp_path, out=None, steps=steps, seed=seed, report=print)
