@@ -8,7 +8,7 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 if TYPE_CHECKING:
-    from attnviz.analysis.comparison import compare
+    from attnviz.analysis.compare.comparison import compare
     from attnviz.core.from_weights import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
     from attnviz.files import open_trace as open
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
-    "compare": "attnviz.analysis.comparison:compare",
+    "compare": "attnviz.analysis.compare.comparison:compare",
     "alignment": "attnviz.figures.notebook:alignment",
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",

@@ -18,11 +18,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import attnviz
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.models.ablation import head_costs
+from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.base import AttentionModel
-from attnviz.models.editing import intervention, points_of
+from attnviz.models.edit.points import intervention, points_of
 from attnviz.models.hub.encoder import TracedModel
-from attnviz.nn.editing import intervening
+from attnviz.nn.edit.edited_pass import intervening
 
 CORES = 2
 SIXTEEN = "The animal didn't cross the street because it was too tired ."

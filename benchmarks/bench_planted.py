@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import torch
 
-from attnviz.analysis.planted_truth import PlantedScores, agreement, over_seeds, ranking
-from attnviz.analysis.ways import WAYS
+from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.planted_truth import PlantedScores, agreement, over_seeds, ranking
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
 from attnviz.training.presets import preset

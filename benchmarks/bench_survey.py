@@ -16,8 +16,8 @@ from attnviz.analysis.heads.claim import parse
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.survey import batches
 from attnviz.survey.corpora import TREEBANK, shipped
-from attnviz.survey.looks import look
-from attnviz.survey.run import PART, read_part
+from attnviz.survey.corpus_attention import look
+from attnviz.survey.corpus_survey import PART, read_part
 
 ROUNDS = 5
 # Tokens a second against the bare forward; seconds until the first claim, and until the next.

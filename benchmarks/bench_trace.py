@@ -21,7 +21,7 @@ import transformers as hf
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.hub import capture as reading
-from attnviz.models.hub import seam as tape
+from attnviz.models.hub import hf_attention as tape
 from attnviz.models.hub.minilm import packaged
 
 ROUNDS, WARM_UP = 20, 5

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from attnviz.analysis.head_costs import describe_costs
+from attnviz.analysis.ablate.head_costs import describe_costs
 from attnviz.core.shares import HeadCosts
 from attnviz.models import catalog
-from attnviz.ui.ablate.pictures import (
+from attnviz.ui.ablate.view import (
     Ablated,
     asked_of,
     chosen_head,

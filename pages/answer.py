@@ -10,7 +10,7 @@ from attnviz.models import catalog
 from attnviz.ui.address.state import finish
 from attnviz.ui.answer.edited import EditedAnswer, edited_answer, weighed_answers
 from attnviz.ui.answer.notices import explained, headline, tell_answer, windows_notice
-from attnviz.ui.answer.pictures import (
+from attnviz.ui.answer.view import (
     Looking,
     answerers_picker,
     chosen_word,
@@ -24,7 +24,7 @@ from attnviz.ui.answer.pictures import (
     show_passage,
 )
 from attnviz.ui.background.results import Answered
-from attnviz.ui.edits.panel import compares_at, show_buttons, show_panel
+from attnviz.ui.edit.panel import compares_at, show_buttons, show_panel
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped, header, hero

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from attnviz.analysis.comparison import Comparison, compare
+from attnviz.analysis.compare.comparison import Comparison, compare
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced
 from attnviz.ui.compare.checkpoints import side
-from attnviz.ui.compare.pictures import (
+from attnviz.ui.compare.view import (
     Sides,
     chosen_head,
     offer_files,

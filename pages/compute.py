@@ -6,15 +6,15 @@ from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
+from attnviz.models.compute.head_inputs import InspectedTrace
 from attnviz.models.compute.worked_example import compute
-from attnviz.models.inspect import InspectedTrace
 from attnviz.ui.address.state import finish
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import opened
-from attnviz.ui.compute.kept import kept_example, kept_weight
+from attnviz.ui.compute.download import kept_example, kept_weight
+from attnviz.ui.compute.link_steps import begun, forget_writing, link_picker, unfolded
 from attnviz.ui.compute.steps import predict_picker, show_steps
 from attnviz.ui.compute.tables import settings, starting_numbers, tables_editor, tokens_box
-from attnviz.ui.compute.unfolded import begun, forget_writing, link_picker, unfolded
 from attnviz.ui.compute.why import why_there
 from attnviz.ui.download import Kept
 from attnviz.ui.examples import Example, examples

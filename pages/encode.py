@@ -9,10 +9,10 @@ from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import trace
 from attnviz.ui.download import kept_head
-from attnviz.ui.edits.panel import show_buttons, show_panel
-from attnviz.ui.edits.said import show_reading
-from attnviz.ui.edits.shown import Shown
-from attnviz.ui.edits.state import editor
+from attnviz.ui.edit.current_map import Shown
+from attnviz.ui.edit.output import show_reading
+from attnviz.ui.edit.panel import show_buttons, show_panel
+from attnviz.ui.edit.state import editor
 from attnviz.ui.encode.compare import show_compared
 from attnviz.ui.encode.head_label import tell_head_label
 from attnviz.ui.examples import Example, examples
@@ -20,9 +20,9 @@ from attnviz.ui.explain import belief, computation, keep, notices
 from attnviz.ui.explorer import explore, places_of, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
+from attnviz.ui.quantity import Weighed, in_python, tell_weighing, weigh
 from attnviz.ui.sidebar import HeadChoice, forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened
-from attnviz.ui.weighing import Weighed, in_python, tell_weighing, weigh
 
 
 def show(traced: Weighed, shown: Shown, choice: HeadChoice, example: Example | None) -> None:

@@ -5,8 +5,9 @@ import streamlit as st
 from attnviz.ui.address.state import finish
 from attnviz.ui.explain import keep
 from attnviz.ui.heads.atlas import atlas_of, try_claim
-from attnviz.ui.heads.drawn import draws, show_drawing
-from attnviz.ui.heads.pictures import (
+from attnviz.ui.heads.pattern import draws, show_drawing
+from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
+from attnviz.ui.heads.view import (
     claim_box,
     explained,
     find_box,
@@ -18,7 +19,6 @@ from attnviz.ui.heads.pictures import (
     show_grid,
     show_test,
 )
-from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
 from attnviz.ui.layout import header, hero, story
 
 header("Heads", "Say what a head does. See whether it does so in 1,500 sentences, and what all the others do.")

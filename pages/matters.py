@@ -9,9 +9,9 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.background.measures import deletion, matters, without
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
-from attnviz.ui.matters.asked import about, ask_again, seen_head, taken_words, target_picker, text_boxes
-from attnviz.ui.matters.kept import offer_files
-from attnviz.ui.matters.pictures import (
+from attnviz.ui.matters.controls import about, ask_again, seen_head, taken_words, target_picker, text_boxes
+from attnviz.ui.matters.download import offer_files
+from attnviz.ui.matters.view import (
     SLOW,
     asks_slow,
     chosen_way,

@@ -16,17 +16,18 @@ from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced, summarize
-from attnviz.ui.edits.panel import edit_toggle, show_panel
-from attnviz.ui.edits.shown import Shown
-from attnviz.ui.edits.state import editor
+from attnviz.ui.edit.current_map import Shown
+from attnviz.ui.edit.panel import edit_toggle, show_panel
+from attnviz.ui.edit.state import editor
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.quantity import tell_weighing
 from attnviz.ui.sidebar import machine
+from attnviz.ui.summarize.download import kept_summary
 from attnviz.ui.summarize.edited import tell_kept, weighed_maps
-from attnviz.ui.summarize.kept import kept_summary
 from attnviz.ui.summarize.notices import explained, headline, honest_line
-from attnviz.ui.summarize.pictures import (
+from attnviz.ui.summarize.view import (
     Options,
     Summary,
     forget_word,
@@ -39,7 +40,6 @@ from attnviz.ui.summarize.pictures import (
     summarizer_picker,
     summary_of,
 )
-from attnviz.ui.weighing import tell_weighing
 
 
 def show(traced: Traced, attention: AttentionMap, shown: Summary, chosen: Options, beside: DeltaGenerator) -> None:

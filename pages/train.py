@@ -6,8 +6,8 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.download import Kept
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
+from attnviz.ui.train.download import kept_untrained
 from attnviz.ui.train.induction import lesson_picker, watch_induction
-from attnviz.ui.train.kept import kept_untrained
 from attnviz.ui.train.live import frame_of, run_of, watch
 from attnviz.ui.train.planted import show_planted
 from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker

@@ -11,14 +11,14 @@ from attnviz.ui.background.results import Drafted
 from attnviz.ui.explain import keep, notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
+from attnviz.ui.quantity import tell_weighing
 from attnviz.ui.sidebar import forced_target
 from attnviz.ui.translate.advanced import advanced, explain_alignment, is_wanted, likelihood, steered
 from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
 from attnviz.ui.translate.edited import edited_draft, weighed_drafts
 from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
-from attnviz.ui.translate.pictures import large_slot, show_alignments
 from attnviz.ui.translate.sidebar import EXAMPLES, decoding, drawing, language, machines, models_picker
-from attnviz.ui.weighing import tell_weighing
+from attnviz.ui.translate.view import large_slot, show_alignments
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (

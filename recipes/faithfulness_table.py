@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from attnviz.analysis.faithfulness import MEASURES
-from attnviz.analysis.ways import way_named
+from attnviz.analysis.matters.faithfulness import MEASURES
+from attnviz.analysis.matters.methods import way_named
 from recipes.tables import table
 
 # Where metrics.json keeps it.

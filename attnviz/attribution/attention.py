@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from attnviz.attribution.bound_target import Place, Reading
 from attnviz.attribution.flow import max_flow
 from attnviz.attribution.passes.tape import Attention, AttentionTape
-from attnviz.attribution.reading import Place, Reading
 from attnviz.core.errors import ModelError
 
 # Attentions differ in size: no two of a list need have as many queries.

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.attribution.reading import Reading
+from attnviz.attribution.bound_target import Reading
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
@@ -37,7 +37,7 @@ class Target:
         return self.kind if self.place is None else f"{self.kind}:{self.place}"
 
 
-# What can be asked about -> "module:function" of attnviz.attribution.readings, called with model, prompt and place.
+# What can be asked about -> "module:function" of attnviz.attribution.targets, called with model, prompt and place.
 READERS = {
     "answer": "answers:answer",
     "token": "translations:token",
@@ -74,7 +74,7 @@ def bind_pass(model: AttentionModel, prompt: Prompt) -> Reading:
 
 def _reader(name: str) -> Callable[[AttentionModel, Prompt, int | None], Reading]:
     module, function = name.split(":")
-    return getattr(importlib.import_module(f"attnviz.attribution.readings.{module}"), function)
+    return getattr(importlib.import_module(f"attnviz.attribution.targets.{module}"), function)
 
 
 def default_target(model: AttentionModel, prompt: Prompt) -> Target:

@@ -5,8 +5,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnviz.attribution.bound_target import Reading
 from attnviz.attribution.passes.freezing import Frozen, curved
-from attnviz.attribution.reading import Reading
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 

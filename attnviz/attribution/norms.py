@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, asked, check_layered, recorded, rolled_out
+from attnviz.attribution.bound_target import Place, Reading
 from attnviz.attribution.passes.tape import Attention, Norm
-from attnviz.attribution.reading import Place, Reading
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 

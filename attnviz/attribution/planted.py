@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.analysis.planted_truth import PlantedScores, distance
-from attnviz.analysis.ways import Way
+from attnviz.analysis.matters.methods import Way
+from attnviz.analysis.matters.planted_truth import PlantedScores, distance
 from attnviz.attribution.bind import Target, bind
-from attnviz.attribution.ways import shares
+from attnviz.attribution.methods import shares
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt

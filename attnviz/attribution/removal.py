@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from attnviz.attribution.reading import Reading
+from attnviz.attribution.bound_target import Reading
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.trace import Token
 

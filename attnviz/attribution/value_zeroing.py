@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, check_layered, recorded, rolled_out
+from attnviz.attribution.bound_target import Reading
 from attnviz.attribution.passes.tape import AttentionTape, Stop
-from attnviz.attribution.reading import Reading
 from attnviz.attribution.removal import BATCH_TOKENS
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError

@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
 def ablate_file(arguments: argparse.Namespace) -> int:
     """Measure every condition on every text, and print the table."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.models.scoring import scorer_for
+    from attnviz.models.ablate.scoring import scorer_for
 
     prompts = list(islice(read_prompts(arguments.data), arguments.limit))
     if not prompts:
@@ -112,7 +112,7 @@ def _prompt(line: str, suffix: str, where: str) -> Prompt:
 
 def _conditions(model: Any, to: Any) -> Conditions:
     """List every head alone, all heads of a layer, all of a kind, and all of a kind but one."""
-    from attnviz.models.ablation import every_head, without
+    from attnviz.models.ablate.head_costs import every_head, without
 
     heads = every_head(model)
     conditions: Conditions = {f"{kind} L{layer}·H{head}": without([(kind, layer, head)], to) for kind, layer, head in heads}

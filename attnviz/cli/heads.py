@@ -80,7 +80,7 @@ def test_claims(arguments: argparse.Namespace) -> int:
         arguments.wrong("give one claim, or --file with one a line")
     # Imported here: the command's help must not wait for torch.
     from attnviz.survey.corpora import corpus, read_text
-    from attnviz.survey.looks import look
+    from attnviz.survey.corpus_attention import look
 
     texts = [arguments.claim] if arguments.file is None else _lines(read_text(arguments.file))
     claims = [_parsed(text) for text in texts]
@@ -161,7 +161,7 @@ def _examples(looks: Any, tested: Tested, most: int) -> list[str]:
 
 def run_survey(arguments: argparse.Namespace) -> int:
     """Measure a corpus, or add up measurements."""
-    from attnviz.survey import run
+    from attnviz.survey import corpus_survey
     from attnviz.survey.folder import merge_folders
 
     if arguments.merge:
@@ -169,13 +169,13 @@ def run_survey(arguments: argparse.Namespace) -> int:
     elif not (arguments.model and arguments.text):
         arguments.wrong("name a model, and the texts with --text; or --merge folders")
     else:
-        job = run.SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
+        job = corpus_survey.SurveyJob(arguments.model, tuple(arguments.text), _shard(arguments.shard))
         if arguments.ray:
             from attnviz.survey.ray_data import survey_on_ray
 
             survey_on_ray(job, arguments.out, arguments.ray, arguments.workers)
         else:
-            run.survey(catalog.load(arguments.model, progress=progress_line), job, arguments.out, progress_line)
+            corpus_survey.survey(catalog.load(arguments.model, progress=progress_line), job, arguments.out, progress_line)
     progress_line(f"Saved {arguments.out / 'heads.parquet'}", None)
     return 0
 

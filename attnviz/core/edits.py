@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from attnviz.core.checks import described, shortened
-from attnviz.core.edit import EDITS, Edit, HeadPatched, HeadSet, HeadValue, LinkCut, WeightSet, WordHidden, check
+from attnviz.core.edit.one import EDITS, Edit, HeadPatched, HeadSet, HeadValue, LinkCut, WeightSet, WordHidden, check
 from attnviz.core.errors import EditError
 from attnviz.core.kinds import Kind
 

@@ -14,7 +14,7 @@ from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
-from attnviz.survey.looks import Looks, Rivals, look
+from attnviz.survey.corpus_attention import Looks, Rivals, look
 
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
 EVERY = 5

@@ -11,7 +11,7 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import AttentionModel
-from attnviz.models.hub import seam
+from attnviz.models.hub import hf_attention
 from attnviz.models.hub.capture import SeamReader
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.text.tokens import Encoded
@@ -98,7 +98,7 @@ def _batches(encoded: dict[int, Encoded], n_heads: int) -> Iterator[list[int]]:
 
 
 def _traced(stack: TracedModel, texts: Sequence[str], batch: list[int], encoded: list[Encoded]) -> Iterator[Surveyed]:
-    with stack.computing(), torch.inference_mode(), seam.recording() as recorded:
+    with stack.computing(), torch.inference_mode(), hf_attention.recording() as recorded:
         stack.body(**_padded(stack, encoded))
         layers = [weights_of(call).cpu().numpy() for call in recorded.calls]
     kind = "decoder" if stack.card.architecture == "decoder" else "encoder"
@@ -120,7 +120,7 @@ def _padded(stack: TracedModel, encoded: list[Encoded]) -> dict[str, Tensor]:
     return {name: torch.tensor(values, device=stack.model.device) for name, values in rows.items()}
 
 
-def weights_of(call: seam.Call) -> Float[Tensor, "batch head query column"]:
+def weights_of(call: hf_attention.Call) -> Float[Tensor, "batch head query column"]:
     """Compute softmax(mask(softcap(scaling · Q Kᵀ) + bias)) of a whole batch, in float32.
 
     A sink takes its share and gives no column: rows are what is left beside it.

@@ -11,8 +11,8 @@ import numpy as np
 from attnviz import memory
 from attnviz.analysis.heads.statistics import merge
 from attnviz.core.errors import CorpusError
+from attnviz.survey.corpus_survey import SurveyJob, read_part
 from attnviz.survey.folder import State, from_bytes, save, to_bytes, write_tables
-from attnviz.survey.run import SurveyJob, read_part
 
 # Parts that are given to the cluster at once: what is held here does not grow with the corpus.
 GROUP = 1024

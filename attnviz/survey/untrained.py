@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attnviz.models.base import AttentionModel
-from attnviz.models.hub import seam
+from attnviz.models.hub import hf_attention
 from attnviz.models.hub.capture import SeamReader
 from attnviz.models.hub.encoder import TracedModel, body_of
 
@@ -29,7 +29,7 @@ def _fresh_traced(model: TracedModel, seed: int) -> TracedModel:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         fresh = type(model.model)._from_config(copy.deepcopy(model.model.config)).to(model.model.device).eval()
-    fresh.set_attn_implementation(seam.NAME)
+    fresh.set_attn_implementation(hf_attention.NAME)
     return replace(model, model=fresh, reader=SeamReader(body_of(fresh)))
 
 

@@ -12,7 +12,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
-from attnviz.export import FORMATS, Picture, arcs, export, grid, matrix, passage, png, svg
+from attnviz.export import FORMATS, Picture, arcs, export, grid, matrix, png, shaded_text, svg
 from attnviz.export.picture import is_whole, other_head, part_of, parts
 from attnviz.export.python import lines, prompt_expression
 from attnviz.export.sheet import Sheet, side_by_side, titled
@@ -29,7 +29,7 @@ _TABLES = ("csv", "npz", "json")
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
     "Matrix": matrix.draw,
     "Arcs": arcs.draw,
-    "Text": lambda shown: passage.draw(shown, focus_cell(shown.matrix)[0]),
+    "Text": lambda shown: shaded_text.draw(shown, focus_cell(shown.matrix)[0]),
     "All heads": grid.draw,
 }
 _MOST_HEADS = 12
@@ -219,7 +219,7 @@ def _sheet(kind: str, heads: list[Picture], part: range | None, slot: int) -> Sh
     drawn = []
     for each in heads:
         cut = part_of(each, part) if part else each
-        drawn.append(passage.draw(cut, _row(each, slot)) if kind == "Text" else _KINDS[kind](cut))
+        drawn.append(shaded_text.draw(cut, _row(each, slot)) if kind == "Text" else _KINDS[kind](cut))
     if len(drawn) == 1:
         return drawn[0]
     named = drawn if kind == "Text" else [titled(sheet, each.name) for sheet, each in zip(drawn, heads, strict=True)]

@@ -18,7 +18,7 @@ from attnviz.figures.tokens import token_strip
 from attnviz.ui.address.state import asked, forget_cell, publish, value
 from attnviz.ui.address.widgets import segments, sent
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.edits.state import Editor, flip
+from attnviz.ui.edit.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.permissions import message_bytes
 from attnviz.ui.sidebar import HeadChoice

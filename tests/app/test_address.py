@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from attnviz.analysis.answer.meeting import SIDES
+from attnviz.analysis.answer.question_attention import SIDES
+from attnviz.analysis.quantity import WEIGHINGS
 from attnviz.analysis.view import BETWEEN
-from attnviz.analysis.weighing import WEIGHINGS
 from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
 from attnviz.core.head_inputs import MASKS
 from attnviz.core.trace import AttentionMap
@@ -19,11 +19,11 @@ from attnviz.survey.corpora import shipped
 from attnviz.text.toys import TOYS
 from attnviz.ui.address.state import LINK_CHARACTERS
 from attnviz.ui.background import results as models
-from attnviz.ui.compute.lessons import random_numbers, written_mask
+from attnviz.ui.compute.examples import random_numbers, written_mask
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.heads import atlas
-from attnviz.ui.matters.pictures import FAST
-from attnviz.ui.summarize.pictures import WAYS
+from attnviz.ui.matters.view import FAST
+from attnviz.ui.summarize.view import WAYS
 from tests.visits import Visit, differences
 
 # Of each page; more than fifty of all.

@@ -14,9 +14,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.answer.meeting import Side, StrongestHead, meeting, strongest_heads
+from attnviz.analysis.answer.question_attention import Side, StrongestHead, meeting, strongest_heads
 from attnviz.analysis.view import View
-from attnviz.attribution.weighing import weighed_trace
+from attnviz.attribution.quantity import weighed_trace
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.decoding import SpanDecoding

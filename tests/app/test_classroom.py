@@ -14,7 +14,7 @@ from attnviz.analysis.summarize.selectors import selectors
 from attnviz.models.catalog import available_for
 from attnviz.text.url_text import unpack
 from attnviz.ui.address.state import LINK_CHARACTERS
-from attnviz.ui.compute.lessons import lessons
+from attnviz.ui.compute.examples import lessons
 from tests.visits import Visit
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ import attnviz
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
 from attnviz.ui.compute import steps as mounted
-from attnviz.ui.compute.lessons import TABLES, Lesson, lessons, random_numbers, written
+from attnviz.ui.compute.examples import TABLES, Lesson, lessons, random_numbers, written
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
 

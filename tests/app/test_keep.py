@@ -15,10 +15,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.analysis.quantity import Weighing
 from attnviz.analysis.translate.alignment import Reading, read_as
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.weighing import Weighing
-from attnviz.attribution.weighing import weighed_draft
+from attnviz.attribution.quantity import weighed_draft
 from attnviz.core.trace import Prompt
 from attnviz.export import Picture
 from attnviz.export.python import lines

@@ -11,7 +11,7 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.explorer import Overview
 from attnviz.ui.background import results as models
-from attnviz.ui.background.lru import Shelf
+from attnviz.ui.background.lru_cache import Shelf
 from tests.visits import Visit
 
 # What each page is opened with, and the box that texts are typed in.

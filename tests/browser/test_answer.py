@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import attnviz
-from attnviz.analysis.answer.meeting import meeting
+from attnviz.analysis.answer.question_attention import meeting
 from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from attnviz import AttentionTrace, Prompt
-from attnviz.export import arcs, grid, matrix, passage, svg
+from attnviz.export import arcs, grid, matrix, shaded_text, svg
 from attnviz.export.picture import Picture, part_of, parts, picture
 from attnviz.export.sheet import FONT, Sheet, side_by_side, titled
 from tests.factories import make_map, typed
@@ -23,7 +23,7 @@ DRAWINGS: dict[str, Callable[[Picture], Sheet]] = {
     "matrix": matrix.draw,
     "part": lambda shown: matrix.draw(part_of(shown, parts(shown)[-1])),
     "arcs": lambda shown: arcs.draw(part_of(shown, parts(shown)[0])),
-    "text": lambda shown: passage.draw(shown, 1),
+    "text": lambda shown: shaded_text.draw(shown, 1),
     "grid": grid.draw,
     "several": lambda shown: side_by_side([titled(matrix.draw(shown), f"L0·H{head}") for head in range(3)], "three"),
 }

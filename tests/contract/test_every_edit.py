@@ -17,9 +17,9 @@ from attnviz.core.errors import AttnvizError, EditError
 from attnviz.core.trace import AttentionTrace
 from attnviz.export import export, picture
 from attnviz.export.python import trace_expression
-from attnviz.models.editing import edited
+from attnviz.models.edit.points import edited
+from attnviz.models.hub import hf_attention
 from attnviz.models.hub import load as hub
-from attnviz.models.hub import seam
 from attnviz.models.shipped import load_trained
 from attnviz.nn import attention as own
 from attnviz.nn.seq2seq import Seq2Seq
@@ -78,10 +78,10 @@ class Scored:
         self.kinds, self.stack, self.cut, self.depth, self.calls = kinds, stack, cut, depth, 0
 
     def __call__(self, module: Any, query: Any, key: Any, value: Any, mask: Any, **options: Any) -> tuple[Any, None]:
-        call = seam._call(module, (query, key, value), mask, options)
+        call = hf_attention._call(module, (query, key, value), mask, options)
         groups = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
-        scores = seam._scores(call, query, key, range(query.shape[1]))
+        scores = hf_attention._scores(call, query, key, range(query.shape[1]))
         if self.kinds.get(id(module), self.stack) == self.cut.kind:
             if self.calls % self.depth == self.cut.layer:
                 scores[:, self.cut.head, self.cut.query, self.cut.key] += -torch.inf
@@ -126,7 +126,7 @@ def test_a_cut_link_is_minus_infinity_added_to_its_score(family: tiny.Family, tm
         AttentionMaskInterface.register("cut", sdpa_mask)
         traced.model.set_attn_implementation("cut")
         want = outputs(traced, prompt)
-        traced.model.set_attn_implementation(seam.NAME)
+        traced.model.set_attn_implementation(hf_attention.NAME)
         torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=TOLERANCE)
         assert traced.trace(prompt, Edits((cut,))).map(kind).weights(cut.layer, cut.head)[query, key] == 0
 
@@ -150,7 +150,7 @@ def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family, tmp_p
     family.save(tmp_path)
     traced: Any = hub.load(str(tmp_path))
     prompt = prompt_for(family)
-    with torch.no_grad(), seam.recording() as recorded:
+    with torch.no_grad(), hf_attention.recording() as recorded:
         source = traced.tensors(traced.encode([prompt.text]))
         if prompt.target:
             source["decoder_input_ids"] = torch.tensor([[traced._start, 7, 8]])

@@ -16,8 +16,8 @@ import attnviz
 from attnviz import AttentionTrace, Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.hub import capture as reading
+from attnviz.models.hub import hf_attention as tape
 from attnviz.models.hub import load as hub
-from attnviz.models.hub import seam as tape
 from tests import tiny
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

@@ -10,11 +10,11 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 import attnviz
-from attnviz.analysis.ways import WAYS
+from attnviz.analysis.matters.methods import WAYS
 from attnviz.attribution.bind import bind
 from attnviz.attribution.gradients import frozen_gradient
+from attnviz.attribution.methods import shares
 from attnviz.attribution.passes.freezing import Frozen
-from attnviz.attribution.ways import shares
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from tests import tiny

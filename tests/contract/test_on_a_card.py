@@ -14,11 +14,11 @@ import torch
 
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
-from attnviz.analysis.ways import WAYS
+from attnviz.analysis.matters.methods import WAYS
 from attnviz.attribution.bind import bind
-from attnviz.attribution.ways import shares
+from attnviz.attribution.methods import shares
 from attnviz.core.errors import AttnvizError
-from attnviz.models.ablation import head_costs
+from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.shipped import load_trained
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.nn.seq2seq import Seq2Seq

@@ -4,7 +4,7 @@ import html
 import math
 from collections.abc import Iterable
 
-from attnviz.analysis.head_costs import describe_curve
+from attnviz.analysis.ablate.head_costs import describe_curve
 from attnviz.analysis.wording import plain
 from attnviz.core.shares import RemovalCurve
 from attnviz.figures.diverging import ABOVE, BELOW

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Float
 
-from attnviz.analysis.answer.meeting import Joint
+from attnviz.analysis.answer.question_attention import Joint
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Token
 from attnviz.figures.heatmap import Look, draw_matrix

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Sequence
 
-from attnviz.analysis.comparison import Change
+from attnviz.analysis.compare.comparison import Change
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 _HEADINGS = (("Looks → at", ""), ("Was", " class=figure"), ("Is", " class=figure"), ("Change", " class=figure"))

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
-from attnviz.analysis.comparison import Comparison
+from attnviz.analysis.compare.comparison import Comparison
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
 from attnviz.figures.diverging import diverging

@@ -5,8 +5,8 @@ Three hosts mount the same script: a Streamlit page, an HTML file (`page`), a no
 
 from attnviz.figures.explorer.document import TooLargeError, check_size, frame, page
 from attnviz.figures.explorer.marks import PicturePlaces
+from attnviz.figures.explorer.overview import MESSAGE_BYTES, Overview, chunk_name, heads_package, overview
 from attnviz.figures.explorer.script import STYLE, script
-from attnviz.figures.explorer.survey import MESSAGE_BYTES, Overview, chunk_name, heads_package, overview
 
 __all__ = [
     "MESSAGE_BYTES", "STYLE", "Overview", "PicturePlaces", "TooLargeError", "check_size", "chunk_name", "frame",

@@ -8,8 +8,8 @@ import json
 from attnviz.analysis.view import View
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind
+from attnviz.figures.explorer.overview import BYTES_PER_CELL, overview
 from attnviz.figures.explorer.script import FOLDER, STYLE, script
-from attnviz.figures.explorer.survey import BYTES_PER_CELL, overview
 from attnviz.figures.html import Page
 from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
 

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from attnviz.analysis.faithfulness import Removals
+from attnviz.analysis.matters.faithfulness import Removals
 from attnviz.figures.theme import AGAINST, FONT, FOR, LABEL_SIZE, LIGHT, Theme
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attnviz.analysis.planted_truth import PlantedScores, ranking
-from attnviz.analysis.ways import way_named
+from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.planted_truth import PlantedScores, ranking
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
 STYLE = Path(__file__).with_name("planted.css").read_text(encoding="utf-8")

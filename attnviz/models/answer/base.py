@@ -16,7 +16,7 @@ from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.base import AttentionModel
-from attnviz.models.editing import check_windows, edited
+from attnviz.models.edit.points import check_windows, edited
 from attnviz.text.spans import Span, Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import Encoded
 

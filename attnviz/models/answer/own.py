@@ -30,11 +30,11 @@ from attnviz.models.answer.base import (
 )
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.base import ModelCard
-from attnviz.models.editing import EditPoints, edited, with_edited_heads
+from attnviz.models.edit.points import EditPoints, edited, with_edited_heads
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
-from attnviz.nn import editing
 from attnviz.nn.attention import Attended
+from attnviz.nn.edit import edited_pass
 from attnviz.nn.qa import Answerer
 from attnviz.text.spans import Span, Window
 from attnviz.text.tokens import Encoded
@@ -89,7 +89,7 @@ class AnswerModel:
         pair, search, result = self._find(prompt, n_best)
         maps = self._maps(pair, result.windows[result.best])
         output = search.output(result, prompt.text, pair.passage)
-        facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
         trace = AttentionTrace(self.card.name, prompt, maps, output, **facts)
         return Answers(trace, pair.passage, result, self.decoding)
 
@@ -114,7 +114,7 @@ class AnswerModel:
 
     def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         pair = self._pair(question_of(prompt), prompt.text)
-        if (edits := editing.running()) and not self.answerer.config.joint:
+        if (edits := edited_pass.running()) and not self.answerer.config.joint:
             edits.shifts = (0, self.n_asking(pair))
         search = PassageSearch(self.card.name, self.decoding, pair.around)
         return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
@@ -142,7 +142,7 @@ class AnswerModel:
 
     def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
         """Compute the logits of one window in each of so many rows of a batch."""
-        if (edits := editing.running()) and not self.answerer.config.joint:
+        if (edits := edited_pass.running()) and not self.answerer.config.joint:
             edits.shifts = (0, self.n_asking(pair))
         return self._batch(pair, [window] * n_rows)
 

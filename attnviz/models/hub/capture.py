@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from attnviz.core.errors import TraceError, UnsupportedModelError
 from attnviz.core.trace import Kind
 from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore
-from attnviz.models.editing import with_edited_heads
-from attnviz.models.hub import seam as tape
-from attnviz.nn import editing
+from attnviz.models.edit.points import with_edited_heads
+from attnviz.models.hub import hf_attention as tape
+from attnviz.nn.edit import edited_pass
 
 _CROSS = re.compile(r"cross|encdec|encoder_attn|enc_attn", re.IGNORECASE)
 _OUTPUTS: dict[str, Kind] = {
@@ -75,7 +75,7 @@ class SeamReader(Reader):
         calls: dict[Kind, list[tape.Call]] = {}
         for call in recorded.calls:
             calls.setdefault(self.kinds.get(id(call.module), "encoder"), []).append(call)
-        now = editing.running()
+        now = edited_pass.running()
         layers: dict[Kind, tuple[QueryKeyLayer, ...]] = {kind: recorded.layers(some, row=row) for kind, some in calls.items()}
         return outputs, {
             # What has no kind of its own is edited as the stack that it is.

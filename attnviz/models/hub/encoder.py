@@ -15,12 +15,12 @@ from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import ModelCard
-from attnviz.models.editing import EditPoints, edited
+from attnviz.models.edit.points import EditPoints, edited
 from attnviz.models.failures import failing_as
 from attnviz.models.hub.capture import Reader, SeamReader, Stacks
 from attnviz.models.hub.qkv_layers import qkv_layers
-from attnviz.nn import editing
 from attnviz.nn.attention import Attended
+from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import Encoded, encode
 
 Rows = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
@@ -159,7 +159,7 @@ class TracedModel:
                 keys = (*keys, SINK)
             maps.append(AttentionMap(kind, queries, keys, stack.store, stack.causal))
         cut, cut_pair = (*source.cuts, None)[:2]
-        facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
         return AttentionTrace(self.card.name, prompt, tuple(maps), output, cut, cut_pair, **facts)
 
 

@@ -18,8 +18,8 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.translate.base import DecodingStep, SearchTree, Translation
-from attnviz.nn import editing
 from attnviz.nn.decoding import Beam
+from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import placed_ids
 
 # A translation longer than this is a model that repeats itself.
@@ -171,7 +171,7 @@ class WritingModel(TracedModel):
             options |= {"num_return_sequences": beam.width, "length_penalty": beam.length_penalty}
         if prefix:
             options["decoder_input_ids"] = torch.tensor([[self._start, *prefix]], device=self.model.device)
-        if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in editing.current().each):
+        if any(isinstance(edit, HeadSet) and edit.to == "mean" for edit in edited_pass.current().each):
             # The mean over the text so far needs the rows of earlier steps, which no cache holds.
             options["use_cache"] = False
         with self.computing(), torch.inference_mode():

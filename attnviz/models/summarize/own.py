@@ -15,11 +15,11 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import ModelCard
-from attnviz.models.editing import EditPoints, edited, with_edited_heads
+from attnviz.models.edit.points import EditPoints, edited, with_edited_heads
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.query_key_layer import query_key_layer
-from attnviz.nn import editing
 from attnviz.nn.attention import Attended
+from attnviz.nn.edit import edited_pass
 from attnviz.nn.summarizer import Summarizer
 from attnviz.text.sentences import Sentences
 from attnviz.text.tokens import Encoded
@@ -59,7 +59,7 @@ class SummaryModel:
             own = [*map(query_key_layer, self.summarizer.attended(states, numbers[None]))]
         store = QueryKeyWeights((*pretrained, *with_edited_heads("encoder", own, first=len(pretrained))))
         attention = AttentionMap("encoder", encoded.tokens, encoded.tokens, store)
-        facts: dict[str, Any] = {"revision": self.card.revision, "edits": editing.current()}
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
         return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], **facts)
 
     def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:

@@ -8,7 +8,7 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
-from attnviz.models.editing import edited
+from attnviz.models.edit.points import edited
 from attnviz.models.task_prefix import TRANSLATE, prefix_for, without_prefix
 from attnviz.models.translate.base import DecodingStep, SearchTree, TranslatingModel, Translation
 from attnviz.nn.decoding import Beam

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnviz.analysis.answer.meeting import SIDES
+from attnviz.analysis.answer.question_attention import SIDES
+from attnviz.analysis.quantity import WEIGHINGS
 from attnviz.analysis.view import BETWEEN
-from attnviz.analysis.weighing import WEIGHINGS
-from attnviz.core.edit import HEAD_VALUES
+from attnviz.core.edit.one import HEAD_VALUES
 from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.figures.compute.steps import PREDICTS

@@ -7,12 +7,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.kinds import Kind
 from attnviz.core.trace import Prompt
-from attnviz.figures.edits.said import Said, changed_text, number, ranked
+from attnviz.figures.edit.before_after import Said, changed_text, number, ranked
 from attnviz.ui.background.results import Answered, answer
-from attnviz.ui.edits.said import show_said
-from attnviz.ui.edits.shown import Shown
-from attnviz.ui.edits.state import Editor, editor
-from attnviz.ui.weighing import numbers_picker, weigh_answer
+from attnviz.ui.edit.current_map import Shown
+from attnviz.ui.edit.output import show_said
+from attnviz.ui.edit.state import Editor, editor
+from attnviz.ui.quantity import numbers_picker, weigh_answer
 
 _DECLINES = "The passage does not say."
 

@@ -5,10 +5,10 @@ import html
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.answer.meeting import Meeting, describe_answer, describe_meeting, describe_word
+from attnviz.analysis.answer.question_attention import Meeting, describe_answer, describe_meeting, describe_word
 from attnviz.ui.background.results import Answered
 from attnviz.ui.layout import escaped, story
-from attnviz.ui.weighing import number_of
+from attnviz.ui.quantity import number_of
 
 _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer

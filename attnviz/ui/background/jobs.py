@@ -17,8 +17,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import CancelledError, ModelError
 from attnviz.models.base import Progress
-from attnviz.ui.background.lru import Shelf
-from attnviz.ui.background.places import Places, computing
+from attnviz.ui.background.lru_cache import Shelf
+from attnviz.ui.background.slots import Places, computing
 
 Result = TypeVar("Result")
 # What is done sooner than this needs no progress bar: it would only flicker.

@@ -1,9 +1,9 @@
 """What is measured of a model on a text, beside its own output: computed in the background, once for everybody who asks."""
 
 from attnviz.analysis.compute.score_pairs import PairShares
-from attnviz.analysis.faithfulness import Removals
-from attnviz.analysis.report import Report, Without
-from attnviz.analysis.weighing import WeighedTrace, Weighing
+from attnviz.analysis.matters.faithfulness import Removals
+from attnviz.analysis.matters.report import Report, Without
+from attnviz.analysis.quantity import WeighedTrace, Weighing
 from attnviz.core.edits import HeadValue
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
@@ -53,53 +53,53 @@ def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> Pair
 
 
 def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report:
-    from attnviz.attribution.report import report
+    from attnviz.attribution.text_report import report
 
     return report(model, prompt, target, ways, progress)
 
 
 def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without:
-    from attnviz.attribution.report import without
+    from attnviz.attribution.text_report import without
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
     return without(model, prompt, target, taken)
 
 
 def _deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ranked: tuple[int, ...]) -> Removals:
-    from attnviz.attribution.report import deletion
+    from attnviz.attribution.text_report import deletion
 
     progress(f"Asking {model.card.name} while words go", None)
     return deletion(model, prompt, target, ranked)
 
 
 def _head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
-    from attnviz.models import ablation
+    from attnviz.models.ablate import head_costs
 
-    return ablation.head_costs(model, prompt, to=to, progress=progress)
+    return head_costs.head_costs(model, prompt, to=to, progress=progress)
 
 
 def _removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
-    from attnviz.models import ablation
+    from attnviz.models.ablate import head_costs
 
-    return ablation.removal_curve(model, prompt, costs, to=to, progress=progress)
+    return head_costs.removal_curve(model, prompt, costs, to=to, progress=progress)
 
 
 def _weigh(model: AttentionModel, progress: Progress, prompt: Prompt, by: Weighing) -> WeighedTrace:
-    from attnviz.attribution.weighing import weighed_trace
+    from attnviz.attribution.quantity import weighed_trace
 
     progress(f"Computing what the attention of {model.card.name} moves", None)
     return weighed_trace(model, prompt, by)
 
 
 def _weigh_draft(model: AttentionModel, progress: Progress, prompt: Prompt, draft: Draft, by: Weighing) -> WeighedTrace:
-    from attnviz.attribution.weighing import weighed_draft
+    from attnviz.attribution.quantity import weighed_draft
 
     progress(f"Computing what the attention of {model.card.name} moves", None)
     return weighed_draft(model, draft, by)
 
 
 def _why(model: AttentionModel, progress: Progress, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> PairShares:
-    from attnviz.attribution import pairs
+    from attnviz.attribution import score_pairs
 
     progress(f"Taking a score of {model.card.name} apart", None)
-    return pairs.why(model, prompt, pairs.Cell(*cell))
+    return score_pairs.why(model, prompt, score_pairs.Cell(*cell))

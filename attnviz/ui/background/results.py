@@ -11,19 +11,19 @@ from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
-from attnviz.analysis.answer.meeting import Side, StrongestHead, strongest_heads
-from attnviz.analysis.weighing import WeighedTrace
+from attnviz.analysis.answer.question_attention import Side, StrongestHead, strongest_heads
+from attnviz.analysis.quantity import WeighedTrace
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import Answers, answers
 from attnviz.models.base import AttentionModel, ModelCard, Progress
-from attnviz.models.inspect import InspectedTrace, inspect_trace
+from attnviz.models.compute.head_inputs import InspectedTrace, inspect_trace
 from attnviz.models.translate.decode import DecodingOptions, Draft, draft
 from attnviz.ui.background.jobs import Job, Result, shared
-from attnviz.ui.background.lru import Shelf
-from attnviz.ui.background.places import downloading, workers
+from attnviz.ui.background.lru_cache import Shelf
+from attnviz.ui.background.slots import downloading, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
 

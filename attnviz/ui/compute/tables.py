@@ -13,7 +13,7 @@ from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Table
 from attnviz.ui.address.parameters import MOST_SEED, Number
 from attnviz.ui.address.state import asked, forget, publish, restore, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments
-from attnviz.ui.compute.lessons import (
+from attnviz.ui.compute.examples import (
     TABLES,
     Lesson,
     Numbers,

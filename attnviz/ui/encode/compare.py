@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from attnviz.analysis.compare import same_cell
+from attnviz.analysis.token_alignment import same_cell
 from attnviz.analysis.view import HeadMatrix, head_matrix
 from attnviz.analysis.wording import describe_link, head_name
 from attnviz.core.errors import PromptError
@@ -14,8 +14,8 @@ from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.explorer import follow, selected_cell
 from attnviz.ui.layout import escaped, story
 from attnviz.ui.permissions import check_length
+from attnviz.ui.quantity import as_in
 from attnviz.ui.sidebar import HeadChoice
-from attnviz.ui.weighing import as_in
 
 SLOT = "2"
 

@@ -15,13 +15,13 @@ from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
 from attnviz.survey.shipped import available, shipped_atlas
 from attnviz.text.conllu import ParsedSentence
 from attnviz.ui.background.jobs import Job, at_a_place, shared
-from attnviz.ui.background.lru import Shelf
+from attnviz.ui.background.lru_cache import Shelf
 from attnviz.ui.background.results import load_model
 from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
-    from attnviz.survey.drawn import FirstWords
-    from attnviz.survey.looks import Looks
+    from attnviz.survey.corpus_attention import Looks
+    from attnviz.survey.mean_attention import FirstWords
 
 # What a model looks at in 1,500 sentences takes 40 MB of a small model; what is left to others is most of the memory.
 LOOKS_KEPT, LOOKS_BYTES, ATLASES_KEPT = 6, 192 * 2**20, 16
@@ -90,7 +90,7 @@ def first_words_of(model: str) -> "FirstWords | None":
         loaded, key, kept = load_model(model, place), ("first words", model), _looks_kept()
 
         def work(progress: Progress) -> "FirstWords":
-            from attnviz.survey.drawn import first_words
+            from attnviz.survey.mean_attention import first_words
 
             first = first_words(loaded, progress)
             kept.weigh(key, first.nbytes)
@@ -103,7 +103,7 @@ def first_words_of(model: str) -> "FirstWords | None":
 
 def _looked(model: AttentionModel, sentences: tuple[ParsedSentence, ...], progress: Progress) -> "Looks":
     # torch is imported here, in the background, where the page can say that it is waiting.
-    from attnviz.survey.looks import look
+    from attnviz.survey.corpus_attention import look
 
     return look(model, sentences, progress=progress)
 

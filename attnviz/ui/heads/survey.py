@@ -15,7 +15,7 @@ from attnviz.figures.heads.grid import STYLE
 from attnviz.figures.heads.survey import measure_grid, measures_table
 from attnviz.survey.folder import State, opened
 from attnviz.ui.address.state import publish, restore
-from attnviz.ui.heads.pictures import pick_head
+from attnviz.ui.heads.view import pick_head
 from attnviz.ui.layout import escaped, hero, story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import folders_allowed

@@ -2,12 +2,12 @@
 
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.figures.edits.said import changed_text
+from attnviz.figures.edit.before_after import changed_text
 from attnviz.ui.background.results import Traced
-from attnviz.ui.edits.said import show_said
-from attnviz.ui.edits.shown import Shown
-from attnviz.ui.summarize.pictures import Options, summary_of
-from attnviz.ui.weighing import Weighed, as_in, numbers_picker, weigh
+from attnviz.ui.edit.current_map import Shown
+from attnviz.ui.edit.output import show_said
+from attnviz.ui.quantity import Weighed, as_in, numbers_picker, weigh
+from attnviz.ui.summarize.view import Options, summary_of
 
 
 def weighed_maps(name: str, both: tuple[Traced, Traced], maps: Shown, sidebar: DeltaGenerator) -> tuple[Weighed, Shown]:

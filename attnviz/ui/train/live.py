@@ -16,7 +16,7 @@ from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy import Frame, ToyRecipe, Training
 from attnviz.ui.background.jobs import COURTESY, Job
-from attnviz.ui.background.places import workers
+from attnviz.ui.background.slots import workers
 from attnviz.ui.layout import escaped, theme
 
 REDRAW_SECONDS = 0.3

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from attnviz.analysis.planted_truth import PlantedScores, describe_ranking
-from attnviz.analysis.ways import WAYS
+from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
 from attnviz.figures.html import STYLE
 from attnviz.figures.train.planted import STYLE as TABLE_STYLE
 from attnviz.figures.train.planted import planted_table

@@ -14,15 +14,16 @@ from attnviz.analysis.translate.alignment import (
 )
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.core.trace import AttentionMap
-from attnviz.export import Picture, links
+from attnviz.export import Picture
+from attnviz.export.translate import links
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.download import Kept, kept_draft
 from attnviz.ui.explorer import selected_cell
 from attnviz.ui.head_picker import truer
+from attnviz.ui.quantity import draft_in_python
 from attnviz.ui.sidebar import HeadChoice
-from attnviz.ui.weighing import draft_in_python
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Prompt
-from attnviz.figures.edits.said import changed_text, number
+from attnviz.figures.edit.before_after import changed_text, number
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.background.results import Drafted, translate
-from attnviz.ui.edits.panel import edit_toggle, show_buttons, show_panel
-from attnviz.ui.edits.results import Redrafted, retranslate
-from attnviz.ui.edits.said import show_said
-from attnviz.ui.edits.shown import Shown
-from attnviz.ui.edits.state import Editor, editor
+from attnviz.ui.edit.current_map import Shown
+from attnviz.ui.edit.output import show_said
+from attnviz.ui.edit.panel import edit_toggle, show_buttons, show_panel
+from attnviz.ui.edit.results import Redrafted, retranslate
+from attnviz.ui.edit.state import Editor, editor
 from attnviz.ui.explorer import places_of
+from attnviz.ui.quantity import numbers_picker, weigh_draft
 from attnviz.ui.translate.drawing import Drawing
-from attnviz.ui.weighing import numbers_picker, weigh_draft
 
 
 @dataclass(frozen=True)

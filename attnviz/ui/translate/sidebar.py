@@ -17,9 +17,9 @@ from attnviz.ui.boxes import forget_typed
 from attnviz.ui.examples import examples
 from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.permissions import offered
+from attnviz.ui.quantity import heads_are_mixed
 from attnviz.ui.sidebar import Choices, number, scale_picker, side_by_side
 from attnviz.ui.translate.drawing import Drawing
-from attnviz.ui.weighing import heads_are_mixed
 
 # The page of examples of each language.
 EXAMPLES = {"French": "translate", "German": "translate-german"}

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from attnviz import cli
-from attnviz.attribution.survey import read_table, summarized
+from attnviz.attribution.dataset import read_table, summarized
 from attnviz.paths import assets_folder
 from recipes.card import translator_card
 

@@ -19,12 +19,12 @@ from attnviz.cli import main
 from attnviz.core.errors import ClaimError, CorpusError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.survey import run
+from attnviz.survey import corpus_survey
 from attnviz.survey.atlas import make
 from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import corpus, plain, shipped
+from attnviz.survey.corpus_attention import look, shuffled
 from attnviz.survey.folder import load, merge_folders, to_bytes
-from attnviz.survey.looks import look, shuffled
 from attnviz.survey.shipped import available, shipped_atlas
 from attnviz.survey.untrained import untrained
 
@@ -39,7 +39,7 @@ def minilm():
 
 @pytest.fixture
 def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(run, "PART", 2)
+    monkeypatch.setattr(corpus_survey, "PART", 2)
     path = tmp_path / "texts.txt"
     path.write_text("\n\n".join(TEXTS), encoding="utf-8")
     return path
@@ -77,9 +77,9 @@ def test_words_get_what_their_tokens_get(minilm):
 
 
 def test_shards_merged_equal_one_run_and_a_killed_run_goes_on(minilm, texts, tmp_path):
-    whole = run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "whole").statistics
+    whole = corpus_survey.survey(minilm, corpus_survey.SurveyJob("minilm", (texts,)), tmp_path / "whole").statistics
     for shard in range(1, 5):
-        run.survey(minilm, run.SurveyJob("minilm", (texts,), (shard, 4)), tmp_path / str(shard))
+        corpus_survey.survey(minilm, corpus_survey.SurveyJob("minilm", (texts,), (shard, 4)), tmp_path / str(shard))
     merged = merge_folders([tmp_path / str(shard) for shard in range(1, 5)], tmp_path / "merged").statistics
     for field in FIELDS:
         exactly = field in ("rows", "texts", "row_squares")
@@ -88,7 +88,7 @@ def test_shards_merged_equal_one_run_and_a_killed_run_goes_on(minilm, texts, tmp
     assert len(whole.examples) == min(len(TEXTS), RESERVOIR)
     stopped = _killed_after(3, minilm, texts, tmp_path / "killed")
     assert stopped < len(TEXTS)
-    run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "killed")
+    corpus_survey.survey(minilm, corpus_survey.SurveyJob("minilm", (texts,)), tmp_path / "killed")
     for name in ("heads.parquet", "headvis/scatter_data.json"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -101,14 +101,14 @@ def _killed_after(parts: int, model, texts: Path, folder: Path) -> int:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run.survey(model, run.SurveyJob("minilm", (texts,)), folder, stop)
+        corpus_survey.survey(model, corpus_survey.SurveyJob("minilm", (texts,)), folder, stop)
     state = load(folder)
     assert state is not None
     return state.statistics.read
 
 
 def test_the_table_has_one_row_a_head_and_measure_and_headvis_six_numbers(minilm, texts, tmp_path):
-    state = run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "out")
+    state = corpus_survey.survey(minilm, corpus_survey.SurveyJob("minilm", (texts,)), tmp_path / "out")
     table = pq.read_table(tmp_path / "out" / "heads.parquet").to_pylist()
     # There is no second text, so nothing is measured between two.
     assert len(table) == 72 * (len(NAMES) - 1)
@@ -122,10 +122,10 @@ def test_the_table_has_one_row_a_head_and_measure_and_headvis_six_numbers(minilm
 
 
 def test_a_folder_of_another_survey_is_not_touched(minilm, texts, tmp_path):
-    run.survey(minilm, run.SurveyJob("minilm", (texts,)), tmp_path / "out")
+    corpus_survey.survey(minilm, corpus_survey.SurveyJob("minilm", (texts,)), tmp_path / "out")
     before = (tmp_path / "out" / "state.npz").read_bytes()
     with pytest.raises(CorpusError, match="another model, corpus or shard"):
-        run.survey(minilm, run.SurveyJob("minilm", (texts,), (1, 2)), tmp_path / "out")
+        corpus_survey.survey(minilm, corpus_survey.SurveyJob("minilm", (texts,), (1, 2)), tmp_path / "out")
     with pytest.raises(CorpusError, match="twice"):
         merge_folders([tmp_path / "out", tmp_path / "out"], tmp_path / "merged")
     with pytest.raises(CorpusError, match="no survey"):
@@ -225,11 +225,11 @@ def test_the_shell_tests_a_file_of_claims_into_one_table(tmp_path, capsys, unche
 def test_parts_that_come_in_groups_and_in_any_order_add_up_to_one_run(minilm, texts, tmp_path, shard):
     from attnviz.survey import ray_data
 
-    job, total = run.SurveyJob("minilm", (texts,), shard), None
-    whole = run.survey(minilm, job, tmp_path / "whole")
+    job, total = corpus_survey.SurveyJob("minilm", (texts,), shard), None
+    whole = corpus_survey.survey(minilm, job, tmp_path / "whole")
     batch = [{"part": number, "texts": list(part)} for number, part in job.parts()]
     for group in (batch[:2], batch[2:]):
-        read = [(each["part"], run.read_part(minilm, each["texts"])) for each in reversed(group)]
+        read = [(each["part"], corpus_survey.read_part(minilm, each["texts"])) for each in reversed(group)]
         states = [{"part": part, "state": to_bytes(replace(whole, statistics=statistics))} for part, (statistics, _) in read]
         total = ray_data._added(total, states, shard)
     assert total is not None
@@ -242,8 +242,8 @@ def test_on_ray_with_two_workers_the_numbers_are_the_same(minilm, texts, tmp_pat
     ray = pytest.importorskip("ray", reason="Ray is an extra: attnviz[ray]")
     from attnviz.survey.ray_data import survey_on_ray
 
-    job = run.SurveyJob("minilm", (texts,))
-    whole = run.survey(minilm, job, tmp_path / "whole").statistics
+    job = corpus_survey.SurveyJob("minilm", (texts,))
+    whole = corpus_survey.survey(minilm, job, tmp_path / "whole").statistics
     try:
         actual = survey_on_ray(job, tmp_path / "ray", "local", 2).statistics
     finally:

@@ -5,13 +5,14 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from tests.unit.analysis.test_head_costs import COSTS, CURVE
 
 from attnviz.core.shares import HeadCosts, RemovalCurve
-from attnviz.export import head_costs, png, svg
+from attnviz.export import png, svg
+from attnviz.export.ablate import cost_sheet
 from attnviz.figures.ablate.costs import cost_grid
 from attnviz.figures.ablate.curve import heights, random_band, removal_figure, removal_lines
 from attnviz.figures.theme import DARK
-from tests.unit.analysis.test_head_costs import COSTS, CURVE
 
 
 def picks(drawn: str) -> list[str]:
@@ -51,13 +52,13 @@ def test_the_curve_is_drawn_between_its_lowest_and_its_highest_cost():
 def test_a_curve_of_one_head_that_costs_nothing_is_drawn():
     flat = RemovalCurve((1,), np.zeros(1), np.zeros(1), np.zeros((3, 1)))
     assert "polyline" in removal_figure(flat, "nats")
-    assert svg.draw(head_costs.draw(HeadCosts("nats", 0.0, {"cross": np.zeros((1, 1))}), flat, "one"))
+    assert svg.draw(cost_sheet.draw(HeadCosts("nats", 0.0, {"cross": np.zeros((1, 1))}), flat, "one"))
 
 
 def test_on_paper_no_two_labels_touch():
     wide = HeadCosts("cosine", 0.0, {"encoder": np.linspace(-0.1, 1, 29 * 31).reshape(29, 31)})
     for costs in (COSTS, wide):
-        sheet = head_costs.draw(costs, CURVE, "What each head of <tiny> costs")
+        sheet = cost_sheet.draw(costs, CURVE, "What each head of <tiny> costs")
         root = ElementTree.fromstring(svg.draw(sheet))
         texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
         assert "What each head of <tiny> costs" in texts
@@ -66,7 +67,7 @@ def test_on_paper_no_two_labels_touch():
             assert one[0] >= 0, sheet.labels[number]
             assert one[2] <= sheet.width + 1, sheet.labels[number]
             assert not any(touch(one, other) for other in boxes[:number]), sheet.labels[number]
-    assert png.draw(head_costs.draw(COSTS, CURVE, "small"))[:4] == b"\x89PNG"
+    assert png.draw(cost_sheet.draw(COSTS, CURVE, "small"))[:4] == b"\x89PNG"
 
 
 def box(label):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.answer.meeting import joint
+from attnviz.analysis.answer.question_attention import joint
 from attnviz.figures.answer.spans import BAR_PIXELS, MOST_DRAWN, Bars, asked_words, joint_heatmap, marked_answer
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.text.spans import Span

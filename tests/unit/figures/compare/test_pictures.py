@@ -6,9 +6,10 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from attnviz.analysis.comparison import compare
+from attnviz.analysis.compare.comparison import compare
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
-from attnviz.export import comparison, png, svg
+from attnviz.export import png, svg
+from attnviz.export.compare import matrices
 from attnviz.figures.compare.changes import changes_table
 from attnviz.figures.compare.matrices import DrawnMatrix, divergence_grid, matrix_svg, three_matrices
 from attnviz.figures.theme import DARK, LIGHT
@@ -84,7 +85,7 @@ def test_of_many_tokens_the_matrix_is_one_image():
 
 def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     actual = compare(*traces)
-    sheet = comparison.draw(actual, traces, 1, 2)
+    sheet = matrices.draw(actual, traces, 1, 2)
     root = ElementTree.fromstring(svg.draw(sheet))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     assert f"L1·H2: {actual.divergence[1, 2]:.2f} bits" in texts
@@ -93,6 +94,6 @@ def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
     assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
     assert png.draw(sheet)[:4] == b"\x89PNG"
-    rows = comparison.as_csv(actual).decode().splitlines()
+    rows = matrices.as_csv(actual).decode().splitlines()
     assert rows[1].startswith("{},{},".format(*actual.most))
     assert len(rows) == 7

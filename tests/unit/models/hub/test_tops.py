@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from attnviz import Edits, Prompt
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
-from attnviz.models.effect import read
+from attnviz.models.edit.before_after import read
 from attnviz.models.hub import checkpoint, sizes
 from tests import hub, tiny
 from tests.hub import Hub, Repository

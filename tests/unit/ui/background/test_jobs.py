@@ -22,8 +22,8 @@ from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.background import jobs, measures
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Courtesy, Job, shared
-from attnviz.ui.background.lru import Shelf
-from attnviz.ui.background.places import Places, computing
+from attnviz.ui.background.lru_cache import Shelf
+from attnviz.ui.background.slots import Places, computing
 
 
 @pytest.fixture

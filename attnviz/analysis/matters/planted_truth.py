@@ -1,0 +1,94 @@
+"""How far shares are from a truth that is known: tasks that were made so that each output token comes from known places."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.matters.faithfulness import kendall_tau
+from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.wording import Part, Sentence
+
+
+def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> float:
+    """Measure the part of what speaks for an output token that lies beside the places it comes from, 0 to 1.
+
+    Shares against it count as none; where nothing speaks for it, all of it is beside them.
+
+    >>> distance(np.array([0.5, 0.25, -3.0, 0.25]), {0, 1}), distance(np.array([-1.0, 0.0]), {0})
+    (0.25, 1.0)
+    """
+    positive = np.maximum(shares, 0)
+    total = float(positive.sum())
+    return 1 - float(positive[list(links)].sum()) / total if total > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class PlantedScores:
+    """How far each way is from the truth after so many steps of training; `refused` has the reason of each that does not apply.
+
+    distances  the mean of `distance` over output tokens that come from somewhere
+    accuracy   share of the sequences whose every token the model writes right
+    """
+
+    step: int
+    distances: Mapping[str, float]
+    accuracy: float
+    refused: Mapping[str, str]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, roughly."""
+        return 2048
+
+
+def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
+    """Average each way's distance over checkpoints, the nearest way first."""
+    names = scores[-1].distances
+    means = {name: float(np.mean([each.distances[name] for each in scores])) for name in names}
+    return dict(sorted(means.items(), key=lambda item: item[1]))
+
+
+def describe_ranking(scores: Sequence[PlantedScores]) -> Sentence:
+    """Say which way lies nearest to the truth over all checkpoints, and how attention and chance do.
+
+    >>> from attnviz.analysis.wording import plain
+    >>> plain(describe_ranking([PlantedScores(9, {"rollout": 0.25, "random": 0.75}, 1.0, {})]))
+    'Attention rollout comes nearest to the truth: 0.25 of it lies beside the right places; of chance, 0.75.'
+    """
+    means = ranking(scores)
+    best = next(name for name in means if name != "random")
+    others = [name for name in ("attention", "random") if name in means and name != best]
+    beside = "".join(f"; of {_lower(way_named(name).title)}, {means[name]:.2f}" for name in others)
+    lies = Part(f" of it lies beside the right places{beside}.")
+    return (Part(way_named(best).title, True), Part(" comes nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
+
+
+def _lower(title: str) -> str:
+    return title[:1].lower() + title[1:]
+
+
+def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
+    """Compute each way's mean distance over seeds and its standard deviation (of a sample), the nearest way first.
+
+    >>> over_seeds([{"a": 0.5, "b": 0.25}, {"a": 0.5, "b": 0.25}])
+    {'b': (0.25, 0.0), 'a': (0.5, 0.0)}
+    """
+    values = {name: np.array([each[name] for each in rankings]) for name in rankings[0]}
+    summary = {name: (float(of.mean()), float(of.std(ddof=1)) if len(of) > 1 else 0.0) for name, of in values.items()}
+    return dict(sorted(summary.items(), key=lambda item: item[1]))
+
+
+def agreement(rankings: Sequence[Mapping[str, float]]) -> list[float]:
+    """Compute Kendall's τ between the rankings of any two seeds, of the ways that both know.
+
+    >>> agreement([{"a": 0.1, "b": 0.2}, {"a": 0.3, "b": 0.4}, {"b": 0.1, "a": 0.2}])
+    [1.0, -1.0, -1.0]
+    """
+    correlations = []
+    for place, one in enumerate(rankings):
+        for other in rankings[place + 1 :]:
+            names = [name for name in one if name in other]
+            correlations.append(kendall_tau(*(np.array([each[name] for name in names]) for each in (one, other))))
+    return correlations

@@ -1,0 +1,61 @@
+"""All that a page shows of one text: words, shares and figures by way, and what the model says without some words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from attnviz.analysis.matters.faithfulness import Faithfulness, kendall_tau, order
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What ways said of one text.
+
+    own      the places of the output's own words, which are never taken
+    targets  what else can be asked about the output, and what each is called
+    """
+
+    target: str
+    probability: float
+    words: tuple[str, ...]
+    own: frozenset[int]
+    shares: Mapping[str, np.ndarray]
+    figures: Mapping[str, Faithfulness]
+    refused: Mapping[str, str]
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    def joined(self, other: "Report") -> "Report":
+        """Add what other ways said of the same text."""
+        parts = {name: {**getattr(self, name), **getattr(other, name)} for name in ("shares", "figures", "refused")}
+        return replace(self, **parts)
+
+    def agreement(self, name: str) -> float | None:
+        """Kendall's τ of a way with leaving one word out, over the words that can be taken; None: that was not asked."""
+        if (left_out := self.shares.get("leave-one-out")) is None or name not in self.shares:
+            return None
+        places = [place for place in range(len(self.words)) if place not in self.own]
+        return kendall_tau(self.shares[name][places], left_out[places])
+
+    def ranked(self, name: str) -> tuple[int, ...]:
+        """Rank the places of the words that can be taken, the one that speaks most for the output first."""
+        places = [place for place in range(len(self.words)) if place not in self.own]
+        return tuple(places[rank] for rank in order(self.shares[name][places]).tolist())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, roughly."""
+        return sum(shares.nbytes for shares in self.shares.values()) + 4096
+
+
+@dataclass(frozen=True)
+class Without:
+    """What the model makes of a text without some of its words: p of its former output, and what it says now, if in words."""
+
+    probability: float
+    says: str | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes, roughly."""
+        return 512

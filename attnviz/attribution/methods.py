@@ -1,0 +1,67 @@
+"""One function a way, all with one signature: a reading in, one share a token out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from attnviz.analysis.matters.methods import HeadWay, Way, way_named
+from attnviz.attribution import attention, gradients, norms, removal
+from attnviz.attribution.bind import Target, bind
+from attnviz.attribution.bound_target import Reading
+from attnviz.attribution.value_zeroing import value_zeroing
+from attnviz.core.shares import Shares
+from attnviz.core.trace import Prompt
+from attnviz.models.base import AttentionModel
+
+# What a way says: shares, and what is there without any token where it knows that.
+Ask = Callable[[Reading], np.ndarray | tuple[np.ndarray, float]]
+ASK: dict[str, Ask] = {
+    "frozen-gradient": gradients.frozen_gradient,
+    "attention": attention.mean_of_layers,
+    "last-layer": attention.last_layer,
+    "received": attention.received,
+    "rollout": attention.rollout,
+    "value-norms": norms.value_norms,
+    "norms": norms.norms_with_residual,
+    "gradient-attention": attention.gradient_weighted,
+    "gradient-norm": gradients.gradient_norm,
+    "gradient-input": gradients.gradient_times_input,
+    "integrated-gradients": gradients.integrated_gradients,
+    "value-zeroing": value_zeroing,
+    "flow": attention.flow,
+    "leave-one-out": removal.leave_one_out,
+    "random": removal.random_shares,
+}
+
+
+def attribute(model: AttentionModel, prompt: Prompt, way: str = "frozen-gradient", target: str = "") -> Shares:
+    """Ask one way what each token was worth to a model's output; `target` is as in `Target`, empty for what the model is for.
+
+    Raises:
+        ModelError: there is no such way or output, or the way does not apply to this model or text; the message says why.
+        PromptError: the model cannot read the prompt.
+    """
+    return shares(way_named(way), bind(model, prompt, Target.of(target) if target else None))
+
+
+def shares(way: Way, reading: Reading) -> Shares:
+    """Ask one way what each token was worth to the target.
+
+    Raises:
+        ModelError: the way does not apply to this model or this text; the message says why.
+    """
+    if isinstance(way, HeadWay):
+        return replace(head_shares(reading, way.kind, way.layer, way.head), way=way.name)
+    values, rest = made if isinstance(made := ASK[way.name](reading), tuple) else (made, None)
+    return Shares(way.name, reading.target, reading.tokens, values, way.signed, rest)
+
+
+def head_shares(reading: Reading, kind: str, layer: int, head: int) -> Shares:
+    """Ask the weights of one head, seen from the positions from which the output is read.
+
+    Raises:
+        ModelError: the output is not read from that head.
+    """
+    values = attention.head_weights(reading, kind, layer, head)
+    return Shares(f"L{layer}·H{head}", reading.target, reading.tokens, values, signed=False)

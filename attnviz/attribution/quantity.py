@@ -1,0 +1,137 @@
+"""A trace whose numbers are not how much a head looks, but how much it moves: weights times what they carry."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from attnviz.analysis.quantity import TITLES, MaskedWeights, WeighedTrace, Weighing
+from attnviz.attribution.attention import recorded
+from attnviz.attribution.bind import bind_pass
+from attnviz.attribution.bound_target import Place, Reading
+from attnviz.attribution.norms import Composition, carried, composition
+from attnviz.attribution.passes.tape import Attention
+from attnviz.attribution.targets.translations import of_pieces
+from attnviz.core.errors import ModelError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
+from attnviz.models.base import AttentionModel
+from attnviz.models.translate.base import TranslatingModel
+from attnviz.models.translate.decode import Draft
+
+# All of a map is computed at once, and not a head when it is looked at.
+MOST_TOKENS = 256
+# The same pass, computed by another kernel.
+CLOSE = 1e-3
+
+
+def weighed_trace(model: AttentionModel, prompt: Prompt | str, by: Weighing = "norms") -> WeighedTrace:
+    """Trace a prompt, and weigh what every head, or layer, moves.
+
+    Raises:
+        ModelError: the text is too long, or it is not known what this model's attention carries.
+        PromptError: the model cannot read the prompt.
+    """
+    prompt = Prompt.of(prompt)
+    trace = model.trace(prompt)
+    return WeighedTrace(trace, {}, by) if by == "weights" else _weigh(trace, bind_pass(model, prompt), by)
+
+
+def weighed_draft(model: AttentionModel, draft: Draft, by: Weighing = "norms") -> WeighedTrace:
+    """Weigh what every head, or layer, moved while the model wrote this very translation, however that was found.
+
+    Raises:
+        ModelError: the text is too long, or it is not known what this model's attention carries.
+    """
+    trace = draft.trace
+    if by == "weights":
+        return WeighedTrace(trace, {}, by)
+    pieces = model.pieces(draft.pieces) if isinstance(model, TranslatingModel) and draft.pieces else ()
+    return _weigh(trace, of_pieces(model, trace.prompt, pieces), by)
+
+
+def _weigh(trace: AttentionTrace, reading: Reading, by: Weighing) -> WeighedTrace:
+    if reading.n_positions > MOST_TOKENS:
+        raise ModelError(
+            f"What a head moves is computed for at most {MOST_TOKENS} tokens, and here are {reading.n_positions}: type less."
+        )
+    passed = list(zip(recorded(reading), reading.places, strict=True))
+    if any(attention.output is None for attention, _ in passed):
+        raise ModelError(
+            f"The attention of {trace.model} has no output matrix of its own, so it is not known how much it moves: "
+            "its weights are all there is."
+        )
+    _check_same_pass(trace, passed)
+    made = [_composed(attention, place) for attention, place in passed]
+    if by == "mixing" and None in made:
+        raise ModelError("Where this model adds what its attention gives is not known here: choose its weights instead.")
+    moved = [(place, _moved(attention, composed, by)) for (attention, place), composed in zip(passed, made, strict=True)]
+    maps = tuple(_weighed(attention, moved) for attention in trace.maps)
+    changed: dict[tuple[str, int], list[float]] = {}
+    for (_, place), composed in zip(passed, made, strict=True):
+        if composed is not None:
+            changed.setdefault((place.kind, place.layer), []).extend(composed.mixing.tolist())
+    named = replace(trace, model=f"{trace.model}, {TITLES[by].lower()}", maps=maps)
+    return WeighedTrace(named, {name: float(np.mean(ratios)) for name, ratios in changed.items()}, by)
+
+
+def _moved(attention: Attention, composed: Composition | None, by: Weighing) -> Float[np.ndarray, "head query key"]:
+    if by == "mixing" and composed is not None:
+        return composed.norms[None]
+    lengths = carried(attention).norm(dim=-1)
+    return (attention.weights[0] * lengths[:, None, :]).detach().double().cpu().numpy()
+
+
+def _composed(attention: Attention, place: Place) -> Composition | None:
+    if attention.residual()[1] is None or attention.output is None:
+        return None
+    with torch.no_grad():
+        return composition(attention, of_itself=place.queries == place.keys)
+
+
+def _weighed(attention: AttentionMap, moved: list[tuple[Place, np.ndarray]]) -> AttentionMap:
+    """The same map, its rows the shares of what moves."""
+    own = [(place, values) for place, values in moved if place.kind == attention.kind]
+    layers = []
+    for layer in range(attention.n_layers):
+        whole = np.zeros((own[0][1].shape[0], *attention.store.shape))
+        for place, values in own:
+            if place.layer == layer:
+                whole[:, *_inside(place, own)] = values
+        totals = whole.sum(axis=2, keepdims=True)
+        layers.append(np.divide(whole, totals, out=np.zeros_like(whole), where=totals > 0).astype(np.float32))
+    seen = tuple(attention.visible(layer) for layer in range(attention.n_layers))
+    return replace(attention, store=MaskedWeights(tuple(layers), seen))
+
+
+def _inside(place: Place, own: list[tuple[Place, np.ndarray]]) -> tuple[slice, slice]:
+    """Where an attention stands in the map of its kind, whose first query and key may come late among a model's positions."""
+    queries, keys = (min(getattr(each, side).start for each, _ in own) for side in ("queries", "keys"))
+    return (
+        slice(place.queries.start - queries, place.queries.stop - queries),
+        slice(place.keys.start - keys, place.keys.stop - keys),
+    )
+
+
+def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Place]]) -> None:
+    """Hold the pass that was recorded against the trace: what is drawn in the place of weights has to belong to them.
+
+    Raises:
+        ModelError: they are not the same.
+    """
+    weights = [(place, attention.weights[0].detach().cpu().numpy()) for attention, place in passed]
+    for attention in trace.maps:
+        own = [(place, values) for place, values in weights if place.kind == attention.kind]
+        for place, values in own:
+            rows, columns = _inside(place, own)
+            if place.layer >= attention.n_layers or values.shape[0] != attention.n_heads:
+                raise _not_known(trace)
+            there = attention.layer_weights(place.layer)[:, rows, columns]
+            if there.shape != values.shape or not np.allclose(there, values, atol=CLOSE):
+                raise _not_known(trace)
+        if {place.layer for place, _ in own} != set(range(attention.n_layers)):
+            raise _not_known(trace)
+
+
+def _not_known(trace: AttentionTrace) -> ModelError:
+    return ModelError(f"What the heads of {trace.model} move is not known here: choose its weights instead.")

@@ -1,0 +1,116 @@
+"""Why a head looked there: one score as a sum over pairs of tokens, one that made the query and one that made the key."""
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from attnviz.analysis.compute.score_pairs import PairShares
+from attnviz.attribution.bind import bind_pass
+from attnviz.attribution.bound_target import Reading
+from attnviz.attribution.passes.freezing import Frozen, curved
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
+from attnviz.models.base import AttentionModel
+from attnviz.models.compute.head_inputs import InspectableModel
+from attnviz.models.translate.own import TranslationModel
+from attnviz.nn.attention import Attended
+
+MOST_TOKENS = 128
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of one head: its row and column among the head's own queries and keys."""
+
+    kind: str
+    layer: int
+    head: int
+    query: int
+    key: int
+
+
+def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
+    """Decompose the score of one cell over the tokens that were typed, everything below it held fixed (`Frozen`).
+
+    Raises:
+        ModelError: the text is too long, or it is not known what this model's heads compare.
+        PromptError: the model cannot read the prompt.
+    """
+    reading = bind_pass(model, prompt)
+    if len(reading.tokens) > MOST_TOKENS:
+        raise ModelError(
+            f"A score is taken apart for at most {MOST_TOKENS} tokens, and here are {len(reading.tokens)}: type less."
+        )
+    attention: Any = _attended(model, prompt, reading, cell).attention
+    width = attention.query.out_features // model.card.n_heads
+    own = slice(cell.head * width, (cell.head + 1) * width)
+    vectors = reading.embedded()[None].requires_grad_()
+    with torch.enable_grad(), Frozen(), _Inputs((attention.query.weight, attention.key.weight)) as inputs:
+        reading.outcome_of(vectors)
+    sides = []
+    for layer, place, read in zip((attention.query, attention.key), (cell.query, cell.key), inputs.read, strict=True):
+        if len(read) != 1 or place >= read[0].shape[1]:
+            raise ModelError("This head reads each text on its own, and its scores are not taken apart: choose another head.")
+        with torch.enable_grad():
+            made = F.linear(read[0][0, place], layer.weight[own], layer.bias[own])
+        sides.append(_parts(made, vectors))
+    scaling = getattr(attention, "scaling", width**-0.5)
+    values = scaling * sides[0] @ sides[1].T
+    return PairShares(reading.tokens, values, float(values.sum()))
+
+
+def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]) -> Float[np.ndarray, "giver dim"]:
+    """What each token gives a vector, and in the last row what is there without any."""
+    whole = made.detach().double()
+    if not made.requires_grad:
+        return np.concatenate([np.zeros((vectors.shape[1], len(whole))), whole[None].cpu().numpy()])
+    if name := curved(made.sum()):
+        raise ModelError(f"This model computes with an operation that cannot be held fixed ({name}): choose another model.")
+    columns = []
+    for number in made:
+        cancellation_point()
+        (gradient,) = torch.autograd.grad(number, vectors, retain_graph=True, allow_unused=True)
+        columns.append(torch.zeros(vectors.shape[1]) if gradient is None else (gradient * vectors)[0].sum(dim=-1))
+    given = torch.stack(columns, dim=1).detach().double()
+    return torch.cat([given, (whole - given.sum(dim=0))[None]]).cpu().numpy()
+
+
+@dataclass(eq=False)
+class _Inputs(TorchFunctionMode):
+    """Keeps what some linear layers read."""
+
+    weights: tuple[Tensor, ...]
+    read: tuple[list[Tensor], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.read = tuple([] for _ in self.weights)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is F.linear:
+            for weight, read in zip(self.weights, self.read, strict=True):
+                if args[1] is weight:
+                    read.append(args[0])
+        return func(*args, **(kwargs or {}))
+
+
+def _attended(model: AttentionModel, prompt: Prompt, reading: Reading, cell: Cell) -> Attended:
+    """The module of a head: its W_Q and W_K."""
+    if isinstance(model, TranslationModel) and reading.layered:
+        written = torch.ones(1, 1, dtype=torch.long)
+        kinds: Any = cast(Any, model.model).attended(reading.ids[None], written)
+    else:
+        kinds = model.attended(prompt) if isinstance(model, InspectableModel) else {}
+    layers = kinds.get(cell.kind, ())
+    if not 0 <= cell.layer < len(layers) or not 0 <= cell.head < model.card.n_heads:
+        raise ModelError(
+            f"What L{cell.layer}·H{cell.head} of {model.card.name} compares is not known here: choose another head."
+        )
+    return layers[cell.layer]

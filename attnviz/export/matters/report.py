@@ -1,0 +1,105 @@
+"""What the page Matters shows, on paper and as tables: the words' shares by every way, and how well each way did."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import numpy as np
+
+from attnviz.analysis.matters.faithfulness import Removals
+from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.report import Report
+from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable, width_of
+from attnviz.export.tables import harmless
+from attnviz.figures.matters.shaded_text import mixed
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, ink_on
+
+SIZE, ROW = 9.0, 15.0
+# Beside a strip stand the way's name and its figure.
+NAME, FIGURE, STRIP = 165.0, 30.0, 11.0
+_MOST_WORD, _MOST_TITLE = 40, 100
+
+
+def draw(report: Report, way: str) -> Sheet:
+    """Draw the text by one way, and below it a strip a way, each with how much it takes from the output."""
+    title = printable(f"{report.target}, p = {report.probability:.2f}; {way_named(way).title}")[:_MOST_TITLE]
+    items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
+    y, line = PADDING + 2.5 * FONT, 0
+    for x, line, place, wide in _set(report):
+        colour = _colour(report, way, place)
+        items.append(Rectangle(x, y + line * ROW, wide, ROW - 2, colour, "", (("share", f"{report.shares[way][place]:.6g}"),)))
+        items.append(
+            Label(x + 1.5, y + line * ROW + (ROW - 2) / 2, _printed(report.words[place]), size=SIZE, colour=ink_on(colour),
+                  bold=place in report.own, width=max(wide - 3, 1.0))
+        )  # fmt: skip
+    y += (line + 1) * ROW + 2 * PADDING
+    for name in report.figures:
+        items += _strip(report, name, y)
+        y += STRIP + 3
+    items.sort(key=lambda item: isinstance(item, Label))
+    return Sheet(f"What {report.target} depends on", PAGE, y + PADDING, tuple(items))
+
+
+def _set(report: Report) -> Iterator[tuple[float, int, int, float]]:
+    """Where each word stands: x, line, place, width."""
+    x, line = PADDING, 0
+    for place, word in enumerate(report.words):
+        wide = width_of(_printed(word)) * SIZE + 3
+        if x > PADDING and x + wide > PAGE - PADDING:
+            x, line = PADDING, line + 1
+        yield x, line, place, wide
+        x += wide + 2
+
+
+def _strip(report: Report, name: str, y: float) -> Iterator[Item]:
+    middle = y + STRIP / 2
+    yield Label(PADDING, middle, way_named(name).title, size=FONT)
+    yield Label(PAGE - PADDING, middle, f"{report.figures[name].comprehensiveness:.2f}", "end", size=FONT)
+    if name == "random":
+        return
+    wide = (PAGE - NAME - FIGURE) / len(report.words)
+    for place in range(len(report.words)):
+        yield Rectangle(NAME + place * wide, y, wide, STRIP, _colour(report, name, place))
+
+
+def _colour(report: Report, way: str, place: int) -> str:
+    if place in report.own:
+        return LIGHT.panel
+    shares = report.shares[way]
+    highest = max((abs(float(share)) for at, share in enumerate(shares) if at not in report.own), default=0.0) or 1.0
+    share = float(shares[place])
+    return mixed(LIGHT.background, FOR if share >= 0 else AGAINST, abs(share) / highest)
+
+
+def _printed(word: str) -> str:
+    text = printable(word)
+    return text if len(text) <= _MOST_WORD else f"{text[: _MOST_WORD - 1]}…"
+
+
+def to_csv(report: Report) -> bytes:
+    """Write a row a word: its place, its text, whether it is the output's own, and its share by every way."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    names = list(report.shares)
+    writer.writerow(("place", "word", "own", *names))
+    for place, word in enumerate(report.words):
+        shares = [f"{report.shares[name][place]:.9g}" for name in names]
+        writer.writerow((place, harmless(word), int(place in report.own), *shares))
+    return buffer.getvalue().encode("utf-8")
+
+
+def to_json(report: Report, way: str, curve: Removals | None) -> bytes:
+    """Write all of it: the target, the words, shares, figures, one way's curve, and why some ways were refused."""
+    facts = {
+        "target": report.target,
+        "probability": report.probability,
+        "words": list(report.words),
+        "own": sorted(report.own),
+        "shares": {name: np.asarray(values).tolist() for name, values in report.shares.items()},
+        "figures": {name: asdict(figure) | {"tau": report.agreement(name)} for name, figure in report.figures.items()},
+        "curves": {way: asdict(curve)} if curve else {},
+        "refused": dict(report.refused),
+    }
+    return json.dumps(facts, ensure_ascii=False).encode("utf-8")

@@ -1,0 +1,51 @@
+"""A small matrix that a person draws into, and how like it each head is."""
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.heads.pattern import WORDS, Drawn
+from attnviz.analysis.wording import head_name
+from attnviz.figures.theme import LIGHT, Theme, css_variables
+
+
+def board(drawn: Drawn, *, theme: Theme = LIGHT) -> str:
+    """Draw the matrix as HTML, one button a cell (`data-pick` is "cell:" and its number); arrow keys go from cell to cell.
+
+    >>> board(np.eye(WORDS, dtype=bool)).count('aria-pressed="true"')
+    8
+    """
+    numbers = "".join(f'<span class="axis">{key + 1}</span>' for key in range(WORDS))
+    cells = [f'<span class="axis"></span>{numbers}']
+    for query in range(WORDS):
+        cells.append(f'<span class="axis">{query + 1}</span>')
+        for key in range(WORDS):
+            place, pressed = query * WORDS + key, str(bool(drawn[query, key])).lower()
+            reached = "0" if place == 0 else "-1"
+            cells.append(
+                f'<button data-pick="cell:{place}" aria-pressed="{pressed}" tabindex="{reached}" '
+                f'aria-label="word {query + 1} looks at word {key + 1}"></button>'
+            )
+    return (
+        f'<div class="board" role="group" aria-label="Pattern: rows look at columns" data-columns="{WORDS}" '
+        f'style="{css_variables(theme)};--words:{WORDS}">{"".join(cells)}</div>'
+    )
+
+
+def likeness_grid(likeness: Float[np.ndarray, "layer head"], *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
+    """Draw how like the drawing each head is, one button a head (`data-pick` is "layer.head"); the most alike is strongest."""
+    n_layers, n_heads = likeness.shape
+    cells = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
+    for layer in range(n_layers):
+        cells.append(f'<span class="axis">L{layer}</span>')
+        for head in range(n_heads):
+            alike, is_chosen = float(likeness[layer, head]), (layer, head) == chosen
+            cells.append(
+                f'<button class="head{" chosen" if is_chosen else ""}" data-pick="{layer}.{head}" '
+                f'aria-pressed="{str(is_chosen).lower()}" style="--strength:{max(alike, 0.0):.2f}">'
+                f'<span class="rate">{_figure(alike)}</span><span class="where">{head_name(layer, head)}</span></button>'
+            )
+    return f'<div class="atlas measured" style="{css_variables(theme)};--heads:{n_heads}">{"".join(cells)}</div>'
+
+
+def _figure(alike: float) -> str:
+    return f"{alike:.2f}".replace("-0.00", "0.00").replace("-", "−")

@@ -1,0 +1,104 @@
+"""All ways under each other: what each says of every word, how much it takes from the output, and what chance takes."""
+
+import html
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.report import Report
+from attnviz.figures.matters.shaded_text import mixed
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, ink_on
+
+STYLE = Path(__file__).with_name("ways.css").read_text(encoding="utf-8")
+# So many characters of a text can be read in cells of one line; of a longer one, only the colours are shown.
+READABLE = 70
+_OWN = " class=own"
+_HEADINGS = ("Way of asking", "What each word is worth", "Takes", "Alone", "τ", "")
+
+
+def ways_table(
+    report: Report, names: Sequence[str], *, chosen: str, waiting: Collection[str] = (), theme: Theme = LIGHT
+) -> str:
+    """Draw a row a way; a click on one picks "way:" and its name. Those that are `waiting` have their place already.
+
+    >>> from attnviz.analysis.matters.faithfulness import Faithfulness
+    >>> report = Report("it", 0.9, ("a", "<b>"), frozenset(), {"rollout": np.array([0.5, -0.2])},
+    ...     {"rollout": Faithfulness("rollout", 0.5, 0.1), "random": Faithfulness("random", 0.25, 0.4)}, {}, {})
+    >>> drawn = ways_table(report, ["rollout", "random"], chosen="rollout")
+    >>> "&lt;b&gt;" in drawn, drawn.count("data-pick")
+    (True, 1)
+    """
+    heads = "".join(f"<span>{name}</span>" for name in _HEADINGS)
+    rows = [_row(report, name, chosen, name in waiting, theme) for name in names]
+    style = f"{css_variables(theme)};--background:{theme.background}"
+    return f'<div class="ways" style="{style}"><div class="heads">{heads}</div>{"".join(rows)}</div>'
+
+
+def _row(report: Report, name: str, chosen: str, waits: bool, theme: Theme) -> str:
+    title = f'<span class="name">{html.escape(way_named(name).title)}</span>'
+    if name not in report.figures:
+        reason = "is being asked…" if waits else html.escape(report.refused.get(name, "was not asked"))
+        return f'<div class="way">{title}<span class="why">{reason}</span></div>'
+    figures = [_takes(report, name), *_figures(report, name)]
+    if name == "random":
+        return f'<div class="way">{title}<span class="strip"></span>{"".join(figures)}</div>'
+    best = name == max((each for each in report.shares if each != "random"), key=lambda each: _taken(report, each))
+    kind = f"way{' chosen' if name == chosen else ''}{' best' if best else ''}"
+    pressed = "true" if name == chosen else "false"
+    return (
+        f'<button class="{kind}" data-pick="way:{html.escape(name)}" aria-pressed="{pressed}">{title}'
+        f"{_strip(report.words, report.shares[name], report.own, theme)}{''.join(figures)}</button>"
+    )
+
+
+def _takes(report: Report, name: str) -> str:
+    """How much p falls, as a bar beside the mark of chance."""
+    taken, chance = _taken(report, name), _taken(report, "random")
+    mark = f'<u style="inset-inline-start:{100 * min(max(chance, 0), 1):.1f}%"></u>' if "random" in report.figures else ""
+    bar = f'<i style="width:{100 * min(max(taken, 0), 1):.1f}%"></i>'
+    return f'<span class="takes"><span>{bar}{mark}</span><b class="number">{_figure(taken)}</b></span>'
+
+
+def _figures(report: Report, name: str) -> list[str]:
+    figure, agreement = report.figures[name], report.agreement(name)
+    took = "" if name == "random" else f"{figure.milliseconds:,.0f} ms"
+    tau = "" if agreement is None or name == "random" else _figure(agreement)
+    return [f'<span class="figure">{each}</span>' for each in (_figure(figure.sufficiency), tau, took)]
+
+
+def _taken(report: Report, name: str) -> float:
+    return report.figures[name].comprehensiveness if name in report.figures else 0.0
+
+
+def _strip(words: Sequence[str], shares: Float[np.ndarray, " word"], own: Collection[int], theme: Theme) -> str:
+    """The words side by side, or of a long text their colours."""
+    highest = max((abs(float(share)) for place, share in enumerate(shares) if place not in own), default=0.0) or 1.0
+    colours = [
+        theme.panel if place in own else mixed(theme.background, FOR if share >= 0 else AGAINST, abs(float(share)) / highest)
+        for place, share in enumerate(shares)
+    ]
+    if sum(map(len, words)) <= READABLE:
+        cells = [
+            f'<bdi{_OWN if place in own else ""} style="{_filled(colour)};flex-grow:{len(word) + 1}">{html.escape(word)}</bdi>'
+            for place, (word, colour) in enumerate(zip(words, colours, strict=True))
+        ]
+        return f'<span class="strip" dir="auto">{"".join(cells)}</span>'
+    step = 100 / len(words)
+    stops = ", ".join(f"{colour} {place * step:.3f}% {(place + 1) * step:.3f}%" for place, colour in enumerate(colours))
+    return f'<span class="strip" style="background:linear-gradient(to right, {stops})"></span>'
+
+
+def _filled(colour: str) -> str:
+    return f"background:{colour};color:{ink_on(colour)}"
+
+
+def _figure(value: float) -> str:
+    """Write a figure with two digits, and none as less than nothing.
+
+    >>> _figure(-0.001), _figure(-0.5)
+    ('0.00', '−0.50')
+    """
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")

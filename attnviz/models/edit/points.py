@@ -1,0 +1,115 @@
+"""Running a model with edits: which of its attentions can be edited, and what its heads are patched with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
+
+from attnviz.core.edits import Edits, HeadPatched
+from attnviz.core.errors import EditError
+from attnviz.core.kinds import Kind
+from attnviz.core.trace import Prompt
+from attnviz.core.weights import EditedHeads, QueryKeyLayer
+from attnviz.models.base import AttentionModel
+from attnviz.nn.edit import edited_pass
+from attnviz.nn.edit.edited_pass import Intervention, Patterns, intervening
+
+
+@dataclass(frozen=True, eq=False)
+class EditPoints:
+    """Where a model's attention can be edited.
+
+    sizes   layers and heads of each kind
+    places  the kind of each attention of our own modules, by the id of the module
+    stack   the kind of what calls the seam of Hugging Face models and has no place
+    writes  whether it has a decoder that writes freely
+    """
+
+    sizes: Mapping[Kind, tuple[int, int]]
+    places: Mapping[int, Kind] = field(default_factory=dict)
+    stack: Kind = "encoder"
+    writes: bool = False
+
+
+@runtime_checkable
+class EditableModel(AttentionModel, Protocol):
+    """A model that says where its attention can be edited."""
+
+    def edit_points(self) -> EditPoints:
+        """Say which attentions there are.
+
+        Raises:
+            EditError: the model computes its attention where nothing can be changed.
+        """
+        ...
+
+
+@contextmanager
+def edited(model: AttentionModel, prompt: Prompt, edits: Edits) -> Iterator[None]:
+    """Within this context, and in this thread alone, every pass of the model over the prompt has these edits; none: as before.
+
+    Raises:
+        EditError: the model does not have what is edited, or cannot be edited.
+    """
+    if not edits:
+        yield
+        return
+    points = points_of(model)
+    edits.check_heads(points.sizes, model.card.name)
+    with intervening(intervention(model, points, (edits,), _patterns(model, prompt, edits))):
+        yield
+
+
+def points_of(model: AttentionModel) -> EditPoints:
+    """Say where a model can be edited.
+
+    Raises:
+        EditError: nowhere.
+    """
+    if not isinstance(model, EditableModel):
+        raise EditError(f"{model.card.name} cannot be edited: choose a model that attnviz runs itself, such as minilm.")
+    return model.edit_points()
+
+
+def intervention(
+    model: AttentionModel, points: EditPoints, rows: Sequence[Edits], patterns: Patterns | None = None
+) -> Intervention:
+    """Prepare passes with the edits of each row of a batch; of one, those of all rows."""
+    for edits in rows:
+        edits.check_heads(points.sizes, model.card.name)
+    return Intervention(tuple(rows), points.sizes, points.places, points.stack, points.writes, patterns or {})
+
+
+def _patterns(model: AttentionModel, prompt: Prompt, edits: Edits) -> Patterns:
+    """Read the other texts that heads are patched from; a pair, a question and a target stay as they are."""
+    traces = {text: model.trace(replace(prompt, text=text)) for text in edits.texts}
+    return {
+        (edit.kind, edit.layer, edit.head, edit.text): traces[edit.text].map(edit.kind).weights(edit.layer, edit.head)
+        for edit in edits.each
+        if isinstance(edit, HeadPatched)
+    }
+
+
+def with_edited_heads(kind: Kind, layers: Sequence[QueryKeyLayer], first: int = 0) -> tuple[QueryKeyLayer, ...]:
+    """Lay the weights that edits gave to heads in the last pass over layers of it; `first` is the number of the first one."""
+    now = edited_pass.running()
+    if now is None:
+        return tuple(layers)
+    changes = [now.changed.get((kind, first + number)) for number in range(len(layers))]
+    return tuple(
+        layer if changed is None else replace(layer, edited=EditedHeads(changed[0], changed[1][0].float().cpu().numpy()))
+        for layer, changed in zip(layers, changes, strict=True)
+    )
+
+
+def check_windows(n_windows: int) -> None:
+    """Refuse edits of places in a text that is read in several windows, where a place is not one token.
+
+    Raises:
+        EditError: there are such edits.
+    """
+    if n_windows > 1 and edited_pass.current().by_position:
+        raise EditError(
+            f"This passage is read in {n_windows} windows, and links, words and weights are edited in one: ask about a shorter "
+            "one, or switch whole heads off."
+        )

@@ -1,0 +1,176 @@
+"""The parts of the page Compare: what is compared, how far each head has moved, the chosen head on both sides."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from attnviz.analysis.compare.comparison import Comparison
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import AttnvizError, PromptError
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.export import FORMATS, svg
+from attnviz.export.compare import matrices
+from attnviz.figures.compare.changes import changes_table
+from attnviz.figures.compare.matrices import STYLE, divergence_grid, three_matrices
+from attnviz.figures.html import STYLE as MARKUP
+from attnviz.models import catalog
+from attnviz.ui.address.state import forget, publish, remember, remembered, restore, value
+from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
+from attnviz.ui.compare.checkpoints import checkpoints, label, nearest, publish_settings
+from attnviz.ui.examples import Example, examples
+from attnviz.ui.layout import escaped, theme
+from attnviz.ui.markup import Markup
+from attnviz.ui.permissions import any_model, check_length, offered
+from attnviz.ui.prompt import example_pills, long_notice
+from attnviz.ui.sidebar import one_model
+
+_markup = Markup("compare", MARKUP + STYLE)
+KNOWN = (*catalog.available(), *(name for names in catalog.HUB.values() for name in names))
+ABOUT = "What reads both texts, or the first. Compare models of one shape: as many layers, as many heads."
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is compared: of each side the model and the prompt, and the edits of the second."""
+
+    models: tuple[str, str]
+    prompts: tuple[Prompt, Prompt]
+    edits: Edits = NO_EDITS
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What each side is called: by what differs."""
+        if self.models[0] != self.models[1]:
+            return label(self.models[0]), label(self.models[1])
+        return ("Before", "After the edit") if self.edits else ("First text", "Second text")
+
+
+def sides() -> tuple[Sides | None, Example | None]:
+    """What is typed and chosen, and the example it is; None after the page has said what is wrong with it."""
+    if name := value("model"):
+        st.session_state.model = nearest(name)
+    model = one_model(KNOWN, ABOUT, own=checkpoints(), label=label)
+    second = _second_model(model)
+    publish_settings(model, second)
+    edits = _edits()
+    first = examples("compare")[0]
+    run = {"typed": remembered("text", first.text), "typed_other": remembered("other", first.other)}
+    boxes = [
+        Box("typed", "First text", "Type a sentence"),
+        Box("typed_other", "Second text", "Type another, or the same again"),
+    ]
+    if typed := run_boxes(boxes, run):
+        run = typed
+    text, other = run["typed"], run["typed_other"] or run["typed"]
+    remember("text", text, first.text)
+    remember("other", other, first.other)
+    example = _chips((model, second, text, other, "" if edits is None else edits.text))
+    long_notice("text", text)
+    if edits is None:
+        return None, None
+    try:
+        check_length(text, other)
+        return Sides((model, second), (Prompt(text), Prompt(other)), edits), example
+    except PromptError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None, None
+
+
+def _second_model(model: str) -> str:
+    """The model of the second side, which is that of the first unless another is chosen."""
+    restore("second", "")
+    st.session_state.second = nearest(st.session_state.second)
+    options = ["", *offered(KNOWN), *checkpoints()]
+    if (current := st.session_state.second) not in options:
+        options.append(current)
+    name = st.sidebar.selectbox(
+        "Second model", options, key="second", accept_new_options=any_model(),
+        format_func=lambda name: label(name) or "the same",
+    )  # fmt: skip
+    publish("second", name or "", "")
+    return name or model
+
+
+def _edits() -> Edits | None:
+    """The edits of the second side; None after the page has said what is wrong with them."""
+    restore("edits", "")
+    written = st.sidebar.text_input(
+        "Edits of the second", key="edits", placeholder="e3.1z",
+        help="e3.1z switches L3·H1 of the encoder off, e3.1c4.7 cuts its link from token 4 to token 7, several with commas.",
+    )  # fmt: skip
+    publish("edits", written.strip(), "")
+    try:
+        return Edits.parse(written.strip())
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None
+
+
+def _chips(seen: tuple[str, ...]) -> Example | None:
+    """The examples as chips; the one that is shown is marked."""
+    shown = examples("compare")
+
+    def of(each: Example) -> tuple[str, ...]:
+        model = each.model or KNOWN[0]
+        return model, each.second or model, each.text, each.other, each.edits
+
+    def choose(each: Example) -> None:
+        forget_typed()
+        forget("layer", "head", "attention")
+        st.session_state.update(text=each.text, other=each.other, edits=each.edits, second=each.second)
+        st.session_state.model = each.model or KNOWN[0]
+
+    current = next((each for each in shown if of(each) == seen), None)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        example_pills(shown, current, choose)
+        tell_unrun()
+    return current
+
+
+def chosen_head(compared: Comparison) -> tuple[int, int] | None:
+    """The head that was clicked, or that the address names; None: the one that moved most."""
+    layer, head = value("layer"), value("head")
+    if layer is None or head is None:
+        return None
+    publish("layer", layer, None)
+    publish("head", head, None)
+    n_layers, n_heads = compared.divergence.shape
+    return (layer, head) if layer < n_layers and head < n_heads else None
+
+
+def show_heads(compared: Comparison, chosen: tuple[int, int]) -> None:
+    """How far each head has moved; a click chooses one."""
+
+    def pick(picked: str) -> None:
+        layer, head = picked.split(".")
+        st.session_state.update(layer=int(layer), head=int(head))
+
+    _markup("divergence", divergence_grid(compared, chosen=chosen, theme=theme()), on_pick=pick)
+
+
+def show_head(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
+    """The chosen head on both sides, and what has changed."""
+    _markup("matrices", three_matrices(compared, *chosen, names, theme=theme()))
+
+
+def show_changes(compared: Comparison, chosen: tuple[int, int]) -> None:
+    """The links that changed most in the chosen head."""
+    if changes := compared.changes(*chosen):
+        _markup("changes", changes_table(changes, theme=theme()))
+
+
+def tell_rows(compared: Comparison) -> None:
+    """How many tokens are aligned, where some are not."""
+    tokens = len(compared.after.queries)
+    if len(compared.queries) < tokens:
+        st.caption(f"{len(compared.queries)} of {tokens} rows have a token on both sides, and are compared.")
+
+
+def offer_files(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
+    """The picture as SVG, and how far each head has moved as CSV."""
+    with st.container(horizontal=True):
+        st.download_button(
+            "SVG", lambda: svg.draw(matrices.draw(compared, traces, *chosen)), "compared.svg", FORMATS["svg"].media_type,
+            on_click="ignore",
+        )  # fmt: skip
+        st.download_button("CSV", lambda: matrices.as_csv(compared), "compared.csv", "text/csv", on_click="ignore")

@@ -1,0 +1,104 @@
+"""Above the picture: what is edited and how to go back, which map is in view, and edits by buttons, for who has no pointer."""
+
+from collections.abc import Iterable, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.wording import head_name
+from attnviz.core.edits import Edit, LinkCut, WeightSet
+from attnviz.core.trace import AttentionTrace
+from attnviz.figures.explorer import PicturePlaces
+from attnviz.ui.address.widgets import segments, toggle
+from attnviz.ui.edit.output import show_chips
+from attnviz.ui.edit.state import Editor, edits_now, flip, restore, undo
+from attnviz.ui.layout import escaped
+
+HELP = (
+    "Click a head to switch it off, a layer's number for all of it, a cell to cut its link, a word above it to hide that. "
+    "Keys: Delete, H."
+)
+
+
+def edit_toggle(place: DeltaGenerator, slots: Iterable[int | str]) -> None:
+    """The switch of the Edit mode, where the explorer is folded away; with it, its grids of all heads open."""
+
+    def turned() -> None:
+        if st.session_state.get("editing"):
+            st.session_state.update({f"all{slot}": True for slot in slots})
+
+    toggle(
+        place,
+        "Edit",
+        "editing",
+        on_change=turned,
+        help="Switch heads off, cut links, hide words, and see what the model says then.",
+    )
+
+
+def show_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, compares: bool = True) -> None:
+    """The edits as chips with the way back, and which map is in view; nothing where nothing is edited, or to be.
+
+    `alike`: whether the maps before and after are over the same tokens, so that there is a difference; `compares`: whether a
+    person chooses between both here, which stands once on a page.
+    """
+    slot, edits = editing.slot, editing.edits
+    if not (edits or editing.on):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key=f"desk-edits{slot}"):
+        with st.container():
+            if editing.on:
+                st.caption(HELP)
+            if edits:
+                show_chips(editing, trace)
+        st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,))
+        st.button("Restore all", key=f"restore-edits{slot}", icon=":material/restart_alt:", on_click=restore, args=(slot,),
+                  disabled=not edits)  # fmt: skip
+        if edits and compares:
+            options = ("After", "Before", "Difference") if alike else ("After", "Before")
+            place = st.container(width="content")
+            segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
+
+
+def show_buttons(
+    editing: Editor, places: PicturePlaces, head: tuple[int, int | None], chosen: tuple[HeadMatrix, tuple[int, int]]
+) -> None:
+    """What clicks in a picture do, for the head and the cell that are looked at, as buttons; and its weight, to be typed."""
+    slot, now, (matrix, (row, column)) = editing.slot, set(edits_now(editing.slot).each), chosen
+    asking, asked = (f"“{escaped(token.text)}”" for token in (matrix.queries[row], matrix.keys[column]))
+    place = {"layer": head[0], "head": head[1]}
+    cell = {"query": places.row_of(matrix.rows[row]), "key": places.column_of(matrix.columns[column])}
+    heads, links, words = (places.edits_of(click) for click in (place, place | cell, {"key": cell["key"]}))
+
+    def press(label: str, key: str, edits: tuple[Edit, ...]) -> None:
+        st.button(label, key=f"edit-{key}{slot}", on_click=lambda: flip(*edits, slot=slot))
+
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"desk-edit-buttons{slot}"):
+        press(f"Switch {head_name(*head)} {'on' if now.issuperset(heads) else 'off'}", "head", heads)
+        press(f"{'Restore' if now.issuperset(links) else 'Cut'} {asking} → {asked}", "link", links)
+        press(f"{'Show' if now.issuperset(words) else 'Hide'} {asked}", "word", words)
+        if len(links) == 1 and isinstance(link := links[0], LinkCut):
+            _weight_box(slot, link, f"Weight of {asking} → {asked}", float(matrix.weights[row, column]))
+
+
+def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
+    """Where a weight is typed; the rest of its row shares what is left. It says what was typed, else the weight in view."""
+    place = (link.kind, link.layer, link.head, link.query, link.key)
+    typed_weights = [edit for edit in edits_now(slot).each if isinstance(edit, WeightSet)]
+    stands = next((edit.weight for edit in typed_weights if edit == WeightSet(*place, edit.weight)), min(round(weight, 4), 1.0))
+    # Another cell, or another weight there, is another box.
+    name = f"edit-weight{slot}-{'-'.join(map(str, place))}-{stands:.4f}"
+
+    def typed() -> None:
+        given = st.session_state[name]
+        st.session_state[name] = stands
+        if given is not None and given != stands:
+            flip(WeightSet(*place, float(given)), slot=slot)
+
+    st.number_input(label, 0.0, 1.0, stands, 0.05, format="%.3f", key=name, on_change=typed, width=240)
+
+
+def compares_at(editors: Sequence[Editor]) -> Editor | None:
+    """Which of several models' panels has the choice between before and after: the first that is edited."""
+    return next((each for each in editors if each.edits), None)

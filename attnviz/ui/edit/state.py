@@ -1,0 +1,124 @@
+"""The edits of a page: kept in its address, taken back one by one or all at once, and dropped where they no longer fit.
+
+A page that shows several models has edits for each, which end in the model's number (`slot`).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from attnviz.analysis.edit.wording import toggled
+from attnviz.core.edits import NO_EDITS, Edit, Edits, HeadSet
+from attnviz.core.errors import EditError
+from attnviz.core.kinds import Kind
+from attnviz.core.trace import Prompt
+from attnviz.ui.address.state import publish, value
+from attnviz.ui.layout import escaped
+
+_ICON = ":material/content_cut:"
+
+
+@dataclass(frozen=True)
+class Editor:
+    """What is edited in a model, and whether a click in its pictures edits more.
+
+    compared  "After", "Before" or "Difference": which map is in view
+    applied   whether the picture is that of the edited model: not, where the model could not be edited in this way
+    """
+
+    slot: str
+    edits: Edits
+    on: bool
+    compared: str
+    applied: bool = True
+
+
+def editor(slot: str, model: str, prompt: Prompt) -> Editor:
+    """Reads the edits of the model of that name over the prompt; those that were made for another go, and the page says so."""
+    _keep_what_fits(slot, model, prompt)
+    name = f"edits{slot}"
+    written = value(name, "")
+    publish(name, written, "")
+    if refused := st.session_state.pop(f"refused_edit{slot}", ""):
+        st.toast(escaped(refused), icon=_ICON, duration="long")
+    edits = _parsed(slot, written)
+    on, compared = bool(value("editing", False)), value("edit_view", "After")
+    publish("editing", on, False)
+    publish("edit_view", compared, "After")
+    return Editor(slot, edits, on, compared)
+
+
+def _parsed(slot: str, written: str) -> Edits:
+    """What is written, as far as it can be read; else none, after the page has said why, and how to go on."""
+    try:
+        return Edits.parse(written)
+    except EditError as error:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.error(escaped(error), icon=_ICON)
+            st.button("Take the edits away", key=f"drop-edits{slot}", on_click=restore, args=(slot,))
+        return NO_EDITS
+
+
+def edits_now(slot: str = "") -> Edits:
+    """The edits that stand now; none where what stands there cannot be read."""
+    try:
+        return Edits.parse(value(f"edits{slot}", ""))
+    except EditError:
+        return NO_EDITS
+
+
+def change(edits: Edits, slot: str = "") -> None:
+    """Makes these the edits; for a callback. What they were can be had back (`undo`)."""
+    state = st.session_state
+    state.setdefault(f"edits_before{slot}", []).append(value(f"edits{slot}", ""))
+    state[f"edits{slot}"] = edits.text
+    if not edits:
+        # With nothing to compare, the next edit begins with what it makes.
+        state.edit_view = "After"
+
+
+def flip(*more: Edit, slot: str = "") -> None:
+    """Makes these edits, or takes them away where all are there; for a callback. What cannot be is said on the page."""
+    try:
+        change(Edits(toggled(edits_now(slot).each, more)), slot)
+    except EditError as error:
+        st.session_state[f"refused_edit{slot}"] = str(error)
+
+
+def flip_heads(kind: Kind, *heads: tuple[int, int], slot: str = "") -> None:
+    """Switches heads off, each a (layer, head), or on again where all are off; for a callback."""
+    flip(*(HeadSet(kind, layer, head) for layer, head in heads), slot=slot)
+
+
+def undo(slot: str = "") -> None:
+    """Takes the last change back, and of edits that came with the address the last of them; for a callback."""
+    if before := st.session_state.get(f"edits_before{slot}"):
+        st.session_state[f"edits{slot}"] = before.pop()
+    else:
+        st.session_state[f"edits{slot}"] = Edits(edits_now(slot).each[:-1]).text
+
+
+def restore(slot: str = "") -> None:
+    """Takes every edit away; for a callback."""
+    if value(f"edits{slot}", ""):
+        change(NO_EDITS, slot)
+
+
+def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
+    """Drops the edits of another model, and of another text those that name its tokens by their place."""
+    name, now = f"edited_of{slot}", (model, prompt.text, prompt.pair, prompt.question, prompt.target)
+    before: tuple[Any, ...] = st.session_state.get(name, now)
+    st.session_state[name] = now
+    edits = edits_now(slot)
+    if before == now or not edits:
+        return
+    kept = Edits(tuple(edit for edit in edits.each if before[0] == model and not Edits((edit,)).by_position))
+    if kept == edits:
+        return
+    change(kept, slot)
+    count = len(edits.each) - len(kept.each)
+    st.session_state[f"edits_before{slot}"] = []
+    which = "the model before" if before[0] != model else "words of the text before"
+    message = f"{count} edit{'' if count == 1 else 's'} of {which} {'was' if count == 1 else 'were'} dropped."
+    st.toast(message, icon=_ICON, duration="long")

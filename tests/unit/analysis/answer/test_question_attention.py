@@ -1,0 +1,130 @@
+"""Where question and passage meet, read both ways, and the table that an answer is found in: each against loops."""
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.answer.question_attention import (
+    DRAWN,
+    describe_answer,
+    describe_meeting,
+    describe_word,
+    joint,
+    meeting,
+    sides,
+    strongest_heads,
+)
+from attnviz.analysis.view import View
+from attnviz.analysis.wording import plain
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.text.spans import Span, best_spans
+from tests.factories import make_map, pair, special, typed
+
+QUESTION, PASSAGE = "who sang|s here", "the old cat sing|s all day ."
+TEXT = PASSAGE.replace("|", "")
+
+
+@pytest.fixture
+def trace() -> AttentionTrace:
+    """Three layers, two heads; the question has 6 tokens, the passage 10."""
+    encoder = make_map(pair(QUESTION, PASSAGE), layers=3, heads=2)
+    asking = (special("[CLS]"), *typed(QUESTION), special("[SEP]"))
+    cross = make_map((*typed(PASSAGE, segment=1), special("[SEP]", segment=1)), asking, layers=3, heads=2)
+    return AttentionTrace("it", Prompt(TEXT, question="who sings here"), (encoder, cross))
+
+
+def test_across_the_passage_asks(trace):
+    shown = meeting(trace, "cross", layer=2, head=1, view=View())
+    np.testing.assert_array_equal(shown.weights, trace.cross.weights(2, 1))
+    assert sides(trace) == ("cross", "passage", "question")
+    assert sides(AttentionTrace("it", trace.prompt, (trace.encoder,))) == ("passage", "question")
+
+
+@pytest.mark.parametrize(("side", "asking"), [("passage", False), ("question", True)])
+def test_blocks_of_an_encoder_are_cut_out_by_segment(trace, side, asking):
+    shown = meeting(trace, side, layer=1, head=0, view=View())
+    whole = trace.encoder.weights(1, 0)
+    first = [index for index, token in enumerate(trace.encoder.keys) if token.segment == 0]
+    second = [index for index, token in enumerate(trace.encoder.keys) if token.segment == 1]
+    for row, passage in enumerate(second):
+        for column, question in enumerate(first):
+            assert shown.weights[row, column] == (whole[question, passage] if asking else whole[passage, question])
+    assert shown.asking is asking
+
+
+def test_a_word_is_read_the_other_way_and_the_answer_is_a_mean_of_its_words(trace):
+    words = meeting(trace, "cross", layer=0, head=None, view=View(words=True))
+    mean = trace.cross.layer_weights(0).mean(axis=0)
+    tokens = typed(PASSAGE, segment=1)
+    # "sangs" is two tokens of the question: what it receives is their sum. "sings" gives the mean over its own.
+    sings = (mean[3, 2] + mean[3, 3] + mean[4, 2] + mean[4, 3]) / 2
+    values = words.of_word(2, tokens)
+    assert values[3] == values[4] == pytest.approx(sings)
+    assert values[0] == pytest.approx(mean[0, 2] + mean[0, 3])
+    best = max((float(mean[row, 2] + mean[row, 3]), row) for row in (0, 1, 2, 5, 6))
+    assert words.lookers(2, n=1)[0][1] == pytest.approx(max(best[0], sings))
+    start, end = TEXT.index("cat"), TEXT.index(" all")
+    np.testing.assert_allclose(words.of_text(start, end), words.weights[2:4].mean(axis=0))
+    assert not words.of_text(len(TEXT) + 1, len(TEXT) + 2).any()
+    assert not words.of_word(1, typed("one two three four five six seven eight nine ten eleven"))[-1:].any()
+
+
+def test_the_part_around_the_answer_keeps_its_places(trace):
+    shown = meeting(trace, "question", layer=0, head=1, view=View())
+    near = shown.around(TEXT.index("cat"), TEXT.index("cat") + 3, most=3)
+    assert [token.text for token in near.keys] == ["old", "cat", "sing"]
+    whole = trace.encoder.weights(0, 1)
+    np.testing.assert_array_equal(near.weights, whole[np.ix_(near.rows, near.columns)])
+
+
+def test_a_telling_head_looks_most_firmly_at_one_word(trace):
+    start, end = TEXT.index("cat"), TEXT.index(" all")
+    shown = strongest_heads(trace, start, end)
+    # Of the whole text the question has tokens 1 to 4, and the answer 8 to 10: [CLS] who sang s here [SEP] the old cat sing s …
+    answer, words = (8, 9, 10), (1, 2, 3, 4)
+    for side, layers, firmness in (
+        ("cross", trace.cross, lambda weights: max(weights[2:5, word].mean() for word in words)),
+        ("passage", trace.encoder, lambda weights: max(np.mean([weights[row, word] for row in answer]) for word in words)),
+        ("question", trace.encoder, lambda weights: max(sum(weights[word, row] for row in answer) for word in words)),
+    ):
+        shares = {(layer, head): firmness(layers.weights(layer, head)) for layer in range(3) for head in range(2)}
+        best = max(shares, key=lambda place: shares[place])
+        assert (shown[side].layer, shown[side].head) == best
+        assert shown[side].share == pytest.approx(shares[best])
+    assert strongest_heads(trace, 700, 701) == {}
+
+
+def test_cells_are_as_likely_as_the_spans_say():
+    generator = np.random.default_rng(5)
+    start, end = generator.normal(size=(2, 41)) * 3
+    tokens = typed(" ".join(f"w{index}" for index in range(41)))
+    spans = best_spans(start, end, limit=5, n=7, length_penalty=0.25, nothing=0.0)
+    shown = joint(tokens, start, end, spans, limit=5, length_penalty=0.25)
+    assert shown.probabilities.shape == (DRAWN, DRAWN)
+    for span, cell in zip(spans, shown.marks, strict=True):
+        assert shown.probabilities[cell] == pytest.approx(span.probability)
+        assert (shown.starts[cell[0]], shown.ends[cell[1]]) == (tokens[span.start], tokens[span.end])
+    for row, first in enumerate(shown.starts):
+        for column, last in enumerate(shown.ends):
+            assert shown.legal[row, column] == (0 <= tokens.index(last) - tokens.index(first) <= 5)
+    assert not shown.probabilities[~shown.legal].any()
+    assert {tokens[place] for place in np.argsort(-start)[:9]} <= set(shown.starts)
+
+
+def test_sentences_tell_the_numbers(trace):
+    spans = [Span(2, 2, 0.62), Span(0, 0, 0.002)]
+    assert plain(describe_answer(["cat", "the"], spans, threshold=0.3)).endswith(
+        "“cat” (62%) is the likeliest; the next that does not overlap is “the” (less than 1%)."
+    )
+    message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
+    assert message == "The likeliest span is “cat” (62%), but p(no answer) is 38%: it declines above 30%."
+    assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).endswith("p(no answer) is 90%: more than that of any span.")
+    shown = meeting(trace, "cross", layer=2, head=1, view=View(words=True))
+    shares = shown.of_text(8, 11)
+    best = max((1, 2, 3), key=lambda place: shares[place])
+    message = plain(describe_meeting(shown, "L2·H1", (8, 11)))
+    assert message.startswith(f"L2·H1: the answer's words look most at “{shown.question[best].text}” ({shares[best]:.2f}) and ")
+    first, weight = shown.lookers(1)[0]
+    assert f"“{first.text}” ({weight:.2f})" in plain(describe_word(shown, "L2·H1", 1))
+    assert plain(describe_word(shown, "L2·H1", 1)).endswith("look at “who” most.")
+    assert "the answer's words take most from “" in plain(describe_meeting(shown, "L2·H1", (8, 11), "norm share"))
+    assert plain(describe_word(shown, "L2·H1", 1, "norm share")).endswith("take from “who” most.")

@@ -1,0 +1,68 @@
+"""Heads found by a drawing: the likeness is the plain correlation, and planted patterns are found."""
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.heads.pattern import PATTERNS, WORDS, likeness, read, write
+from attnviz.figures.heads.pattern import likeness_grid
+from attnviz.models import catalog
+from attnviz.survey import mean_attention
+from attnviz.survey.mean_attention import first_words
+
+
+def test_the_likeness_is_the_correlation_of_all_cells():
+    means = np.random.default_rng(5).random((2, 3, WORDS, WORDS))
+    pattern = PATTERNS["Neighbours"]
+    alike = likeness(means, pattern)
+    for layer, head in np.ndindex(2, 3):
+        want = np.corrcoef(means[layer, head].ravel(), pattern.ravel())[0, 1]
+        assert alike[layer, head] == pytest.approx(want, abs=1e-12)
+
+
+@pytest.mark.parametrize("planted", PATTERNS)
+def test_a_planted_pattern_is_found_and_its_link_reads_as_it_was_written(planted):
+    noise = np.random.default_rng(7).random((2, 2, WORDS, WORDS)) * 0.1
+    noise[1, 0] += PATTERNS[planted]
+    alike = likeness(noise, PATTERNS[planted])
+    assert np.unravel_index(alike.argmax(), alike.shape) == (1, 0)
+    again = read(write(PATTERNS[planted]))
+    assert again is not None
+    assert (again == PATTERNS[planted]).all()
+    assert 'data-pick="1.0"' in likeness_grid(alike, chosen=(1, 0))
+
+
+@pytest.mark.parametrize("written", ["", "80", "g" * 16, "8" * 17, "<script>"])
+def test_what_is_no_drawing_is_none(written):
+    assert read(written) is None
+
+
+def test_a_drawing_of_nothing_or_of_everything_is_like_no_head():
+    means = np.random.default_rng(5).random((1, 2, WORDS, WORDS))
+    for pattern in (np.zeros((WORDS, WORDS), bool), np.ones((WORDS, WORDS), bool)):
+        assert not likeness(means, pattern).any()
+
+
+def test_the_means_are_those_of_a_plain_loop_over_traces(monkeypatch):
+    monkeypatch.setattr(mean_attention, "MOST_SENTENCES", 3)
+    model = catalog.load("minilm")
+    got = first_words(model)
+    fitting = [
+        each
+        for each in mean_attention.shipped(mean_attention.TREEBANK)
+        if WORDS <= len(each.words) <= mean_attention.MOST_WORDS
+    ][:3]
+    want = np.zeros((WORDS, WORDS))
+    for sentence in fitting:
+        attention = model.trace(sentence.text).encoder
+        weights = attention.weights(2, 3)
+        for query, key in np.ndindex(WORDS, WORDS):
+            rows, columns = (
+                [
+                    index for index, token in enumerate(attention.queries)
+                    if not token.special and sentence.words[place].start <= token.start < sentence.words[place].end
+                ]
+                for place in (query, key)
+            )  # fmt: skip
+            want[query, key] += weights[np.ix_(rows, columns)].sum(axis=1).mean() / 3
+    assert got.sentences == 3
+    np.testing.assert_allclose(got.means[2, 3], want, atol=1e-5)

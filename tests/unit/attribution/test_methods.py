@@ -1,0 +1,239 @@
+"""Each way against the same thing computed another way: by hand in NumPy, by networkx, or by running the model once more."""
+
+from functools import cache
+
+import networkx
+import numpy as np
+import pytest
+import torch
+
+import attnviz
+from attnviz.analysis.matters.methods import WAYS, way_named
+from attnviz.attribution import attention, gradients, norms, removal
+from attnviz.attribution.bind import Target, bind
+from attnviz.attribution.bound_target import Reading
+from attnviz.attribution.flow import max_flow
+from attnviz.attribution.methods import head_shares, shares
+from attnviz.attribution.value_zeroing import value_zeroing
+from attnviz.core.errors import AttnvizError, ModelError
+from attnviz.core.trace import Prompt, Token
+
+LIKE = Prompt("A man plays the guitar.", pair="Somebody makes music.")
+LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
+TWO = Prompt("He has been to France. It rained there all day.")
+FRANCE = Prompt("He has been to France.")
+loaded = cache(attnviz.load)
+
+
+@cache
+def read(name: str, prompt: Prompt, target: str = "") -> Reading:
+    return bind(loaded(name), prompt, Target.of(target) if target else None)
+
+
+def test_attention_is_what_the_trace_shows():
+    reading = read("answer-en", LOVELACE)
+    trace = loaded("answer-en").trace(LOVELACE)
+    rows = list(reading.asking)
+    head = attention.head_weights(reading, "encoder", 2, 3)
+    np.testing.assert_allclose(head, trace.encoder.weights(2, 3)[rows].mean(axis=0), atol=1e-6)
+    layers = np.mean([trace.encoder.layer_weights(layer).mean(axis=0)[rows].mean(axis=0) for layer in range(6)], axis=0)
+    n_asking = len(trace.cross.keys)
+    cross = np.zeros_like(layers)
+    cross[:n_asking] = trace.cross.layer_weights(0).mean(axis=0)[[row - n_asking for row in rows]].mean(axis=0)
+    np.testing.assert_allclose(attention.mean_of_layers(reading), (6 * layers + cross) / 7, atol=1e-6)
+    last = trace.encoder.layer_weights(5).mean(axis=0)[rows].mean(axis=0)
+    np.testing.assert_allclose(attention.last_layer(reading), last, atol=1e-6)
+
+
+def test_rollout_is_the_product_of_half_attention_and_half_identity():
+    reading = read("minilm", Prompt("The cat sat.", pair="It ran."))
+    trace = loaded("minilm").trace(Prompt("The cat sat.")).encoder
+    n_tokens = len(trace.keys)
+    product = np.eye(n_tokens)
+    for layer in range(trace.n_layers):
+        product = (0.5 * trace.layer_weights(layer).mean(axis=0) + 0.5 * np.eye(n_tokens)) @ product
+    np.testing.assert_allclose(attention.rollout(reading)[:n_tokens], 0.5 * product.mean(axis=0), atol=1e-6)
+
+
+def test_flow_is_networkxs():
+    generator = np.random.default_rng(3)
+    steps = [(slice(0, 5), generator.dirichlet(np.ones(7), 5)), (slice(2, 7), generator.dirichlet(np.ones(7), 5))]
+    asking = np.array([0.0, 0, 0.5, 0, 0.5, 0, 0])
+    graph = networkx.DiGraph()
+    for level, (queries, mixed) in enumerate(steps):
+        whole = np.eye(7)
+        whole[queries] = mixed
+        for upper, lower in np.argwhere(whole > 0):
+            graph.add_edge((level + 1, upper), (level, lower), capacity=whole[upper, lower])
+    for position in np.flatnonzero(asking):
+        graph.add_edge("source", (2, position), capacity=asking[position])
+    want = [networkx.maximum_flow_value(graph, "source", (0, position)) for position in range(7)]
+    np.testing.assert_allclose(max_flow(steps, asking), want, atol=1e-6)
+
+
+def test_value_norms_are_the_lengths_of_what_weights_carry():
+    reading = read("answer-en", LOVELACE)
+    layer = loaded("answer-en").encoder.model.encoder.layer[0]
+    states = loaded("answer-en").attended(LOVELACE)["encoder"][0].offering[0]
+    weights = loaded("answer-en").trace(LOVELACE).encoder.layer_weights(0)
+    width = states.shape[1] // 12
+    for head in (0, 7):
+        own = slice(head * width, (head + 1) * width)
+        value = layer.attention.self.value.weight[own] @ states.T + layer.attention.self.value.bias[own, None]
+        lengths = (layer.attention.output.dense.weight[:, own] @ value).norm(dim=0).numpy()
+        got = norms.norm_weighted(reading)[0]
+        np.testing.assert_allclose(got.norms[head], weights[head] * lengths, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(got.weights[head], weights[head], atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "prompt"), [("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
+def test_what_positions_are_made_of_sums_to_what_they_are(name, prompt):
+    reading = read(name, prompt)
+    for step, place in zip(attention.recorded(reading), reading.places, strict=True):
+        mixed = sum(parts.sum(dim=1) for _, parts in norms._parts(step))
+        placed, stream = step.residual()
+        assert placed == ("before" if name == "transformer-en-fr" or place.kind == "cross" else "after")
+        assert stream is not None
+        assert step.mixed is not None
+        # W_O's bias belongs to no token.
+        bias = step.mixed[0] - mixed
+        torch.testing.assert_close(bias, bias[:1].expand_as(bias), atol=1e-4, rtol=1e-4)
+
+
+def test_a_layer_changes_a_token_less_than_its_weights_say():
+    layers = norms.norm_weighted(read("answer-en", LOVELACE))
+    assert all(0 < layer.mixing < 1 for layer in layers)
+    by_weights = np.mean([1 - np.diagonal(layer.weights.mean(axis=0)).mean() for layer in layers[:6]])
+    assert np.mean([layer.mixing for layer in layers[:6]]) < by_weights / 1.5
+
+
+@pytest.mark.parametrize("target", ["translation", "token:2"])
+def test_gradients_are_those_of_small_steps(target):
+    reading = read("bahdanau-en-fr", FRANCE, target)
+    vectors = reading.embedded()
+    got = gradients.gradient_times_input(reading)
+    with torch.no_grad():
+        for place in (0, 3):
+            moved = vectors.repeat(2, 1, 1)
+            moved[0, place] *= 1.01
+            moved[1, place] *= 0.99
+            scores = reading.outcome_of(moved).score
+            assert got[place] == pytest.approx(float(scores[0] - scores[1]) / 0.02, rel=0.02, abs=2e-3)
+
+
+def test_integrated_gradients_sum_to_the_difference():
+    reading = read("answer-en", LOVELACE)
+    taken = np.array([[False] * len(reading.tokens), [not token.special for token in reading.tokens]])
+    scores, _ = removal.outcomes(reading, taken)
+    got = gradients.integrated_gradients(reading, steps=60).sum()
+    assert got == pytest.approx(scores[0] - scores[1], rel=0.01)
+
+
+@pytest.mark.parametrize(("way", "most"), [("value-zeroing", 128), ("flow", 64)])
+def test_a_way_that_would_take_minutes_says_how_much_it_reads(way: str, most: int):
+    reading = read("minilm", Prompt("a " * most, pair="b"))
+    with pytest.raises(ModelError, match=rf"at most {most} tokens, and here are \d+: type less"):
+        shares(way_named(way), reading)
+
+
+def test_value_zeroing_is_the_model_run_without_a_value():
+    reading = read("minilm", Prompt("The cat sat.", pair="It ran."))
+    got = value_zeroing(reading)
+    assert got.sum() == pytest.approx(1)
+    assert (got >= 0).all()
+    # Of the first layer by hand: its output, with one key's value taken out, through the model's own modules.
+    model = loaded("minilm").model
+    layer = model.encoder.layer[0]
+    n_tokens = 6
+    with torch.no_grad():
+        states = model.embeddings(reading.ids[None, :n_tokens])
+        own = layer.attention.self
+        value = own.value(states)
+        weights = loaded("minilm").trace(Prompt("The cat sat.")).encoder.layer_weights(0)
+
+        def output(value: torch.Tensor) -> torch.Tensor:
+            heads = value[0].unflatten(-1, (12, -1)).transpose(0, 1)
+            context = (torch.tensor(weights) @ heads).transpose(0, 1).flatten(1)[None]
+            attended = layer.attention.output(context, states)
+            return layer.output(layer.intermediate(attended), attended)[0]
+
+        whole, without = output(value), value.clone()
+        without[0, 2] = 0
+        want = 1 - torch.nn.functional.cosine_similarity(whole, output(without), dim=-1)
+    from attnviz.attribution import value_zeroing as module
+
+    states = module._states(reading, 0, range(2, 3))
+    got = 1 - torch.nn.functional.cosine_similarity(states[0], states[1], dim=-1)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), atol=1e-5)
+
+
+def test_leaving_out_is_the_score_of_the_text_without_the_word():
+    reading = read("transformer-en-fr", FRANCE)
+    got = removal.leave_one_out(reading)
+    ids = reading.ids.clone()
+    ids[1] = reading.stand_in
+    scores = reading.outcome(torch.stack([reading.ids, ids])).score
+    assert reading.tokens[1].word != reading.tokens[2].word
+    assert got[1] == pytest.approx(float(scores[0] - scores[1]), abs=1e-4)
+
+
+def test_words_are_taken_whole_and_what_is_fixed_stays():
+    tokens = (
+        Token("un", 0, 2, word=0),
+        Token("do", 2, 4, word=0),
+        Token("it", 5, 7, word=1),
+        Token("[SEP]", 0, 0, special=True),
+    )
+    assert removal.words(tokens, frozenset({3})) == ((0, 1), (2,))
+    assert removal.words(tokens, frozenset({1, 3})) == ((2,),)
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "target", "says"),
+    [
+        ("minilm", LIKE, "answer", "has no answer"),
+        ("minilm", Prompt("hi"), "similarity", "second text"),
+        ("minilm", LIKE, "next", "has no next token"),
+        ("answer-en", LOVELACE, "label", "has no label"),
+        ("transformer-en-fr", FRANCE, "token:99", "there is no token 99"),
+        ("summarize-en", TWO, "sentence:9", "there is no sentence 9"),
+        ("summarize-en", FRANCE, "", "one sentence"),
+    ],
+)
+def test_a_target_that_is_not_there_gets_one_sentence(name, prompt, target, says):
+    with pytest.raises(AttnvizError, match=says) as caught:
+        read(name, prompt, target)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_a_name_that_is_none_gets_the_names_there_are():
+    with pytest.raises(ModelError, match="frozen-gradient"):
+        way_named("lime")
+    with pytest.raises(ModelError, match="translation"):
+        Target.of("meaning")
+
+
+def test_a_head_that_the_output_does_not_ask_is_refused():
+    with pytest.raises(ModelError, match="L9·H9"):
+        head_shares(read("answer-en", LOVELACE), "encoder", 9, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt"),
+    [("answer-en", LOVELACE), ("answer-en-dual", LOVELACE), ("summarize-en", TWO), ("minilm", LIKE),
+     ("transformer-en-fr", FRANCE), ("bahdanau-en-fr", FRANCE), ("dot-lstm-en-fr", FRANCE), ("bilstm-en-fr", FRANCE)],
+)  # fmt: skip
+def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
+    reading, refused = read(name, prompt), list[str]()
+    for way in WAYS.values():
+        try:
+            got = shares(way, reading)
+        except ModelError as error:
+            refused.append(str(error))
+            continue
+        assert got.tokens == reading.tokens
+        assert np.isfinite(got.values).all()
+        assert got.values.any(), way.name
+        assert way.signed or (got.values >= -1e-9).all(), way.name
+    assert all(reason.endswith(".") and ". " not in reason for reason in refused)
+    assert not refused or name != "answer-en"

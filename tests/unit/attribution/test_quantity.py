@@ -1,0 +1,112 @@
+"""A trace whose numbers are what heads move: held against a product by hand, and refused where it would be of another pass."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.analysis.quantity import WeighedTrace
+from attnviz.attribution.quantity import MOST_TOKENS, weighed_draft, weighed_trace
+from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
+from attnviz.models.translate.decode import DecodingOptions, draft
+from tests.norms import cross_norm_shares
+
+CAT = Prompt("The cat sat on the mat.")
+FRANCE = Prompt("He has been to France.")
+LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
+loaded = cache(attnviz.load)
+
+
+def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
+    model: Any = loaded("minilm")
+    got, layer, head = weighed_trace(model, CAT, "norms").trace.encoder.weights(2, 5), 2, 5
+    plain = model.trace(CAT).encoder
+    block = model.model.encoder.layer[layer].attention
+    width = block.self.query.out_features // 12
+    own = slice(head * width, (head + 1) * width)
+    value = plain.store.layers[layer].value[head].astype(float)
+    carried = value @ block.output.dense.weight.detach().double().numpy()[:, own].T
+    want = plain.weights(layer, head) * np.linalg.norm(carried, axis=1)
+    np.testing.assert_allclose(got, want / want.sum(axis=1, keepdims=True), atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "prompt"), [("minilm", CAT), ("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
+@pytest.mark.parametrize("by", ["norms", "mixing"])
+def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
+    plain, actual = loaded(name).trace(prompt), weighed_trace(loaded(name), prompt, by)
+    assert actual.trace.kinds == plain.kinds
+    for before, after in zip(plain.maps, actual.trace.maps, strict=True):
+        assert (after.queries, after.keys, after.n_layers, after.causal) == (
+            before.queries, before.keys, before.n_layers, before.causal,
+        )  # fmt: skip
+        assert after.n_heads == (before.n_heads if by == "norms" else 1)
+        for layer in range(after.n_layers):
+            assert np.array_equal(after.visible(layer), before.visible(layer))
+            np.testing.assert_allclose(after.layer_weights(layer).sum(axis=2), 1, atol=1e-5)
+            assert 0 < actual.changes[after.kind, layer] < 1
+            assert "changes a token by" in actual.sentence(after.kind, layer)
+
+
+def test_the_two_texts_of_a_dual_answerer_stand_where_its_trace_has_them():
+    plain = loaded("answer-en-dual").trace(LOVELACE).encoder
+    got = weighed_trace(loaded("answer-en-dual"), LOVELACE).trace.encoder
+    hidden = ~plain.visible(0)
+    assert hidden.any()
+    assert not got.layer_weights(0)[:, hidden].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "says"),
+    [
+        ("bahdanau-en-fr", FRANCE, "no output matrix"),
+        ("minilm", Prompt("word " * MOST_TOKENS), "at most 256 tokens"),
+    ],
+)
+def test_what_is_not_known_is_said_in_one_sentence(name, prompt, says):
+    with pytest.raises(ModelError, match=says):
+        weighed_trace(loaded(name), prompt)
+
+
+def test_numbers_of_another_pass_than_the_trace_are_refused(monkeypatch):
+    model: Any = loaded("minilm")
+    other = model.trace(Prompt("The dog lay on the rug."))
+    monkeypatch.setattr(type(model), "trace", lambda self, prompt: replace(other, prompt=prompt))
+    with pytest.raises(ModelError, match="not known here"):
+        weighed_trace(model, CAT)
+
+
+def test_a_layer_of_which_nothing_is_known_says_nothing():
+    trace = loaded("minilm").trace(CAT)
+    assert WeighedTrace(trace, {}).sentence("encoder", 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "options"),
+    [
+        (FRANCE, DecodingOptions()),
+        (FRANCE, DecodingOptions(3, candidate=2)),
+        (FRANCE, DecodingOptions(begins=("▁Elle",))),
+        (replace(FRANCE, target="Il n'y est jamais alle."), DecodingOptions()),
+    ],
+    ids=["greedy", "candidate", "steered", "given"],
+)
+def test_a_translation_is_weighed_as_it_was_written(prompt, options):
+    model = loaded("transformer-en-fr")
+    written = draft(model, prompt, options)
+    result = weighed_draft(model, written)
+    assert (result.by, result.trace.output) == ("norms", written.trace.output)
+    assert result.trace.cross.queries == written.trace.cross.queries
+    want = cross_norm_shares(model, written, 1, 2)
+    assert np.abs(want - written.trace.cross.weights(1, 2)).max() > 0.01
+    np.testing.assert_allclose(result.trace.cross.weights(1, 2), want, atol=1e-5)
+
+
+def test_a_candidate_is_not_weighed_as_the_best_translation(monkeypatch):
+    model: Any = loaded("transformer-en-fr")
+    best, third = (draft(model, FRANCE, DecodingOptions(3, candidate=at)) for at in (0, 2))
+    with pytest.raises(ModelError, match="not known here"):
+        weighed_draft(model, replace(third, pieces=best.pieces))

@@ -1,0 +1,59 @@
+"""A score taken apart sums to the score, and what a layer adds belongs to the tokens that gave it."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.attribution.score_pairs import Cell, why
+from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
+from attnviz.models.compute.head_inputs import inspect_trace
+
+CAT = Prompt("The cat sat on the mat.")
+FRANCE = Prompt("He has been to France.")
+LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
+loaded = cache(attnviz.load)
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "cell"),
+    [
+        ("minilm", CAT, Cell("encoder", 0, 2, 3, 2)),
+        ("minilm", CAT, Cell("encoder", 5, 7, 1, 4)),
+        ("answer-en", LOVELACE, Cell("encoder", 3, 1, 9, 2)),
+        ("answer-en", LOVELACE, Cell("cross", 0, 4, 2, 1)),
+        ("transformer-en-fr", FRANCE, Cell("encoder", 2, 1, 1, 4)),
+        ("transformer-en-fr", FRANCE, Cell("cross", 1, 3, 2, 4)),
+    ],
+)
+def test_the_pairs_of_a_score_sum_to_it(name, prompt, cell):
+    model = loaded(name)
+    got = why(model, prompt, cell)
+    head = inspect_trace(model, prompt).head(cell.kind, cell.layer, cell.head)
+    want = head.scaling * float(head.query[cell.query].astype(float) @ head.key[cell.key].astype(float))
+    assert got.score == pytest.approx(want, rel=1e-5, abs=1e-5)
+    assert got.values.shape == (len(got.tokens) + 1, len(got.tokens) + 1)
+    asking, offering = got.sides()
+    assert asking.sum() == pytest.approx(got.score) == offering.sum()
+
+
+def test_below_the_first_attention_a_query_is_its_own_tokens():
+    got = why(loaded("minilm"), CAT, Cell("encoder", 0, 2, 3, 2))
+    queries, keys = (np.flatnonzero(np.abs(got.values[:-1, :-1]).sum(axis=axis) > 1e-9).tolist() for axis in (1, 0))
+    assert (queries, keys) == ([3], [2])
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "cell", "says"),
+    [
+        ("minilm", CAT, Cell("encoder", 6, 0, 0, 0), "not known"),
+        ("bahdanau-en-fr", FRANCE, Cell("cross", 0, 0, 0, 0), "not known"),
+        ("answer-en-dual", LOVELACE, Cell("encoder", 0, 0, 0, 0), "each text on its own"),
+        ("minilm", Prompt("word " * 200), Cell("encoder", 0, 0, 0, 0), "at most 128"),
+    ],
+)
+def test_what_cannot_be_taken_apart_is_said_in_one_sentence(name, prompt, cell, says):
+    with pytest.raises(ModelError, match=says):
+        why(loaded(name), prompt, cell)

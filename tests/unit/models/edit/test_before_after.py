@@ -1,0 +1,104 @@
+"""What a model says before and after edits, of models small enough to be made in a moment."""
+
+import numpy as np
+import pytest
+import torch
+import transformers as hf
+
+import attnviz
+from attnviz import Edits, Prompt
+from attnviz.core.cancellation import cancellable
+from attnviz.core.errors import CancelledError, EditError, ModelError
+from attnviz.models.ablate.head_costs import every_head, head_costs, removal_curve, without
+from attnviz.models.edit.before_after import answered, cost_of, read, written
+from attnviz.models.shipped import load_trained
+from tests import tiny
+from tests.answerers import tiny_answerer
+from tests.translators import tiny_translator
+
+TEXT = "The dog, which isn't Tom's, didn't eat."
+
+
+@pytest.fixture(scope="module", params=["additive", "transformer"])
+def translator(request, tmp_path_factory):
+    return load_trained(tiny_translator(tmp_path_factory.mktemp(request.param), request.param))
+
+
+def test_what_is_written_and_how_likely_the_old_output_is_now(translator):
+    layers, heads = translator.edit_points().sizes["cross"]
+    off = without([("cross", layer, head) for layer in range(layers) for head in range(heads)])
+    actual = written(translator, Prompt(TEXT), off)
+    assert actual.after.trace.edits == off
+    assert actual.before.trace.output == translator.trace(TEXT).output
+    same = written(translator, Prompt(TEXT), Edits())
+    assert same.log_probabilities[0] == same.log_probabilities[1] == actual.log_probabilities[0]
+    before, after = actual.log_probabilities
+    assert cost_of(translator, Prompt(TEXT), off) == pytest.approx(before - after, abs=1e-3)
+
+
+def test_every_head_costs_what_it_costs_alone(translator):
+    prompt = Prompt(TEXT, target="Le chien n'a pas mangé !")
+    costs = head_costs(translator, prompt)
+    alone = -sum(np.log(step.probability) for step in translator.steps(prompt)[1])
+    # Some 180 nats in float32, whose sums have another order in a batch: processors differ in the last two digits.
+    assert costs.before == pytest.approx(-alone, abs=1e-3)
+    for head in every_head(translator):
+        assert costs.costs[head[0]][head[1:]] == pytest.approx(cost_of(translator, prompt, without([head])), abs=1e-3)
+    curve = removal_curve(translator, prompt, costs)
+    assert curve.random.shape == (20, len(curve.counts))
+    assert curve.counts[-1] == len(every_head(translator))
+    np.testing.assert_allclose(curve.least[-1], curve.most[-1], atol=1e-6)
+    np.testing.assert_allclose(curve.random[:, -1], curve.most[-1], atol=1e-6)
+
+
+def test_it_can_be_stopped(translator):
+    def stop() -> None:
+        raise CancelledError("nobody waits")
+
+    with pytest.raises(CancelledError), cancellable(stop):
+        head_costs(translator, Prompt(TEXT, target="Le chien"))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_answers_and_their_heads(tmp_path, joint, unchecked):
+    model = load_trained(tiny_answerer(tmp_path / "model", joint=joint))
+    prompt = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
+    off = without([("cross", 0, head) for head in range(12)])
+    actual = answered(model, prompt, off)
+    assert actual.before.trace.output == model.trace(prompt).output
+    assert actual.after.trace.edits == off
+    assert actual.before.result.spans[0].probability != actual.after.result.spans[0].probability
+    before = actual.before.result
+    costs = head_costs(model, prompt)
+    assert np.exp(costs.before) == pytest.approx(before.spans[0].probability, abs=1e-4)
+
+
+def test_an_encoder_says_how_far_each_token_has_turned_and_how_alike_two_texts_are():
+    model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
+    prompt = Prompt("the cat sat", pair="a dog ran")
+    same, actual = read(model, prompt, Edits()), read(model, prompt, Edits.parse("e0.1z,e1.2z"))
+    assert not same.shifts.any() or same.shifts.max() < 1e-6
+    assert actual.shifts.shape == (len(actual.before.tokens),)
+    assert actual.shifts.max() > 1e-3
+    assert actual.before.similarity == same.after.similarity != actual.after.similarity
+    assert cost_of(model, prompt, Edits.parse("e0.1z,e1.2z")) == pytest.approx(actual.shifts.mean(), abs=1e-5)
+
+
+def test_layers_on_top_say_what_is_likeliest():
+    config = tiny.FAMILIES[0].config()
+    torch.manual_seed(5)
+    masked = attnviz.wrap(hf.BertForMaskedLM(config), tiny.tokenizer())
+    ((place, likeliest),) = read(masked, Prompt("the cat [MASK] ."), Edits.parse("e0.1z")).after.likeliest
+    assert place == "[MASK] 3"
+    assert len(likeliest) == 5
+    labels = attnviz.wrap(hf.BertForSequenceClassification(config), tiny.tokenizer())
+    ((name, shares),) = read(labels, Prompt("the cat sat"), Edits()).before.likeliest
+    assert name == "label"
+    assert sum(p for _, p in shares) == pytest.approx(1, abs=1e-6)
+
+
+def test_what_has_no_such_output_says_so(tmp_path, translator):
+    with pytest.raises(ModelError, match="no encoder"):
+        read(translator, Prompt(TEXT), Edits())
+    with pytest.raises(EditError, match="patched from another text"):
+        cost_of(translator, Prompt(TEXT), Edits.parse("c0.0pTom"))

@@ -1,0 +1,160 @@
+"""Who gets a place to work, and when long work makes room."""
+
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.errors import CancelledError
+from attnviz.ui.background import slots
+from attnviz.ui.background.slots import Places
+
+
+@pytest.fixture(autouse=True)
+def _no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long work makes room at its first step."""
+    monkeypatch.setattr(slots, "SLICE_SECONDS", 0.0)
+
+
+def test_short_work_passes_long_work_between_its_steps():
+    shared, order = Places(1), []
+    held, more = threading.Event(), threading.Event()
+
+    def long() -> None:
+        with shared.place():
+            held.set()
+            more.wait(30)
+            cancellation_point()
+            order.append("long")
+
+    def short() -> None:
+        with shared.place():
+            order.append("short")
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (long, short)]
+    threads[0].start()
+    assert held.wait(30)
+    threads[1].start()
+    wait_until(lambda: len(shared._waiting) == 1)
+    assert not order
+    more.set()
+    for each in threads:
+        each.join(30)
+    assert order == ["short", "long"]
+    assert shared._free == 1
+
+
+def test_who_has_worked_least_goes_first_and_nobody_makes_room_for_who_has_worked_longer():
+    shared, order = Places(1), []
+    inside, go_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with shared.place():
+            inside.set()
+            go_on.wait(30)
+            time.sleep(0.02)
+            cancellation_point()
+            order.append("first again")
+
+    def second() -> None:
+        with shared.place():
+            # By now the other has worked longer.
+            cancellation_point()
+            order.append("second")
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (first, second)]
+    threads[0].start()
+    assert inside.wait(30)
+    threads[1].start()
+    wait_until(lambda: len(shared._waiting) == 1)
+    go_on.set()
+    for each in threads:
+        each.join(30)
+    assert order == ["second", "first again"]
+
+
+def test_what_is_expected_to_take_long_lets_what_came_later_and_is_short_go_first():
+    shared, order = Places(1), []
+
+    def work(name: str, expected: float) -> None:
+        with shared.place(expected=expected):
+            order.append(name)
+
+    threads = [threading.Thread(target=work, args=each, daemon=True) for each in (("long", 8.0), ("short", 0.01))]
+    with shared.place():
+        for n_waiting, each in enumerate(threads, start=1):
+            each.start()
+            wait_until(lambda n=n_waiting: len(shared._waiting) == n)
+    for each in threads:
+        each.join(30)
+    assert order == ["short", "long"]
+
+
+def test_who_is_told_to_end_while_it_waits_leaves_the_line_and_the_place_is_free():
+    shared = Places(1)
+    ends = threading.Event()
+    raised = []
+
+    def check() -> None:
+        if ends.is_set():
+            raise CancelledError("Nobody waits.")
+
+    def left() -> None:
+        try:
+            with shared.place(check):
+                raised.append("worked")
+        except CancelledError:
+            raised.append("left")
+
+    with shared.place():
+        thread = threading.Thread(target=left, daemon=True)
+        thread.start()
+        wait_until(lambda: len(shared._waiting) == 1)
+        ends.set()
+        thread.join(30)
+    assert raised == ["left"]
+    assert shared._free == 1
+    assert not shared._waiting
+
+
+def test_what_is_raised_while_it_makes_room_frees_no_place_twice():
+    shared = Places(1)
+    ends, inside, go_on = threading.Event(), threading.Event(), threading.Event()
+
+    def check() -> None:
+        if ends.is_set():
+            raise CancelledError("Nobody waits.")
+
+    def long() -> None:
+        with suppress(CancelledError), shared.place(check):
+            inside.set()
+            go_on.wait(30)
+            cancellation_point()
+            ends.clear()
+
+    def short() -> None:
+        with shared.place():
+            ends.set()
+            thread.join(30)
+
+    thread, other = (threading.Thread(target=work, daemon=True) for work in (long, short))
+    thread.start()
+    assert inside.wait(30)
+    other.start()
+    wait_until(lambda: len(shared._waiting) == 1)
+    go_on.set()
+    other.join(30)
+    assert not thread.is_alive()
+    assert ends.is_set()
+    assert shared._free == 1
+
+
+def wait_until(holds) -> None:
+    """Waits until something another thread does is done."""
+    for _ in range(3000):
+        if holds():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to that")
