@@ -6,7 +6,7 @@ from attnviz import memory
 from attnviz.paths import app_folder, assets_folder
 from attnviz.ui.address.history import show_history
 from attnviz.ui.background import import_ahead
-from attnviz.ui.background.jobs import COURTESY, DRAWING_SECONDS
+from attnviz.ui.background.jobs import DRAWING_SECONDS, PRIORITY
 from attnviz.ui.background.uploads import bound_uploads
 
 import_ahead.finish()
@@ -30,6 +30,6 @@ page = st.navigation(
         st.Page(pages / "train.py", title="Train", icon=":material/model_training:"),
     ]
 )
-with COURTESY.at_work(DRAWING_SECONDS):
+with PRIORITY.at_work(DRAWING_SECONDS):
     page.run()
 show_history()

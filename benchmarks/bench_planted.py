@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.methods import METHODS
 from attnviz.analysis.matters.planted_truth import PlantedScores, agreement, over_seeds, ranking
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
@@ -27,7 +27,7 @@ def scored(recipe: ToyRecipe, sources: int) -> list[PlantedScores]:
     """Train a toy, and score every way at evenly spaced checkpoints."""
     training, scores = Training(recipe), []
     at = {round(recipe.steps * part / CHECKPOINTS) for part in range(1, CHECKPOINTS + 1)}
-    ways = [way for way in WAYS.values() if way.name not in LEFT_OUT]
+    ways = [way for way in METHODS.values() if way.name not in LEFT_OUT]
     while not training.ended:
         training.step()
         if training.taken in at:

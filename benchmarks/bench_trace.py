@@ -75,12 +75,12 @@ def minilm() -> Iterator[Row]:
         yield Row(f"trace() of MiniLM, {tokens} tokens", measured, f"≤ {limit} ×", ratio <= limit)
 
 
-def random_reader(config: Any, device: str) -> tuple[reading.SeamReader, Any]:
+def random_reader(config: Any, device: str) -> tuple[reading.AttentionFunctionReader, Any]:
     """A model of a size, with random weights, under the seam."""
     with torch.device(device):
         model = hf.AutoModel.from_config(config, attn_implementation="eager").eval()
     model.set_attn_implementation(tape.NAME)
-    return reading.SeamReader(model), model
+    return reading.AttentionFunctionReader(model), model
 
 
 def gpt2(device: str) -> Iterator[Row]:

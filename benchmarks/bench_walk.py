@@ -23,14 +23,14 @@ from tests.browser.walking import WEIGHTS, Walker
 # The first of these walks finds the grid that was not painted again after a run, in the versions that had it.
 FIRST = 8
 WALKS, ACTIONS, IN_A_ROW = 300, 8, 5
-WAYS = tuple(product((1440, 390), ("light", "dark")))
+METHODS = tuple(product((1440, 390), ("light", "dark")))
 
 
 def walks(walker: Walker, watch: Watch, seeds: range) -> int:
     """Takes the walks; the number of those that ended with a difference, or with an error in the browser."""
     wrong, before = 0, None
     for count, seed in enumerate(seeds):
-        width, theme = WAYS[count // IN_A_ROW % len(WAYS)]
+        width, theme = METHODS[count // IN_A_ROW % len(METHODS)]
         began = time.perf_counter()
         before, actual = walker.stroll(seed, ACTIONS, theme=theme, width=width, before=before)
         print(f"walk {seed}: {'a difference' if actual else 'the same'}, {time.perf_counter() - began:.1f} s", flush=True)

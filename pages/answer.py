@@ -40,7 +40,7 @@ NO_MODEL = (
 
 def tell(slot: int, answered: Answered, look: Looking, place: DeltaGenerator) -> None:
     """One model's answer, and sentences made of its numbers."""
-    shown = look.meeting(answered.trace)
+    shown = look.question_attention(answered.trace)
     headline(answered, place)
     tell_answer(answered, shown, chosen_word(shown, slot), look.name(answered), place)
 
@@ -63,7 +63,7 @@ def show(slot: int, name: str, edited: EditedAnswer, look: Looking, picture: str
         st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
         show_joint(answered, slot)
         return
-    shown = look.meeting(answered.trace)
+    shown = look.question_attention(answered.trace)
     if picture == "passage":
         show_passage(answered, shown, chosen_word(shown, slot), slot, look)
         return

@@ -7,7 +7,7 @@ from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import Traced
-from attnviz.ui.compare.checkpoints import side
+from attnviz.ui.checkpoints import side
 from attnviz.ui.compare.view import (
     Sides,
     chosen_head,

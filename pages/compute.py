@@ -6,8 +6,8 @@ from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
-from attnviz.models.compute.head_inputs import InspectedTrace
 from attnviz.models.compute.worked_example import compute
+from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import finish
 from attnviz.ui.address.widgets import segments, toggle
 from attnviz.ui.background.results import opened

@@ -18,7 +18,7 @@ from attnviz.ui.prompt import address, sentence_box
 from attnviz.ui.sidebar import HeadChoice
 
 # Page, name, icon, what its address calls the text, and one line.
-WAYS = (
+METHODS = (
     ("encode", "Every head", "grid_on", "text", "All heads at once, any of them large: matrix, arcs, text."),
     ("translate", "Translate it", "translate", "text", "Which English words each French word came from."),
     ("answer", "Ask about it", "quiz", "passage", "The words that answer a question, marked in the text."),
@@ -66,7 +66,7 @@ def example_cards(shown: tuple[Example, ...]) -> None:
 def page_cards(text: str) -> None:
     """What the other pages make of the text; one of the visitor's own goes along where a link can hold it."""
     with st.container(key="cards-pages"):
-        for page, label, icon, name, line in WAYS:
+        for page, label, icon, name, line in METHODS:
             given = {name: text} if text and name and len(text) <= LINK_CHARACTERS else {}
             if page == "compute" and given:
                 given["source"] = "model"

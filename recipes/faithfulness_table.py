@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnviz.analysis.matters.faithfulness import MEASURES
-from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.methods import method_named
 from recipes.tables import table
 
 # Where metrics.json keeps it.
@@ -15,7 +15,7 @@ def faithfulness_section(metrics: dict[str, Any]) -> list[str]:
     """Write the part of a card that says how far to believe the model's pictures; nothing where that was not measured."""
     if not (kept := metrics.get(FAITHFULNESS)):
         return []
-    rows = [(way_named(way).title, *(_written(row.get(name)) for name in MEASURES)) for way, row in kept["ways"].items()]
+    rows = [(method_named(way).title, *(_written(row.get(name)) for name in MEASURES)) for way, row in kept["ways"].items()]
     return [
         "## How far to believe its pictures",
         f"On {kept['texts']} texts of {kept['data']}: comprehensiveness is how far p(output) falls when the most important 1, "

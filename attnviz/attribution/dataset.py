@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.analysis.matters.faithfulness import MEASURES, Faithfulness, Interval, bootstrap
-from attnviz.analysis.matters.methods import Way
+from attnviz.analysis.matters.methods import Method
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.token_removal import ask, faithfulness
 from attnviz.core.errors import AttnvizError, ModelError, PromptError
@@ -48,7 +48,7 @@ class WayFigures:
 
 
 def survey(
-    model: AttentionModel, prompts: Sequence[Prompt], ways: Sequence[Way], out: Path, options: SurveyOptions,
+    model: AttentionModel, prompts: Sequence[Prompt], ways: Sequence[Method], out: Path, options: SurveyOptions,
     report: Callable[[str], None],
 ) -> list[WayFigures]:  # fmt: skip
     """Measure ways on the texts of a data set, and write each text's figures as soon as they are there.

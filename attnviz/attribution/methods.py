@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from attnviz.analysis.matters.methods import HeadWay, Way, way_named
+from attnviz.analysis.matters.methods import HeadMethod, Method, method_named
 from attnviz.attribution import attention, gradients, norms, removal
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.bound_target import Reading
@@ -42,16 +42,16 @@ def attribute(model: AttentionModel, prompt: Prompt, way: str = "frozen-gradient
         ModelError: there is no such way or output, or the way does not apply to this model or text; the message says why.
         PromptError: the model cannot read the prompt.
     """
-    return shares(way_named(way), bind(model, prompt, Target.of(target) if target else None))
+    return shares(method_named(way), bind(model, prompt, Target.of(target) if target else None))
 
 
-def shares(way: Way, reading: Reading) -> Shares:
+def shares(way: Method, reading: Reading) -> Shares:
     """Ask one way what each token was worth to the target.
 
     Raises:
         ModelError: the way does not apply to this model or this text; the message says why.
     """
-    if isinstance(way, HeadWay):
+    if isinstance(way, HeadMethod):
         return replace(head_shares(reading, way.kind, way.layer, way.head), way=way.name)
     values, rest = made if isinstance(made := ASK[way.name](reading), tuple) else (made, None)
     return Shares(way.name, reading.target, reading.tokens, values, way.signed, rest)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.analysis.matters.methods import Way
+from attnviz.analysis.matters.methods import Method
 from attnviz.analysis.matters.planted_truth import PlantedScores, distance
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.methods import shares
@@ -16,7 +16,9 @@ from attnviz.models.translate.own import TranslationModel
 from attnviz.text.toys import Solved
 
 
-def planted_scores(model: TranslationModel, solved: Sequence[Solved], ways: Sequence[Way], *, step: int = 0) -> PlantedScores:
+def planted_scores(
+    model: TranslationModel, solved: Sequence[Solved], ways: Sequence[Method], *, step: int = 0
+) -> PlantedScores:
     """Ask each way where every target token comes from, and measure how far its shares are from where it does.
 
     The model is given the true target, as its training was; `step` says how long that took.

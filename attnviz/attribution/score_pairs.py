@@ -18,7 +18,7 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
-from attnviz.models.compute.head_inputs import InspectableModel
+from attnviz.models.head_inputs import InspectableModel
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.attention import Attended
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from attnviz.analysis.matters.faithfulness import Removals, by_word
-from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.methods import method_named
 from attnviz.analysis.matters.report import Report, Without
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.bound_target import Reading
@@ -36,7 +36,7 @@ def report(
     bound = bind(model, prompt, Target.of(target) if target else None)
     reading = replace(bound, progress=lambda share: progress(stage, share))
     takeable(reading)
-    asked = ask(reading, [way_named(name) for name in names], lambda way: begin(f"Asking “{way.title}”"))
+    asked = ask(reading, [method_named(name) for name in names], lambda way: begin(f"Asking “{way.title}”"))
     groups = _groups(reading)
     shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
     begin(f"Testing {len(asked.shares)} ways by taking words away")

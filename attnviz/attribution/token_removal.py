@@ -18,7 +18,7 @@ from attnviz.analysis.matters.faithfulness import (
     order,
     removals,
 )  # fmt: skip
-from attnviz.analysis.matters.methods import Way
+from attnviz.analysis.matters.methods import Method
 from attnviz.attribution.bound_target import Reading
 from attnviz.attribution.methods import shares
 from attnviz.attribution.removal import outcomes, words
@@ -35,7 +35,7 @@ class Asked:
     refused: Mapping[str, str]
 
 
-def ask(reading: Reading, ways: Sequence[Way], begin: Callable[[Way], None] = lambda _: None) -> Asked:
+def ask(reading: Reading, ways: Sequence[Method], begin: Callable[[Method], None] = lambda _: None) -> Asked:
     """Ask several ways, each after `begin` has been told of it; one that does not apply says why."""
     made: dict[str, Shares] = {}
     refused: dict[str, str] = {}

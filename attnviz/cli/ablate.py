@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
 def ablate_file(arguments: argparse.Namespace) -> int:
     """Measure every condition on every text, and print the table."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.models.ablate.scoring import scorer_for
+    from attnviz.models.scoring import scorer_for
 
     prompts = list(islice(read_prompts(arguments.data), arguments.limit))
     if not prompts:

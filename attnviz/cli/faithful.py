@@ -33,11 +33,11 @@ def add(commands: Any) -> None:
 def measure(arguments: argparse.Namespace) -> int:
     """Print the table of a survey; what is in its file already is not measured again."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.analysis.matters.methods import way_named
+    from attnviz.analysis.matters.methods import method_named
     from attnviz.attribution.dataset import SurveyOptions, kept_figures, read_prompts, survey
     from attnviz.models.catalog import load
 
-    ways = [way_named(name.strip()) for name in arguments.ways.split(",")]
+    ways = [method_named(name.strip()) for name in arguments.ways.split(",")]
     prompts = read_prompts(arguments.data)
     model = load(arguments.model)
     out = arguments.out or Path(f"faithful-{Path(arguments.model).name}.csv")

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from attnviz.core.checks import described, shortened
-from attnviz.core.edit.one import EDITS, Edit, HeadPatched, HeadSet, HeadValue, LinkCut, WeightSet, WordHidden, check
 from attnviz.core.errors import EditError
 from attnviz.core.kinds import Kind
+from attnviz.core.single_edit import EDITS, Edit, HeadPatched, HeadSet, HeadValue, LinkCut, WeightSet, WordHidden, check
 
 # More than the heads of any model of the hub's usual sizes; and what an address can carry beside a text.
 MOST, LONGEST = 1024, 8000

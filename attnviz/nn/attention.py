@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.core.errors import ModelError
-from attnviz.nn.edit import edited_pass
+from attnviz.nn.edit.edited_pass import AttentionCall, changed, changed_one
 
 
 def masked_scores(
@@ -164,7 +164,7 @@ class SingleHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         context, weights = attend(query, known.key, known.value, visible=mask, scaling=self.scaling, dropout=dropout)
         scores = lambda: masked_scores((query * self.scaling) @ known.key.transpose(-2, -1), mask)
-        return edited_pass.changed_one(self, (context, weights), scores, known.value, start)
+        return changed_one(self, (context, weights), scores, known.value, start)
 
 
 class MultiHeadAttention(nn.Module):
@@ -237,9 +237,7 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Any, Any]:
         """What edits make of the heads' contexts and weights, where this attention is edited."""
         scores = partial(self._scores, query, known.key, mask)
-        return edited_pass.changed(
-            self, edited_pass.AttentionCall(context, scores, lambda heads: known.value[:, heads], weights)
-        )
+        return changed(self, AttentionCall(context, scores, lambda heads: known.value[:, heads], weights))
 
     def _scores(
         self, query: Tensor, key: Tensor, mask: Tensor | None, heads: Sequence[int]
@@ -299,4 +297,4 @@ class AdditiveAttention(nn.Module):
         mask = None if visible is None else visible[:, None, :]
         alignment = masked_softmax(energy, mask)
         computed = (alignment @ known.value, alignment)
-        return edited_pass.changed_one(self, computed, lambda: masked_scores(energy, mask), known.value, start)
+        return changed_one(self, computed, lambda: masked_scores(energy, mask), known.value, start)

@@ -14,7 +14,7 @@ from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
-from attnviz.survey.corpus_attention import Looks, Rivals, look
+from attnviz.survey.corpus_attention import CorpusAttention, Rivals, look
 
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
 EVERY = 5
@@ -79,7 +79,7 @@ def _shares(statistics: Statistics) -> np.ndarray:
     return statistics.histogram / np.where(total > 0, total, 1)
 
 
-def _examples(atlas: Atlas, claims: Sequence[Claim], looks: Looks) -> dict[str, tuple[AtlasExample, ...]]:
+def _examples(atlas: Atlas, claims: Sequence[Claim], looks: CorpusAttention) -> dict[str, tuple[AtlasExample, ...]]:
     """Find for each head the words of the treebank that its best claim is most and least right about."""
     examples = {}
     for layer in range(atlas.shape[0]):

@@ -12,7 +12,7 @@ from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.hub import hf_attention
-from attnviz.models.hub.capture import SeamReader
+from attnviz.models.hub.capture import AttentionFunctionReader
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.text.tokens import Encoded
 
@@ -72,7 +72,7 @@ def _stack_of(model: AttentionModel) -> TracedModel | None:
     stack = getattr(model, "encoder", model)
     if not isinstance(stack, TracedModel) or stack.card.architecture == "encoder-decoder":
         return None
-    return stack if isinstance(stack.reader, SeamReader) else None
+    return stack if isinstance(stack.reader, AttentionFunctionReader) else None
 
 
 def _encoded(stack: TracedModel, texts: Sequence[str]) -> Iterator[tuple[int, Encoded]]:

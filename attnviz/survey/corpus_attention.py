@@ -24,7 +24,7 @@ RIVALS: Rivals = frozenset({"untrained", "shuffled"})
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class CorpusAttention:
     """Sentences, and where each unit of them looks; of an untrained model and of shuffled words where they were computed."""
 
     sentences: tuple[ParsedSentence, ...]
@@ -90,7 +90,7 @@ def _check_annotated(claim: Claim, sentences: Sequence[ParsedSentence]) -> None:
 
 def look(
     model: AttentionModel, sentences: Sequence[ParsedSentence], *, rivals: Rivals = RIVALS, progress: Progress = silent
-) -> Looks:
+) -> CorpusAttention:
     """Run the model over all sentences; of the `rivals`, the model untrained, and the same words shuffled, over the first 500.
 
     Raises:
@@ -107,7 +107,7 @@ def look(
         raise ClaimError(f"{name} can read none of these sentences: choose others.")
     # What the model cannot read is left out everywhere.
     kept = tuple(sentences[index] for index in sorted(read))
-    looks = Looks(kept, tuple(read[index] for index in sorted(read)))
+    looks = CorpusAttention(kept, tuple(read[index] for index in sorted(read)))
     if "untrained" in rivals and (blank := untrained(model, SEED)) is not None:
         again = _read(blank, kept[:few], part(len(sentences), f"{name}, untrained, reads {few}"))
         looks = replace(looks, untrained=tuple(again[index] for index in range(len(again))))

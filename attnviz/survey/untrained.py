@@ -9,14 +9,14 @@ from torch import nn
 
 from attnviz.models.base import AttentionModel
 from attnviz.models.hub import hf_attention
-from attnviz.models.hub.capture import SeamReader
+from attnviz.models.hub.capture import AttentionFunctionReader
 from attnviz.models.hub.encoder import TracedModel, body_of
 
 
 def untrained(model: AttentionModel, seed: int) -> AttentionModel | None:
     """Make the same model with fresh random weights; None where it is unknown how its weights begin."""
     if isinstance(model, TracedModel):
-        return _fresh_traced(model, seed) if isinstance(model.reader, SeamReader) else None
+        return _fresh_traced(model, seed) if isinstance(model.reader, AttentionFunctionReader) else None
     inner: Any = getattr(model, "encoder", None)
     if isinstance(inner, TracedModel):
         return untrained(inner, seed)
@@ -30,7 +30,7 @@ def _fresh_traced(model: TracedModel, seed: int) -> TracedModel:
         torch.manual_seed(seed)
         fresh = type(model.model)._from_config(copy.deepcopy(model.model.config)).to(model.model.device).eval()
     fresh.set_attn_implementation(hf_attention.NAME)
-    return replace(model, model=fresh, reader=SeamReader(body_of(fresh)))
+    return replace(model, model=fresh, reader=AttentionFunctionReader(body_of(fresh)))
 
 
 def _reset(network: nn.Module, seed: int) -> nn.Module:

@@ -10,7 +10,7 @@ from attnviz.analysis.view import Between, View
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models import catalog
-from attnviz.models.compute.head_inputs import InspectedTrace
+from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import asked, forget_drafts, publish, restore, value
 from attnviz.ui.address.widgets import dropdown, segments, toggle
 from attnviz.ui.background.results import Traced

@@ -23,7 +23,7 @@ from attnviz.ui.compute.examples import random_numbers, written_mask
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.heads import atlas
 from attnviz.ui.matters.view import FAST
-from attnviz.ui.summarize.view import WAYS
+from attnviz.ui.summarize.view import METHODS
 from tests.visits import Visit, differences
 
 # Of each page; more than fifty of all.
@@ -39,7 +39,7 @@ TEXTS = (
 )
 # What a widget offers, where its labels are not its values, or where not all can be had without a network.
 OFFERED: dict[str, tuple[Any, ...]] = {
-    "between": BETWEEN, "weighing": WEIGHINGS, "side": SIDES, "way": tuple(WAYS), "mask": MASKS, "predict": PREDICTS,
+    "between": BETWEEN, "weighing": WEIGHINGS, "side": SIDES, "way": tuple(METHODS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
     "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
     "hard": ("Strongest", "Threshold", "Balanced"), "decoding": ("Greedy", "Beam"),

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.answer.question_attention import Side, StrongestHead, meeting, strongest_heads
+from attnviz.analysis.answer.question_attention import Side, StrongestHead, question_attention, strongest_heads
 from attnviz.analysis.view import View
 from attnviz.attribution.quantity import weighed_trace
 from attnviz.core.trace import Prompt
@@ -235,7 +235,7 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
     given = {"layer": "0", "head": "1", "all_heads": "false", "side": side, "picture": "matrix", "whole_words": "false"}
     opened(app, "answer-en", **given, weighing="norms")
     want = weighed_trace(attnviz.load("answer-en"), Prompt(PASSAGE, question=QUESTION)).trace
-    shown = meeting(want, side, layer=0, head=1, view=View())
+    shown = question_attention(want, side, layer=0, head=1, view=View())
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
     matrix = shown.around(*_place(want.output))
     data = next(each for each in figure["data"] if each["type"] == "heatmap" and "colorbar" in each)
@@ -255,7 +255,7 @@ def test_cut_links_and_hidden_words_look_switched_off(app: AppTest) -> None:
     opened(app, "answer-en", **given, edits1="ek2,e0.1c9.3", question=QUESTION)
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
     trace = attnviz.load("answer-en").trace(Prompt(PASSAGE, question=QUESTION), edits="ek2,e0.1c9.3")
-    matrix = meeting(trace, "passage", layer=0, head=1, view=View()).around(*_place(trace.output))
+    matrix = question_attention(trace, "passage", layer=0, head=1, view=View()).around(*_place(trace.output))
     hidden = matrix.columns.index(2)
     faded = [each for each in figure["layout"]["shapes"] if each.get("opacity") == 0.6]
     assert (faded[0]["x0"], faded[0]["x1"]) == (hidden - 0.5, hidden + 0.5)

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from attnviz.training.live import Line, LiveRun
 from attnviz.training.presets import preset
 from attnviz.training.toy import Training
-from attnviz.ui.compare.checkpoints import name_of
+from attnviz.ui.checkpoints import name_of
 from attnviz.ui.examples import examples
 
 PAGE = Path(__file__).parents[2] / "pages" / "compare.py"

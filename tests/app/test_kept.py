@@ -11,7 +11,7 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.explorer import Overview
 from attnviz.ui.background import results as models
-from attnviz.ui.background.lru_cache import Shelf
+from attnviz.ui.background.lru_cache import LruCache
 from tests.visits import Visit
 
 # What each page is opened with, and the box that texts are typed in.
@@ -30,14 +30,14 @@ def _fresh() -> Iterator[None]:
 
 
 def test_what_was_asked_for_last_is_kept_within_a_number() -> None:
-    shelf: Shelf[str] = Shelf(most=3, nbytes=100)
+    shelf: LruCache[str] = LruCache(most=3, nbytes=100)
     assert [shelf.get(word, word.upper) for word in "abcad"] == ["A", "B", "C", "A", "D"]
     assert [shelf.get(word, str) for word in "acd"] == ["A", "C", "D"]
     assert shelf.get("b", lambda: "new") == "new"
 
 
 def test_it_is_kept_within_a_weight_but_the_last_one_stays() -> None:
-    shelf: Shelf[str] = Shelf(most=9, nbytes=100)
+    shelf: LruCache[str] = LruCache(most=9, nbytes=100)
     for word in "abc":
         shelf.get(word, word.upper)
     shelf.weigh("a", 60)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import attnviz
-from attnviz.analysis.answer.question_attention import meeting
+from attnviz.analysis.answer.question_attention import question_attention
 from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
@@ -55,7 +55,7 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     page.locator(".asked .word", has_text="tired").click()
     expect(page.locator(".asked .chosen bdi")).to_have_text("tired", timeout=PICTURE)
     settled(page)
-    seen = meeting(actual.trace, "cross", layer=1, head=None, view=View(words=True))
+    seen = question_attention(actual.trace, "cross", layer=1, head=None, view=View(words=True))
     place = [token.text for token in seen.question].index("tired")
     assert bars(page, "bar0") == pytest.approx(seen.of_word(place, actual.tokens).tolist(), abs=1e-5)
     assert parameters(page)["asked1"] == str(place)

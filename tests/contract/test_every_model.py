@@ -88,7 +88,7 @@ def test_a_traced_folder_shows_what_the_eager_model_computes(family: tiny.Family
     traced = hub.load(str(tmp_path))
     assert traced.card.architecture == family.architecture
     assert traced.card.device.startswith(device)
-    assert isinstance(traced.reader, reading.SeamReader if family.seam else reading.EagerReader)
+    assert isinstance(traced.reader, reading.AttentionFunctionReader if family.seam else reading.EagerReader)
 
     target = "the dog ran" if family.architecture == tiny.SEQ2SEQ else None
     trace = traced.trace(Prompt(TEXT, target=target))
@@ -115,7 +115,7 @@ def test_a_padded_batch_is_read_row_by_row(family: tiny.Family, side: str, devic
     want_output, want = truth(model, inputs)
     if family.seam:
         model.set_attn_implementation(tape.NAME)
-    reader = reading.SeamReader(model) if family.seam else reading.EagerReader(model)
+    reader = reading.AttentionFunctionReader(model) if family.seam else reading.EagerReader(model)
     source, everything = kept.numpy(), np.ones((3, 8), bool)
     for row in range(3):
         output, stacks = reader.read(inputs, row=row)

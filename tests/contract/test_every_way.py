@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 import attnviz
-from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.methods import METHODS
 from attnviz.attribution.bind import bind
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.methods import shares
@@ -37,7 +37,7 @@ def whole(family: tiny.Family) -> Any:
 def test_every_way_gives_a_share_a_token_or_says_why_not(family: tiny.Family) -> None:
     reading = bind(attnviz.wrap(whole(family), tiny.tokenizer(family.architecture)), TEXT)
     given, refused = set(), []
-    for way in WAYS.values():
+    for way in METHODS.values():
         try:
             got = shares(way, reading)
         except AttnvizError as error:

@@ -14,7 +14,7 @@ from attnviz.analysis.compute.rounding import shown
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
-from attnviz.models.compute.head_inputs import InspectedTrace, inspect_trace
+from attnviz.models.head_inputs import InspectedTrace, inspect_trace
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.ui.compute.link_steps import Unfolded, unfolded
 from tests.tiny import FAMILIES, tokenizer

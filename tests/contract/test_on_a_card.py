@@ -14,7 +14,7 @@ import torch
 
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
-from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.methods import METHODS
 from attnviz.attribution.bind import bind
 from attnviz.attribution.methods import shares
 from attnviz.core.errors import AttnvizError
@@ -72,7 +72,7 @@ def computed(model: Any, prompt: Prompt) -> list[np.ndarray]:
     for name in ("attention", "frozen-gradient", "value-norms", "leave-one-out"):
         # A way that does not apply says so here, too.
         with suppress(AttnvizError):
-            numbers.append(shares(WAYS[name], reading).values)
+            numbers.append(shares(METHODS[name], reading).values)
     return numbers
 
 

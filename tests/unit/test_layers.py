@@ -37,8 +37,8 @@ MAY_IMPORT = {
     "core.edited_heads": {"core.arrays", "core.errors"},
     "core.weights": {"core.arrays", "core.edited_heads", "core.errors", "core.softmax"},
     "core.kinds": set(),
-    "core.edit": {"core.checks", "core.errors", "core.kinds"},
-    "core.edits": {"core.checks", "core.edit", "core.errors", "core.kinds"},
+    "core.single_edit": {"core.checks", "core.errors", "core.kinds"},
+    "core.edits": {"core.checks", "core.single_edit", "core.errors", "core.kinds"},
     "core.trace": {"core.checks", "core.edits", "core.errors", "core.kinds", "core.weights"},
     "core.head_inputs": {"core.arrays", "core.errors", "core.weights"},
     "core.from_weights": {"core.checks", "core.errors", "core.trace"},
@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "memory": {"core.errors", "settings"},
     "files": {"core"},
     "text": {"core"},
-    "nn": {"core.cancellation", "core.edit", "core.edits", "core.errors", "core.kinds"},
+    "nn": {"core.cancellation", "core.single_edit", "core.edits", "core.errors", "core.kinds"},
     "models": {"core", "paths", "settings", "memory", "text", "nn"},
     "analysis": {"core", "text"},
     "attribution": {"core", "text", "nn", "models", "analysis"},
@@ -61,7 +61,8 @@ MAY_IMPORT = {
     "__init__": {"core", "files", "models", "analysis", "figures"},
     "app": BELOW_UI | {"ui", "survey"},
 }
-TASKS = {"encode", "translate", "answer", "summarize", "compute", "train", "toy"}
+# A feature is named as its page is, in every layer; what several pages share stands above their folders, or in edit/.
+TASKS = {path.stem for path in (ROOT / "pages").glob("*.py")}
 MODELLING = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub"}
 DRAWING = {"plotly", "streamlit", "bertviz", "matplotlib", "PIL"}
 # Third-party packages that a part must not import, at the top of a file or inside a function.

@@ -28,7 +28,7 @@ def sides(trace: AttentionTrace) -> tuple[Side, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class QuestionAttention:
     """What one head, or the mean of a layer's, sends between a passage and a question.
 
     matrix   as it is drawn: the rows ask
@@ -94,16 +94,16 @@ class Meeting:
         return sorted(units, key=lambda unit: -unit[1])[:n]
 
 
-def meeting(trace: AttentionTrace, side: Side, *, layer: int, head: int | None, view: View) -> Meeting:
+def question_attention(trace: AttentionTrace, side: Side, *, layer: int, head: int | None, view: View) -> QuestionAttention:
     """Read one head as it is drawn from that side; question and passage are segments 0 and 1 of the encoder's tokens.
 
     Raises:
         TraceError: there is no such map, layer or head, or the view leaves no token.
     """
     if side == "cross":
-        return Meeting(head_matrix(trace.cross, layer=layer, head=head, view=view), asking=False)
+        return QuestionAttention(head_matrix(trace.cross, layer=layer, head=head, view=view), asking=False)
     block = replace(view, between="first-second" if side == "question" else "second-first")
-    return Meeting(head_matrix(trace.encoder, layer=layer, head=head, view=block), asking=side == "question")
+    return QuestionAttention(head_matrix(trace.encoder, layer=layer, head=head, view=block), asking=side == "question")
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def describe_answer(
     return (*verdict, Part(_short(texts[1]), True, True), Part(f" ({percent(spans[1].probability)})."))
 
 
-def describe_meeting(shown: Meeting, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
+def describe_meeting(shown: QuestionAttention, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
     """Say which words of the question the answer has most to do with, in a head of that name.
 
     `number` is what the numbers are: where they are no weights, it is said what moves, not what is looked at.
@@ -245,7 +245,7 @@ def describe_meeting(shown: Meeting, name: str, answer: tuple[int, int], number:
     return (*parts, Part(end + ending))
 
 
-def describe_word(shown: Meeting, name: str, word: int, number: str = WEIGHT) -> Sentence:
+def describe_word(shown: QuestionAttention, name: str, word: int, number: str = WEIGHT) -> Sentence:
     """Name the words of the passage that look at a word of the question most; or at which it looks.
 
     `number` as in `describe_meeting`.

@@ -7,7 +7,7 @@ from attnviz.core.errors import ModelError
 
 
 @dataclass(frozen=True)
-class Way:
+class Method:
     """One way of asking.
 
     title   as a person reads it
@@ -24,27 +24,27 @@ class Way:
 
 
 _LISTED = (
-    Way("frozen-gradient", "Gradient × input, attention held fixed", "arXiv:2306.02873", signed=True),
-    Way("attention", "Attention, mean of all layers", "arXiv:1409.0473"),
-    Way("last-layer", "Attention, last layer", "arXiv:1409.0473"),
-    Way("received", "Attention received", "arXiv:1906.04341"),
-    Way("rollout", "Attention rollout", "arXiv:2005.00928"),
-    Way("value-norms", "Attention × value norms", "arXiv:2004.10102"),
-    Way("norms", "Norms, with residual and LayerNorm", "arXiv:2109.07152"),
-    Way("gradient-attention", "Gradient-weighted attention", "arXiv:2103.15679"),
-    Way("gradient-norm", "Gradient norm", "arXiv:1506.01066"),
-    Way("gradient-input", "Gradient × input", "arXiv:1412.6815", signed=True),
-    Way("integrated-gradients", "Integrated gradients", "arXiv:1703.01365", slow=True, signed=True),
-    Way("value-zeroing", "Value zeroing", "arXiv:2301.12971", slow=True),
-    Way("flow", "Attention flow", "arXiv:2005.00928", slow=True),
-    Way("leave-one-out", "Leaving one word out", "arXiv:1612.08220", slow=True, signed=True),
-    Way("random", "Chance"),
+    Method("frozen-gradient", "Gradient × input, attention held fixed", "arXiv:2306.02873", signed=True),
+    Method("attention", "Attention, mean of all layers", "arXiv:1409.0473"),
+    Method("last-layer", "Attention, last layer", "arXiv:1409.0473"),
+    Method("received", "Attention received", "arXiv:1906.04341"),
+    Method("rollout", "Attention rollout", "arXiv:2005.00928"),
+    Method("value-norms", "Attention × value norms", "arXiv:2004.10102"),
+    Method("norms", "Norms, with residual and LayerNorm", "arXiv:2109.07152"),
+    Method("gradient-attention", "Gradient-weighted attention", "arXiv:2103.15679"),
+    Method("gradient-norm", "Gradient norm", "arXiv:1506.01066"),
+    Method("gradient-input", "Gradient × input", "arXiv:1412.6815", signed=True),
+    Method("integrated-gradients", "Integrated gradients", "arXiv:1703.01365", slow=True, signed=True),
+    Method("value-zeroing", "Value zeroing", "arXiv:2301.12971", slow=True),
+    Method("flow", "Attention flow", "arXiv:2005.00928", slow=True),
+    Method("leave-one-out", "Leaving one word out", "arXiv:1612.08220", slow=True, signed=True),
+    Method("random", "Chance"),
 )
-WAYS = {way.name: way for way in _LISTED}
+METHODS = {way.name: way for way in _LISTED}
 
 
 @dataclass(frozen=True)
-class HeadWay(Way):
+class HeadMethod(Method):
     """The weights of one head, seen from where the output is read."""
 
     kind: str = ""
@@ -55,20 +55,20 @@ class HeadWay(Way):
 _HEAD = re.compile(r"head:(encoder|decoder|cross):(\d{1,4}):(\d{1,4})")
 
 
-def way_named(name: str) -> Way:
+def method_named(name: str) -> Method:
     """Look up a way; "head:cross:2:1" is a head.
 
     Raises:
         ModelError: there is none of that name.
 
-    >>> way_named("rollout").title
+    >>> method_named("rollout").title
     'Attention rollout'
-    >>> way_named("head:cross:2:1").title
+    >>> method_named("head:cross:2:1").title
     'L2·H1, the head you came from'
     """
     if match := _HEAD.fullmatch(name):
         kind, layer, head = match[1], int(match[2]), int(match[3])
-        return HeadWay(name, f"L{layer}·H{head}, the head you came from", kind=kind, layer=layer, head=head)
-    if name not in WAYS:
-        raise ModelError(f"{name!r} is no way of asking: choose one of {', '.join(WAYS)}.")
-    return WAYS[name]
+        return HeadMethod(name, f"L{layer}·H{head}, the head you came from", kind=kind, layer=layer, head=head)
+    if name not in METHODS:
+        raise ModelError(f"{name!r} is no way of asking: choose one of {', '.join(METHODS)}.")
+    return METHODS[name]

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.matters.faithfulness import kendall_tau
-from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.methods import method_named
 from attnviz.analysis.wording import Part, Sentence
 
 
@@ -60,9 +60,9 @@ def describe_ranking(scores: Sequence[PlantedScores]) -> Sentence:
     means = ranking(scores)
     best = next(name for name in means if name != "random")
     others = [name for name in ("attention", "random") if name in means and name != best]
-    beside = "".join(f"; of {_lower(way_named(name).title)}, {means[name]:.2f}" for name in others)
+    beside = "".join(f"; of {_lower(method_named(name).title)}, {means[name]:.2f}" for name in others)
     lies = Part(f" of it lies beside the right places{beside}.")
-    return (Part(way_named(best).title, True), Part(" comes nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
+    return (Part(method_named(best).title, True), Part(" comes nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
 
 
 def _lower(title: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 
 from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.methods import method_named
 from attnviz.analysis.matters.report import Report
 from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable, width_of
 from attnviz.export.tables import harmless
@@ -24,7 +24,7 @@ _MOST_WORD, _MOST_TITLE = 40, 100
 
 def draw(report: Report, way: str) -> Sheet:
     """Draw the text by one way, and below it a strip a way, each with how much it takes from the output."""
-    title = printable(f"{report.target}, p = {report.probability:.2f}; {way_named(way).title}")[:_MOST_TITLE]
+    title = printable(f"{report.target}, p = {report.probability:.2f}; {method_named(way).title}")[:_MOST_TITLE]
     items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
     y, line = PADDING + 2.5 * FONT, 0
     for x, line, place, wide in _set(report):
@@ -55,7 +55,7 @@ def _set(report: Report) -> Iterator[tuple[float, int, int, float]]:
 
 def _strip(report: Report, name: str, y: float) -> Iterator[Item]:
     middle = y + STRIP / 2
-    yield Label(PADDING, middle, way_named(name).title, size=FONT)
+    yield Label(PADDING, middle, method_named(name).title, size=FONT)
     yield Label(PAGE - PADDING, middle, f"{report.figures[name].comprehensiveness:.2f}", "end", size=FONT)
     if name == "random":
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.methods import method_named
 from attnviz.analysis.matters.report import Report
 from attnviz.figures.matters.shaded_text import mixed
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, ink_on
@@ -16,7 +16,7 @@ STYLE = Path(__file__).with_name("ways.css").read_text(encoding="utf-8")
 # So many characters of a text can be read in cells of one line; of a longer one, only the colours are shown.
 READABLE = 70
 _OWN = " class=own"
-_HEADINGS = ("Way of asking", "What each word is worth", "Takes", "Alone", "τ", "")
+_HEADINGS = ("Method of asking", "What each word is worth", "Takes", "Alone", "τ", "")
 
 
 def ways_table(
@@ -38,7 +38,7 @@ def ways_table(
 
 
 def _row(report: Report, name: str, chosen: str, waits: bool, theme: Theme) -> str:
-    title = f'<span class="name">{html.escape(way_named(name).title)}</span>'
+    title = f'<span class="name">{html.escape(method_named(name).title)}</span>'
     if name not in report.figures:
         reason = "is being asked…" if waits else html.escape(report.refused.get(name, "was not asked"))
         return f'<div class="way">{title}<span class="why">{reason}</span></div>'

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnviz.analysis.matters.methods import way_named
+from attnviz.analysis.matters.methods import method_named
 from attnviz.analysis.matters.planted_truth import PlantedScores, ranking
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
@@ -25,7 +25,7 @@ def planted_table(scores: Sequence[PlantedScores], *, theme: Theme = LIGHT) -> s
     rows = "".join(_row(name, scores, mean, theme) for name, mean in ranking(scores).items())
     right = "".join(f"<td>{each.accuracy:.0%}</td>" for each in scores)
     table = (
-        f'<table class="planted"><thead><tr><th scope="col">Way of asking</th>{heads}<th scope="col">Mean</th></tr></thead>'
+        f'<table class="planted"><thead><tr><th scope="col">Method of asking</th>{heads}<th scope="col">Mean</th></tr></thead>'
         f'<tbody>{rows}<tr class="right"><th scope="row">Written without a mistake</th>{right}<td></td></tr></tbody></table>'
     )
     refused = "".join(_refused(scores))
@@ -38,7 +38,7 @@ def planted_table(scores: Sequence[PlantedScores], *, theme: Theme = LIGHT) -> s
 def _row(name: str, scores: Sequence[PlantedScores], mean: float, theme: Theme) -> str:
     cells = "".join(_cell(each.distances[name], theme) for each in scores)
     kind = ' class="chance"' if name == "random" else ""
-    return f'<tr{kind}><th scope="row">{html.escape(way_named(name).title)}</th>{cells}<td>{_figure(mean)}</td></tr>'
+    return f'<tr{kind}><th scope="row">{html.escape(method_named(name).title)}</th>{cells}<td>{_figure(mean)}</td></tr>'
 
 
 def _cell(distance: float, theme: Theme) -> str:
@@ -50,7 +50,7 @@ def _refused(scores: Sequence[PlantedScores]) -> Iterator[str]:
     """Why ways have no row; those with one reason together."""
     reasons: dict[str, list[str]] = {}
     for name, reason in scores[-1].refused.items():
-        reasons.setdefault(reason, []).append(way_named(name).title)
+        reasons.setdefault(reason, []).append(method_named(name).title)
     for reason, titles in reasons.items():
         yield f'<p class="why"><b>{html.escape(", ".join(titles))}</b>: {html.escape(reason)}</p>'
 

@@ -9,9 +9,9 @@ from attnviz.core.edits import NO_EDITS, Edits, HeadSet, HeadValue
 from attnviz.core.kinds import Kind
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
-from attnviz.models.ablate.scoring import Scorer, scorer_for
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.edit.points import points_of
+from attnviz.models.scoring import Scorer, scorer_for
 
 DRAWS, STEPS = 20, 12
 

@@ -13,12 +13,12 @@ from torch.nn import functional as F
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt, Token
-from attnviz.models.ablate.scoring import scorer_for
 from attnviz.models.answer.base import Answers, answers
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import AttentionModel
 from attnviz.models.edit.points import edited
 from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.scoring import scorer_for
 from attnviz.models.translate.base import TranslatingModel
 from attnviz.models.translate.decode import DecodingOptions, Draft, draft, total
 from attnviz.text.tokens import Encoded

@@ -61,7 +61,7 @@ class Reader(Protocol):
         return outputs[0], stacks
 
 
-class SeamReader(Reader):
+class AttentionFunctionReader(Reader):
     """Reads queries and keys through the seam. The model must run under `tape.NAME`."""
 
     def __init__(self, model: Any) -> None:
@@ -117,7 +117,7 @@ def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
     want_output, want = _attempt(eager, inputs)
     if model._can_set_attn_implementation():
         model.set_attn_implementation(tape.NAME)
-        seam = SeamReader(model)
+        seam = AttentionFunctionReader(model)
         output, got = _attempt(seam, inputs)
         if got and output is not None and _agree(want_output, output) and all(_same(got, want, kind) for kind in want):
             return seam

@@ -17,7 +17,7 @@ from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import ModelCard
 from attnviz.models.edit.points import EditPoints, edited
 from attnviz.models.failures import failing_as
-from attnviz.models.hub.capture import Reader, SeamReader, Stacks
+from attnviz.models.hub.capture import AttentionFunctionReader, Reader, Stacks
 from attnviz.models.hub.qkv_layers import qkv_layers
 from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass
@@ -62,7 +62,7 @@ class TracedModel:
         Raises:
             EditError: the model computes its attention by itself.
         """
-        if not isinstance(self.reader, SeamReader):
+        if not isinstance(self.reader, AttentionFunctionReader):
             raise EditError(
                 f"{self.card.name} computes its attention in code of its own ({self.model.config.model_type}), so it can be "
                 "looked at but not edited: choose another, such as bert-base-uncased."

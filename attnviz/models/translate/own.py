@@ -31,7 +31,7 @@ from attnviz.nn.decoding import (
     beam_search,
     greedy,
 )
-from attnviz.nn.edit import edited_pass
+from attnviz.nn.edit.edited_pass import current as current_edits
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
 
@@ -124,9 +124,7 @@ class TranslationModel:
         # An end mark is a row too, unless the limit came before it.
         rows = (*written, _ENDED) if pieces[-1] == END else written
         maps = self._maps(attention, rows, (_BEGUN, *rows[:-1]), keys)
-        trace = AttentionTrace(
-            self.card.name, prompt, maps, text, cut, revision=self.card.revision, edits=edited_pass.current()
-        )
+        trace = AttentionTrace(self.card.name, prompt, maps, text, cut, revision=self.card.revision, edits=current_edits())
         return trace, self._likely(scores[0], pieces, rows, n_alternatives)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
@@ -160,7 +158,7 @@ class TranslationModel:
 
     def speaking(self, source: Int[Tensor, "batch key"]) -> Decoder:
         """Sentences that have been read and wait to be translated; what is no text cannot be written."""
-        if edited_pass.current():
+        if current_edits():
             # Row by row as in the trace of what it writes: with a cache, no step would know its place.
             return _Speaking(RereadingDecoder(self.model.forward, source, source[:, :0]))
         return _Speaking(self.model.begin(source))

@@ -5,7 +5,7 @@ import html
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.answer.question_attention import Meeting, describe_answer, describe_meeting, describe_word
+from attnviz.analysis.answer.question_attention import QuestionAttention, describe_answer, describe_meeting, describe_word
 from attnviz.ui.background.results import Answered
 from attnviz.ui.layout import escaped, story
 from attnviz.ui.quantity import number_of
@@ -61,7 +61,7 @@ def headline(answered: Answered, place: DeltaGenerator) -> None:
     place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
 
 
-def tell_answer(answered: Answered, shown: Meeting, word: int | None, name: str, place: DeltaGenerator) -> None:
+def tell_answer(answered: Answered, shown: QuestionAttention, word: int | None, name: str, place: DeltaGenerator) -> None:
     """Sentences made of the numbers: how likely the answer is, and what it, or a chosen word, has to do with the question."""
     answers = answered.answers
     spans, result = answers.result.spans, answers.result

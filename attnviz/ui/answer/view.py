@@ -8,10 +8,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.answer.question_attention import (
     SIDES,
-    Meeting,
+    QuestionAttention,
     Side,
     joint,
-    meeting,
+    question_attention,
     sides,
 )
 from attnviz.analysis.view import HeadMatrix, View
@@ -86,10 +86,10 @@ class Looking:
             return answered.weighed.named(layer, head)
         return f"{head_name(layer, head)}{'' if head is not None else ', mean of its heads'}"
 
-    def meeting(self, trace: AttentionTrace) -> Meeting:
+    def question_attention(self, trace: AttentionTrace) -> QuestionAttention:
         """Question and passage in the head that is drawn."""
         layer, head = self.head_of(trace)
-        return meeting(trace, self.side_of(trace), layer=layer, head=head, view=self.view)
+        return question_attention(trace, self.side_of(trace), layer=layer, head=head, view=self.view)
 
     def choice(self, trace: AttentionTrace) -> HeadChoice:
         """The same for a picture of all heads."""
@@ -108,7 +108,7 @@ class Looking:
         trace = answered.trace
 
         def picture() -> Picture:
-            shown, (layer, head) = self.meeting(trace), self.head_of(trace)
+            shown, (layer, head) = self.question_attention(trace), self.head_of(trace)
             return Picture(trace, self.attention(trace).kind, layer, head, shown.matrix, self.block(trace), self.full_scale)
 
         kept = kept_answer(name, picture, trace, {"Passage": lambda: marked_answer_sheet(answered)})
@@ -164,7 +164,7 @@ def picture_picker(slots: Sequence[int]) -> str:
     return segments(place, "Picture", "picture", format_func=_PICTURES.__getitem__, label_visibility="collapsed")
 
 
-def chosen_word(shown: Meeting, slot: int) -> int | None:
+def chosen_word(shown: QuestionAttention, slot: int) -> int | None:
     """The word of the question that is chosen, by a click or in the address."""
     asked = value(f"asked{slot}")
     chosen = asked if asked is not None and 0 <= asked < len(shown.question) else None
@@ -172,7 +172,7 @@ def chosen_word(shown: Meeting, slot: int) -> int | None:
     return chosen
 
 
-def show_passage(answered: Answered, shown: Meeting, word: int | None, slot: int, look: Looking) -> None:
+def show_passage(answered: Answered, shown: QuestionAttention, word: int | None, slot: int, look: Looking) -> None:
     """Question and passage as one: the best spans marked, bars where answers start and end, or what meets a chosen word.
 
     A click on a word of the question chooses it, a second lets it go.
@@ -216,7 +216,9 @@ def show_joint(answered: Answered, slot: int) -> None:
     st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)
 
 
-def show_meeting(edited: EditedAnswer, shown: Meeting, slot: int, look: Looking) -> tuple[HeadMatrix, tuple[int, int]]:
+def show_meeting(
+    edited: EditedAnswer, shown: QuestionAttention, slot: int, look: Looking
+) -> tuple[HeadMatrix, tuple[int, int]]:
     """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
     answer = edited.shown.place
     matrix = shown.around(*answer)

@@ -5,7 +5,7 @@ import threading
 
 # PyTorch and transformers come with them.
 _MODULES = (
-    "attnviz.models.compute.head_inputs",
+    "attnviz.models.head_inputs",
     "attnviz.models.hub.minilm",
     "transformers.models.bert.modeling_bert",
     "plotly.graph_objects",

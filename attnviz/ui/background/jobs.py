@@ -17,8 +17,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import CancelledError, ModelError
 from attnviz.models.base import Progress
-from attnviz.ui.background.lru_cache import Shelf
-from attnviz.ui.background.slots import Places, computing
+from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.slots import Slots, computing
 
 Result = TypeVar("Result")
 # What is done sooner than this needs no progress bar: it would only flicker.
@@ -35,7 +35,7 @@ MOST_THREADS = 256
 DRAWING_SECONDS = 0.4
 
 
-class Courtesy:
+class Priority:
     """Who is at work, so that what can wait gives way: a training, or a picture that is drawn again and again."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Courtesy:
 
 
 # Of everybody whom this server serves.
-COURTESY = Courtesy()
+PRIORITY = Priority()
 
 
 @cache
@@ -90,7 +90,7 @@ class Job(Generic[Result]):
         self,
         work: Callable[[Progress], Result],
         *,
-        places: Places | None = None,
+        places: Slots | None = None,
         failed: Callable[["Job[Result]"], None] = lambda _: None,
         expected: float = 0.0,
     ) -> None:
@@ -167,7 +167,7 @@ class Job(Generic[Result]):
         assert work is not None
         if self._places is not computing():
             return work(self._report)
-        with COURTESY.at_work():
+        with PRIORITY.at_work():
             return work(self._report)
 
     def _report(self, stage: str, fraction: float | None) -> None:
@@ -191,11 +191,11 @@ def _leave_behind(job: Job[Any]) -> None:
 
 
 def shared(
-    shelf: Shelf[Job[Any]],
+    shelf: LruCache[Job[Any]],
     key: Hashable,
     work: Callable[[Progress], Any],
     place: DeltaGenerator,
-    places: Places | None = None,
+    places: Slots | None = None,
     expected: float = 0.0,
     pixels: int = PICTURE_PIXELS,
 ) -> Any:

@@ -8,13 +8,13 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Shelf(Generic[Value]):
+class LruCache(Generic[Value]):
     """Values by what they were asked for with, shared by every visit.
 
     most    how many are kept
     nbytes  what they may weigh together; the one that was asked for last stays whatever it weighs
 
-    >>> shelf = Shelf(most=9, nbytes=100)
+    >>> shelf = LruCache(most=9, nbytes=100)
     >>> for word in ("a", "b", "c"):
     ...     _ = shelf.get(word, word.upper)
     ...     shelf.weigh(word, 40)

@@ -19,10 +19,10 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.base import Answers, answers
 from attnviz.models.base import AttentionModel, ModelCard, Progress
-from attnviz.models.compute.head_inputs import InspectedTrace, inspect_trace
+from attnviz.models.head_inputs import InspectedTrace, inspect_trace
 from attnviz.models.translate.decode import DecodingOptions, Draft, draft
 from attnviz.ui.background.jobs import Job, Result, shared
-from attnviz.ui.background.lru_cache import Shelf
+from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import downloading, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
@@ -154,21 +154,21 @@ def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> 
 
 
 @st.cache_resource(show_spinner=False)
-def traces_kept() -> Shelf[Job[Any]]:
+def traces_kept() -> LruCache[Job[Any]]:
     """The traces of everybody, on their way or done."""
-    return Shelf(TRACES_KEPT, TRACES_BYTES)
+    return LruCache(TRACES_KEPT, TRACES_BYTES)
 
 
 @st.cache_resource(show_spinner=False)
-def models_kept() -> Shelf[Job[Any]]:
+def models_kept() -> LruCache[Job[Any]]:
     """The models of everybody, on their way or done."""
-    return Shelf(MODELS_KEPT, 0)
+    return LruCache(MODELS_KEPT, 0)
 
 
 @st.cache_resource(show_spinner=False)
-def _fetched() -> Shelf[Job[catalog.Build]]:
+def _fetched() -> LruCache[Job[catalog.Build]]:
     """What builds a model whose files are here, or on their way."""
-    return Shelf(FETCHES_KEPT, 0)
+    return LruCache(FETCHES_KEPT, 0)
 
 
 def _check_room(name: str) -> None:

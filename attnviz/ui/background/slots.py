@@ -1,4 +1,4 @@
-"""Places to work at: a bounded number of them, shared so that short work never waits for long work to end."""
+"""Slots to work in: a bounded number of them, shared so that short work never waits for long work to end."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ class Turn:
         self.entered = 0.0
 
 
-class Places:
+class Slots:
     """Whoever has worked least so far goes first, of equals the first to come; long work makes room between its steps.
 
     What takes a moment is thus done in a moment, however much long work there is ("least attained service first").
@@ -92,12 +92,12 @@ def workers() -> int:
 
 
 @cache
-def computing() -> Places:
+def computing() -> Slots:
     """Where models compute, and whatever else takes the processor for long."""
-    return Places(workers())
+    return Slots(workers())
 
 
 @cache
-def downloading() -> Places:
+def downloading() -> Slots:
     """Where models of the hub are fetched."""
-    return Places(DOWNLOADS)
+    return Slots(DOWNLOADS)

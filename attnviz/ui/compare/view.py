@@ -16,7 +16,7 @@ from attnviz.figures.html import STYLE as MARKUP
 from attnviz.models import catalog
 from attnviz.ui.address.state import forget, publish, remember, remembered, restore, value
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
-from attnviz.ui.compare.checkpoints import checkpoints, label, nearest, publish_settings
+from attnviz.ui.checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup

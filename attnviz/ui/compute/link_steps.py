@@ -11,7 +11,7 @@ from attnviz.analysis.compute.merged_pieces import merge_step
 from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.core.head_inputs import Additive
 from attnviz.core.trace import AttentionMap, Token
-from attnviz.models.compute.head_inputs import InspectedTrace
+from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import asked, forget, forget_cell, publish, value
 
 

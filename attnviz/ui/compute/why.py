@@ -6,7 +6,7 @@ from attnviz.analysis.compute.score_pairs import BIASES, describe_pairs
 from attnviz.analysis.wording import head_name
 from attnviz.core.head_inputs import DotProduct
 from attnviz.figures.compute.pairs import STYLE, pairs_table
-from attnviz.models.compute.head_inputs import InspectedTrace
+from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import asked, publish
 from attnviz.ui.background.measures import why
 from attnviz.ui.layout import story, theme

@@ -15,12 +15,12 @@ from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
 from attnviz.survey.shipped import available, shipped_atlas
 from attnviz.text.conllu import ParsedSentence
 from attnviz.ui.background.jobs import Job, at_a_place, shared
-from attnviz.ui.background.lru_cache import Shelf
+from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.results import load_model
 from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
-    from attnviz.survey.corpus_attention import Looks
+    from attnviz.survey.corpus_attention import CorpusAttention
     from attnviz.survey.mean_attention import FirstWords
 
 # What a model looks at in 1,500 sentences takes 40 MB of a small model; what is left to others is most of the memory.
@@ -32,15 +32,15 @@ VERDICT_PIXELS = 240
 
 
 @st.cache_resource(show_spinner=False)
-def _looks_kept() -> Shelf[Job[Any]]:
+def _looks_kept() -> LruCache[Job[Any]]:
     """Where models look in the sentences, and in their first words, on their way or done."""
-    return Shelf(LOOKS_KEPT, LOOKS_BYTES)
+    return LruCache(LOOKS_KEPT, LOOKS_BYTES)
 
 
 @st.cache_resource(show_spinner=False)
-def _atlases_kept() -> Shelf[Job[Atlas]]:
+def _atlases_kept() -> LruCache[Job[Atlas]]:
     """Atlases that somebody asked for."""
-    return Shelf(ATLASES_KEPT, 0)
+    return LruCache(ATLASES_KEPT, 0)
 
 
 def has_atlas(model: str) -> bool:
@@ -66,14 +66,14 @@ def atlas_of(model: str) -> Atlas | None:
     return _or_error(compute)
 
 
-def looks_of(model: str, corpus: str, own: str = "") -> "Looks | None":
+def looks_of(model: str, corpus: str, own: str = "") -> "CorpusAttention | None":
     """Where a model looks in a corpus, or in sentences of one's own, one a line; None after the page has said why not."""
 
-    def compute(place: DeltaGenerator) -> "Looks":
+    def compute(place: DeltaGenerator) -> "CorpusAttention":
         sentences = own_sentences(own) if own else shipped(corpus)
         loaded, key, kept = load_model(model, place), (model, corpus, own), _looks_kept()
 
-        def work(progress: Progress) -> "Looks":
+        def work(progress: Progress) -> "CorpusAttention":
             looks = _looked(loaded, sentences, progress)
             kept.weigh(key, looks.nbytes)
             return looks
@@ -101,7 +101,7 @@ def first_words_of(model: str) -> "FirstWords | None":
     return _or_error(compute)
 
 
-def _looked(model: AttentionModel, sentences: tuple[ParsedSentence, ...], progress: Progress) -> "Looks":
+def _looked(model: AttentionModel, sentences: tuple[ParsedSentence, ...], progress: Progress) -> "CorpusAttention":
     # torch is imported here, in the background, where the page can say that it is waiting.
     from attnviz.survey.corpus_attention import look
 
@@ -121,7 +121,7 @@ def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
     return sentences
 
 
-def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, Looks] | None":
+def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, CorpusAttention] | None":
     """Test a claim that somebody typed; None after the page has said what is wrong with it."""
     claim = _or_error(lambda _: parse(text))
     if claim is None:
@@ -133,7 +133,7 @@ def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, Looks] | N
     return (tested, looks) if tested else None
 
 
-def _tested(looks: "Looks", claim: Claim) -> Tested:
+def _tested(looks: "CorpusAttention", claim: Claim) -> Tested:
     with at_a_place():
         return looks.test([claim])[0]
 

@@ -27,7 +27,7 @@ from attnviz.ui.prompt import long_notice
 from attnviz.ui.sidebar import one_model, stepper
 
 if TYPE_CHECKING:
-    from attnviz.survey.corpus_attention import Looks
+    from attnviz.survey.corpus_attention import CorpusAttention
 
 _markup = Markup("heads", shared.STYLE + STYLE)
 EXAMPLES = (
@@ -202,7 +202,7 @@ def _opening(sentences: tuple[ParsedSentence, ...], model: str, layer: int, head
     return pick
 
 
-def show_test(tested: Tested, looks: "Looks", model: str) -> None:
+def show_test(tested: Tested, looks: "CorpusAttention", model: str) -> None:
     """The verdict in words that can be handed in, its rivals, and sentences, those where the claim fails first."""
     left, right = st.columns([3, 2], gap="large")
     with left:

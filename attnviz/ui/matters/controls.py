@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from attnviz.analysis.matters.methods import HeadWay, way_named
+from attnviz.analysis.matters.methods import HeadMethod, method_named
 from attnviz.analysis.matters.report import Report
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
@@ -66,7 +66,7 @@ def seen_head() -> str:
     """The head from which somebody came, as a way of asking; "" where there is none."""
     seen = value("seen", "")
     try:
-        known = seen if seen and isinstance(way_named(seen), HeadWay) else ""
+        known = seen if seen and isinstance(method_named(seen), HeadMethod) else ""
     except ModelError:
         known = ""
     publish("seen", known, "")

@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters.faithfulness import Removals, verdict
-from attnviz.analysis.matters.methods import WAYS, way_named
+from attnviz.analysis.matters.methods import METHODS, method_named
 from attnviz.analysis.matters.report import Report, Without
 from attnviz.figures import html as shared
 from attnviz.figures.matters.deletion import deletion_figure
@@ -19,8 +19,8 @@ from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.matters.controls import take
 
-FAST = tuple(way.name for way in WAYS.values() if not way.slow)
-SLOW = tuple(way.name for way in WAYS.values() if way.slow)
+FAST = tuple(way.name for way in METHODS.values() if not way.slow)
+SLOW = tuple(way.name for way in METHODS.values() if way.slow)
 _SHADED = Markup("shaded", TEXT_STYLE)
 _WAYS = Markup("ways", shared.STYLE + WAYS_STYLE)
 _FIGURES = """
@@ -47,7 +47,7 @@ def asks_slow() -> bool:
 def chosen_way(report: Report) -> str:
     """The way whose shares the text has: chosen, else the head from which somebody came, else attention."""
     ready = [name for name in report.shares if name != "random"]
-    heads = [name for name in ready if name not in WAYS]
+    heads = [name for name in ready if name not in METHODS]
     first = next(name for name in (*heads, "attention", ready[0]) if name in ready)
     chosen = value("way", first)
     shown = chosen if chosen in ready else first
@@ -61,7 +61,7 @@ def headline(report: Report, way: str, place: DeltaGenerator) -> None:
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
     place.html(f'<p class="answer" dir="auto">{_capital(report.target)} <small>p = {report.probability:.0%}</small></p>')
     looked_at = way if way in figures else "attention"
-    named = {name: _quoted(_lower(way_named(name).title)) for name in figures}
+    named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
     renamed = {named[name]: figure for name, figure in figures.items()}
     sentence = verdict(renamed, named[looked_at], named[best], figures["random"])
     place.html(f'<div class="story verdict"><p>{html.escape(sentence)}</p></div>')
@@ -109,7 +109,7 @@ def show_taken(report: Report, taken: tuple[int, ...], then: Without | None) -> 
 
 def show_curve(curve: Removals, way: str) -> None:
     """p(output) while words go in the order of the way that is looked at."""
-    title = _lower(way_named(way).title)
+    title = _lower(method_named(way).title)
     st.subheader("What if words go?", anchor=False)
     st.caption(f"In the order of {escaped(title)}; the further apart the two lines are, the better the order.")
     st.plotly_chart(

@@ -35,7 +35,7 @@ MOST_REFERENCE = 5_000
 # Models of the hub that write summaries, and encoders to compare with.
 HUB = ("sshleifer/distilbart-cnn-6-6", "facebook/bart-large-cnn", "t5-small", "google/pegasus-xsum", "bert-base-uncased")
 # What the address calls the ways, whose names tell numbers that a person chooses.
-WAYS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen head",
+METHODS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen head",
         "rollout": "rollout", "first": "First", "random": "Random"}  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def summarizer_picker() -> str:
 
 def options(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: DeltaGenerator) -> Options:
     """The way to choose, how much to keep, layer and head; all of it in the address."""
-    ways = [name for name in WAYS if selects or name != "trained"]
+    ways = [name for name in METHODS if selects or name != "trained"]
     way = dropdown(sidebar, "Chosen by", "way", options=ways, format_func=_way_label)
     left, right = sidebar.columns(2)
     with left:
@@ -88,7 +88,7 @@ def options(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: D
 def _way_label(way: str) -> str:
     kind = {"last": "Attention, ", "mean": "Attention, ", "head": "Attention, ", "rollout": "Attention "}.get(way, "")
     more = {"mean": " layers", "first": " words and sentence", "random": " words and sentence"}.get(way, "")
-    return f"{kind}{WAYS[way]}{more}"
+    return f"{kind}{METHODS[way]}{more}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def summary_of(traced: Traced, attention: AttentionMap, chosen: Options) -> Summ
     with at_a_place():
         ways = selectors(passage, traced.trace, selects=traced.card.selects, layer=chosen.layer, head=chosen.head)
         kept = tuple(choose(passage, way.units, way.sentences, chosen.amount) for way in ways)
-    return Summary(passage, ways, kept, next((at for at, way in enumerate(ways) if WAYS[chosen.way] in way.name), 0))
+    return Summary(passage, ways, kept, next((at for at, way in enumerate(ways) if METHODS[chosen.way] in way.name), 0))
 
 
 def show_ways(shown: Summary, model: str, reference: str) -> None:
@@ -130,7 +130,7 @@ def show_ways(shown: Summary, model: str, reference: str) -> None:
     for way, kept in zip(shown.ways, shown.kept, strict=True):
         extract = shown.passage.extract(kept.sentences)
         score = rouge(extract, [reference]) if reference else None
-        key = next(key for key, name in WAYS.items() if name in way.name)
+        key = next(key for key, name in METHODS.items() if name in way.name)
         rows.append(Row(key, way.name, extract, shown.passage.words(kept.units), score, measured_rouge(model, way.name)))
 
     def pick(key: str) -> None:

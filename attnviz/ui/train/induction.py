@@ -12,7 +12,7 @@ from attnviz.figures.train.emergence import STYLE, Curve, curves
 from attnviz.training.induction import InductionLook, InductionRecipe, train
 from attnviz.training.live import MOST_COURTESY_SECONDS
 from attnviz.ui.address.widgets import bounded, segments
-from attnviz.ui.background.jobs import COURTESY
+from attnviz.ui.background.jobs import PRIORITY
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.train.live import training_line
@@ -49,7 +49,7 @@ def watch_induction() -> None:
             for number, look in _alternating(recipes):
                 kept[seed][number].append(look)
                 # Others go first, but not for ever.
-                COURTESY.give_way(MOST_COURTESY_SECONDS)
+                PRIORITY.give_way(MOST_COURTESY_SECONDS)
                 if number == 1:
                     _draw(place, recipes, kept[seed])
     elif seed in kept and all(kept[seed]):

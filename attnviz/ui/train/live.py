@@ -15,7 +15,7 @@ from attnviz.models.translate import toy as toys
 from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.toy import Frame, ToyRecipe, Training
-from attnviz.ui.background.jobs import COURTESY, Job
+from attnviz.ui.background.jobs import PRIORITY, Job
 from attnviz.ui.background.slots import workers
 from attnviz.ui.layout import escaped, theme
 
@@ -50,7 +50,7 @@ def _renewed(recipe: ToyRecipe) -> LiveRun:
         device.share_cores(workers())
         memory.settle()
         progress("Making examples", None)
-        return LiveRun(Training(recipe), line, COURTESY.give_way)
+        return LiveRun(Training(recipe), line, PRIORITY.give_way)
 
     st.session_state.run = Job(work).result(place)
     return st.session_state.run
@@ -61,7 +61,7 @@ def open_run(training: Training) -> None:
     if (run := st.session_state.pop("run", None)) is not None:
         run.stop()
     st.session_state.pop("frame", None)
-    st.session_state.run = LiveRun(training, training_line(), COURTESY.give_way)
+    st.session_state.run = LiveRun(training, training_line(), PRIORITY.give_way)
 
 
 def begin(run: LiveRun) -> None:
@@ -101,7 +101,7 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
         run.watched()
         live = run.active
         if live:
-            COURTESY.give_way(MOST_COURTESY_SECONDS)
+            PRIORITY.give_way(MOST_COURTESY_SECONDS)
         left, right = st.columns([5, 7], vertical_alignment="center")
         with left:
             buttons(run)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.methods import METHODS
 from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
 from attnviz.figures.html import STYLE
 from attnviz.figures.train.planted import STYLE as TABLE_STYLE
@@ -38,7 +38,7 @@ def show_planted(run: LiveRun) -> None:
     def work(progress: Progress) -> tuple[PlantedScores, ...]:
         from attnviz.attribution.planted import planted_scores
 
-        ways = [way for way in WAYS.values() if way.name not in LEFT_OUT]
+        ways = [way for way in METHODS.values() if way.name not in LEFT_OUT]
         scores = []
         for place, frame in enumerate(frames):
             progress(f"Asking the model after {frame.step:,} steps", place / len(frames))

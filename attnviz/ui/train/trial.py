@@ -23,7 +23,7 @@ from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
-from attnviz.ui.compare.checkpoints import name_of, settings
+from attnviz.ui.checkpoints import name_of, settings
 from attnviz.ui.download import Kept, kept_draft
 from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme

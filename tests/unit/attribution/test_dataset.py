@@ -7,7 +7,7 @@ import pytest
 
 import attnviz
 from attnviz.analysis.matters.faithfulness import bootstrap
-from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.methods import METHODS
 from attnviz.attribution.dataset import SurveyOptions, read_prompts, read_table, survey
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -18,7 +18,7 @@ TEXTS = [Prompt(text) for text in ("The dog eat.", "The red car is not new.", "T
 
 def test_a_survey_goes_on_where_it_was_stopped(tmp_path):
     model = attnviz.load(str(tiny_translator(tmp_path, "transformer")))
-    ways, out = [WAYS[name] for name in ("attention", "leave-one-out", "random")], tmp_path / "out.csv"
+    ways, out = [METHODS[name] for name in ("attention", "leave-one-out", "random")], tmp_path / "out.csv"
     survey(model, TEXTS, ways, out, SurveyOptions(limit=2), lambda line: None)
     first, lines = out.read_text(encoding="utf-8"), list[str]()
     figures = survey(model, TEXTS, ways, out, SurveyOptions(limit=4), lines.append)
@@ -32,7 +32,7 @@ def test_a_survey_goes_on_where_it_was_stopped(tmp_path):
 
 
 def test_one_token_of_each_output_can_be_asked_about(tmp_path):
-    model, ways = attnviz.load(str(tiny_translator(tmp_path, "transformer"))), [WAYS["leave-one-out"], WAYS["random"]]
+    model, ways = attnviz.load(str(tiny_translator(tmp_path, "transformer"))), [METHODS["leave-one-out"], METHODS["random"]]
     whole = survey(model, TEXTS, ways, tmp_path / "whole.csv", SurveyOptions(limit=2), lambda line: None)
     token = survey(model, TEXTS, ways, tmp_path / "token.csv", SurveyOptions(limit=2, target="token:0"), lambda line: None)
     assert whole[0].comprehensiveness != token[0].comprehensiveness

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.analysis.matters.methods import WAYS, way_named
+from attnviz.analysis.matters.methods import METHODS, method_named
 from attnviz.attribution import attention, gradients, norms, removal
 from attnviz.attribution.bind import Target, bind
 from attnviz.attribution.bound_target import Reading
@@ -133,7 +133,7 @@ def test_integrated_gradients_sum_to_the_difference():
 def test_a_way_that_would_take_minutes_says_how_much_it_reads(way: str, most: int):
     reading = read("minilm", Prompt("a " * most, pair="b"))
     with pytest.raises(ModelError, match=rf"at most {most} tokens, and here are \d+: type less"):
-        shares(way_named(way), reading)
+        shares(method_named(way), reading)
 
 
 def test_value_zeroing_is_the_model_run_without_a_value():
@@ -208,7 +208,7 @@ def test_a_target_that_is_not_there_gets_one_sentence(name, prompt, target, says
 
 def test_a_name_that_is_none_gets_the_names_there_are():
     with pytest.raises(ModelError, match="frozen-gradient"):
-        way_named("lime")
+        method_named("lime")
     with pytest.raises(ModelError, match="translation"):
         Target.of("meaning")
 
@@ -225,7 +225,7 @@ def test_a_head_that_the_output_does_not_ask_is_refused():
 )  # fmt: skip
 def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
     reading, refused = read(name, prompt), list[str]()
-    for way in WAYS.values():
+    for way in METHODS.values():
         try:
             got = shares(way, reading)
         except ModelError as error:

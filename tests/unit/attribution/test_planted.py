@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.analysis.matters.methods import WAYS
+from attnviz.analysis.matters.methods import METHODS
 from attnviz.analysis.matters.planted_truth import PlantedScores, agreement, distance, over_seeds, ranking
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
@@ -41,7 +41,7 @@ def test_every_way_is_scored_or_says_why_not(task, kind):
     model = toys.toy_model(config, untrained_toy(config).state_dict())
     solved = [TOYS[task].solve("forty two" if task == "numbers" else "abc")]
     names = ("attention", "frozen-gradient", "gradient-input", "leave-one-out", "random")
-    got = planted_scores(model, solved, [WAYS[name] for name in names], step=3)
+    got = planted_scores(model, solved, [METHODS[name] for name in names], step=3)
     assert set(got.distances) | set(got.refused) == set(names)
     assert set(got.refused) == ({"frozen-gradient"} if kind == "dot" else set())
     assert all(0 <= far <= 1 for far in got.distances.values())

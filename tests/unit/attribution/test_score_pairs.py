@@ -9,7 +9,7 @@ import attnviz
 from attnviz.attribution.score_pairs import Cell, why
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
-from attnviz.models.compute.head_inputs import inspect_trace
+from attnviz.models.head_inputs import inspect_trace
 
 CAT = Prompt("The cat sat on the mat.")
 FRANCE = Prompt("He has been to France.")

@@ -11,10 +11,9 @@ import pytest
 from attnviz import Edits, Prompt, cli
 from attnviz.cli import ablate
 from attnviz.core.errors import AttnvizError
-from attnviz.models import catalog
-from attnviz.models.ablate import scoring
+from attnviz.models import catalog, scoring
 from attnviz.models.ablate.head_costs import every_head, without
-from attnviz.models.ablate.scoring import scorer_for
+from attnviz.models.scoring import scorer_for
 from tests.translators import tiny_translator
 
 PAIRS = ["The dog sat.\tLe chien", "The dog isn't Tom's.\tLe chien n'a pas mangé !", "A dog ate.\tLe chien a mangé ."]

@@ -26,7 +26,7 @@ torch.set_num_threads(1)
 sys.path.insert(0, {tests!r})
 from recipes import loop
 from recipes.translate import run
-from tests.unit.training import conftest
+from tests.unit.recipes import conftest
 
 def stop(report):
     print(report.step, flush=True)

@@ -9,7 +9,7 @@ from attnviz.analysis.answer.question_attention import (
     describe_meeting,
     describe_word,
     joint,
-    meeting,
+    question_attention,
     sides,
     strongest_heads,
 )
@@ -33,7 +33,7 @@ def trace() -> AttentionTrace:
 
 
 def test_across_the_passage_asks(trace):
-    shown = meeting(trace, "cross", layer=2, head=1, view=View())
+    shown = question_attention(trace, "cross", layer=2, head=1, view=View())
     np.testing.assert_array_equal(shown.weights, trace.cross.weights(2, 1))
     assert sides(trace) == ("cross", "passage", "question")
     assert sides(AttentionTrace("it", trace.prompt, (trace.encoder,))) == ("passage", "question")
@@ -41,7 +41,7 @@ def test_across_the_passage_asks(trace):
 
 @pytest.mark.parametrize(("side", "asking"), [("passage", False), ("question", True)])
 def test_blocks_of_an_encoder_are_cut_out_by_segment(trace, side, asking):
-    shown = meeting(trace, side, layer=1, head=0, view=View())
+    shown = question_attention(trace, side, layer=1, head=0, view=View())
     whole = trace.encoder.weights(1, 0)
     first = [index for index, token in enumerate(trace.encoder.keys) if token.segment == 0]
     second = [index for index, token in enumerate(trace.encoder.keys) if token.segment == 1]
@@ -52,7 +52,7 @@ def test_blocks_of_an_encoder_are_cut_out_by_segment(trace, side, asking):
 
 
 def test_a_word_is_read_the_other_way_and_the_answer_is_a_mean_of_its_words(trace):
-    words = meeting(trace, "cross", layer=0, head=None, view=View(words=True))
+    words = question_attention(trace, "cross", layer=0, head=None, view=View(words=True))
     mean = trace.cross.layer_weights(0).mean(axis=0)
     tokens = typed(PASSAGE, segment=1)
     # "sangs" is two tokens of the question: what it receives is their sum. "sings" gives the mean over its own.
@@ -69,7 +69,7 @@ def test_a_word_is_read_the_other_way_and_the_answer_is_a_mean_of_its_words(trac
 
 
 def test_the_part_around_the_answer_keeps_its_places(trace):
-    shown = meeting(trace, "question", layer=0, head=1, view=View())
+    shown = question_attention(trace, "question", layer=0, head=1, view=View())
     near = shown.around(TEXT.index("cat"), TEXT.index("cat") + 3, most=3)
     assert [token.text for token in near.keys] == ["old", "cat", "sing"]
     whole = trace.encoder.weights(0, 1)
@@ -118,7 +118,7 @@ def test_sentences_tell_the_numbers(trace):
     message = plain(describe_answer(["cat"], spans[:1], nothing=0.38, threshold=0.3))
     assert message == "The likeliest span is “cat” (62%), but p(no answer) is 38%: it declines above 30%."
     assert plain(describe_answer(["cat"], spans[:1], nothing=0.9)).endswith("p(no answer) is 90%: more than that of any span.")
-    shown = meeting(trace, "cross", layer=2, head=1, view=View(words=True))
+    shown = question_attention(trace, "cross", layer=2, head=1, view=View(words=True))
     shares = shown.of_text(8, 11)
     best = max((1, 2, 3), key=lambda place: shares[place])
     message = plain(describe_meeting(shown, "L2·H1", (8, 11)))

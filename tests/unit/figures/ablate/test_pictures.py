@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from tests.unit.analysis.test_head_costs import COSTS, CURVE
+from tests.unit.analysis.ablate.test_head_costs import COSTS, CURVE
 
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.export import png, svg

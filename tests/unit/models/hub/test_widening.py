@@ -9,8 +9,8 @@ import attnviz
 from attnviz.core.edits import Edits, WordHidden
 from attnviz.core.trace import Prompt
 from attnviz.models.ablate.head_costs import every_head, without
-from attnviz.models.ablate.scoring import scorer_for
 from attnviz.models.hub import widening
+from attnviz.models.scoring import scorer_for
 from tests import tiny
 
 FAMILIES = [each for each in tiny.FAMILIES if each.seam and each.architecture != tiny.SEQ2SEQ]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.unit.training.answer.conftest import CITIES, JOINT, TINY, numbered
+from tests.unit.recipes.answer.conftest import CITIES, JOINT, TINY, numbered
 
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.decoding import SpanDecoding

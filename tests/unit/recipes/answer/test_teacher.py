@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
-from tests.unit.training.answer.conftest import JOINT, TINY, numbered
+from tests.unit.recipes.answer.conftest import JOINT, TINY, numbered
 
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.base import silent

@@ -21,9 +21,9 @@ from attnviz.models.base import Progress
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.background import jobs, measures
 from attnviz.ui.background import results as models
-from attnviz.ui.background.jobs import Courtesy, Job, shared
-from attnviz.ui.background.lru_cache import Shelf
-from attnviz.ui.background.slots import Places, computing
+from attnviz.ui.background.jobs import Job, Priority, shared
+from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.slots import Slots, computing
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def elsewhere():
 
 
 def test_who_waits_goes_on_as_soon_as_the_last_is_done(elsewhere: Callable[..., Future[bool]]):
-    courtesy = Courtesy()
+    courtesy = Priority()
     begun, end = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -54,14 +54,14 @@ def test_who_waits_goes_on_as_soon_as_the_last_is_done(elsewhere: Callable[..., 
 
 
 def test_nobody_waits_for_ever_or_for_oneself(elsewhere: Callable[..., Future[bool]]):
-    courtesy = Courtesy()
+    courtesy = Priority()
     with courtesy.at_work():
         assert courtesy.give_way(30.0)
         assert elsewhere(courtesy.give_way, 0.05).result(10) is False
 
 
 def test_a_page_counts_until_it_is_drawn_and_a_failed_one_too():
-    courtesy = Courtesy()
+    courtesy = Priority()
     begun = time.monotonic()
     with pytest.raises(ZeroDivisionError), courtesy.at_work(drawing=0.2):
         raise ZeroDivisionError
@@ -112,8 +112,8 @@ class Browser(DeltaGenerator):
 
 
 @pytest.fixture
-def shelf() -> Shelf[Job]:
-    return Shelf(9, 0)
+def shelf() -> LruCache[Job]:
+    return LruCache(9, 0)
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +125,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("raised", [Panic(), ValueError("spoilt"), MemoryError()], ids=lambda error: type(error).__name__)
-def test_a_job_that_fails_ends_and_is_forgotten(shelf: Shelf[Job], raised: BaseException):
+def test_a_job_that_fails_ends_and_is_forgotten(shelf: LruCache[Job], raised: BaseException):
     def fails(progress):
         raise raised
 
@@ -135,7 +135,7 @@ def test_a_job_that_fails_ends_and_is_forgotten(shelf: Shelf[Job], raised: BaseE
     assert shared(shelf, "asked", fails, st.empty()) == "done"
 
 
-def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: Shelf[Job]):
+def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job]):
     class Model:
         """As large as one."""
 
@@ -176,7 +176,7 @@ def test_no_result_that_is_kept_keeps_its_model(name: str, compute: Callable[...
     assert kept
 
 
-def test_a_failed_job_is_forgotten_though_its_visitor_has_gone(shelf: Shelf[Job]):
+def test_a_failed_job_is_forgotten_though_its_visitor_has_gone(shelf: LruCache[Job]):
     begun, fail, forgotten = threading.Event(), threading.Event(), threading.Event()
 
     def fails(progress):
@@ -221,7 +221,7 @@ def test_a_job_that_nobody_waits_for_ends_at_its_next_step():
 
 
 def test_a_job_whose_visitor_leaves_the_line_never_begins():
-    places, failed, worked = Places(1), threading.Event(), []
+    places, failed, worked = Slots(1), threading.Event(), []
     job = Job(lambda progress: worked.append(1), places=places, failed=lambda _: failed.set())
     with places.place():
         thread, browser = _visit(job)
@@ -253,7 +253,7 @@ def test_a_visit_that_asks_for_something_else_leaves_what_it_asked_for_before(mo
     assert failed.wait(30)
 
 
-def test_who_asks_for_what_was_just_left_gets_it_all_the_same(shelf: Shelf[Job]):
+def test_who_asks_for_what_was_just_left_gets_it_all_the_same(shelf: LruCache[Job]):
     left = shelf.get("asked", lambda: Job(lambda progress: "never"))
     left._cancelled = True
     assert shared(shelf, "asked", lambda progress: "done", st.empty()) == "done"

@@ -9,7 +9,7 @@ import pytest
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import CancelledError
 from attnviz.ui.background import slots
-from attnviz.ui.background.slots import Places
+from attnviz.ui.background.slots import Slots
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def _no_slice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_short_work_passes_long_work_between_its_steps():
-    shared, order = Places(1), []
+    shared, order = Slots(1), []
     held, more = threading.Event(), threading.Event()
 
     def long() -> None:
@@ -47,7 +47,7 @@ def test_short_work_passes_long_work_between_its_steps():
 
 
 def test_who_has_worked_least_goes_first_and_nobody_makes_room_for_who_has_worked_longer():
-    shared, order = Places(1), []
+    shared, order = Slots(1), []
     inside, go_on = threading.Event(), threading.Event()
 
     def first() -> None:
@@ -76,7 +76,7 @@ def test_who_has_worked_least_goes_first_and_nobody_makes_room_for_who_has_worke
 
 
 def test_what_is_expected_to_take_long_lets_what_came_later_and_is_short_go_first():
-    shared, order = Places(1), []
+    shared, order = Slots(1), []
 
     def work(name: str, expected: float) -> None:
         with shared.place(expected=expected):
@@ -93,7 +93,7 @@ def test_what_is_expected_to_take_long_lets_what_came_later_and_is_short_go_firs
 
 
 def test_who_is_told_to_end_while_it_waits_leaves_the_line_and_the_place_is_free():
-    shared = Places(1)
+    shared = Slots(1)
     ends = threading.Event()
     raised = []
 
@@ -120,7 +120,7 @@ def test_who_is_told_to_end_while_it_waits_leaves_the_line_and_the_place_is_free
 
 
 def test_what_is_raised_while_it_makes_room_frees_no_place_twice():
-    shared = Places(1)
+    shared = Slots(1)
     ends, inside, go_on = threading.Event(), threading.Event(), threading.Event()
 
     def check() -> None:
