@@ -5,7 +5,6 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from tests.unit.analysis.ablate.test_head_costs import COSTS, CURVE
 
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.export import png, svg
@@ -13,6 +12,7 @@ from attnviz.export.ablate import cost_sheet
 from attnviz.figures.ablate.costs import cost_grid
 from attnviz.figures.ablate.curve import heights, random_band, removal_figure, removal_lines
 from attnviz.figures.theme import DARK
+from tests.unit.analysis.ablate.test_head_costs import COSTS, CURVE
 
 
 def picks(drawn: str) -> list[str]:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
-from tests.unit.recipes.answer.conftest import JOINT, TINY, numbered
 
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.base import silent
@@ -22,6 +21,7 @@ from recipes.answer.task import Answering, framed, span_choices, span_loss, untr
 from recipes.answer.teacher import read_pretrained, soft_loss
 from recipes.task import RunProgress
 from tests.tiny import FAMILIES, tokenizer
+from tests.unit.recipes.answer.conftest import JOINT, TINY, numbered
 
 CPU = torch.device("cpu")
 MPNET = next(family for family in FAMILIES if family.name == "mpnet")
