@@ -13,6 +13,7 @@ import attnviz
 from attnviz import settings
 from attnviz.cli import ablate, faithful, heads, traces
 from attnviz.core.errors import AttnvizError, SettingError
+from attnviz.paths import app_folder
 
 EXAMPLES = """examples:
   attnviz                              the app at http://localhost:8501
@@ -105,7 +106,9 @@ def serve(arguments: argparse.Namespace) -> int:
         from attnviz.models import device
 
         device.choose()
-    command = [sys.executable, "-m", "attnviz.ui.server", arguments.host, str(arguments.port)]
+    options = {"address": arguments.host, "port": arguments.port, "maxUploadSize": settings.limit("ATTNVIZ_FILE_MB")}
+    command = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "app.py")]
+    command += [f"--server.{name}={value}" for name, value in options.items()]
     if os.name == "nt":
         return subprocess.call(command)
     # The server takes this process's place, so that a signal to `attnviz` reaches it.

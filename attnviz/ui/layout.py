@@ -10,7 +10,6 @@ from pathlib import Path
 import streamlit as st
 from streamlit.components.v2 import component
 from streamlit.delta_generator import DeltaGenerator
-from streamlit.runtime.pages_manager import PagesManager
 
 from attnviz import memory, settings
 from attnviz.analysis.wording import Sentence
@@ -42,7 +41,6 @@ def theme() -> Theme:
 
 def header(title: str, promise: str, page: str = "") -> None:
     """The page's name, and one line saying what you will see; `page` is its name in an address, where that is another."""
-    _through_router()
     _check_settings()
     _tell_memory()
     _open(page or title.lower())
@@ -66,17 +64,6 @@ def _open(page: str) -> None:
     _BROWSER(key="browser", data=json.dumps([turn, going.page, going.query, going.replace]) if going else "")
     if going:
         st.stop()
-
-
-def _through_router() -> None:
-    """Hands a page that Streamlit has opened by itself to app.py.
-
-    Streamlit takes a folder `pages` beside the main script for pages of the older kind until `st.navigation` has run once,
-    so the first link that a fresh server is asked for would open its page without the router.
-    """
-    if PagesManager.uses_pages_directory:
-        PagesManager.uses_pages_directory = False
-        st.rerun()
 
 
 def _check_settings() -> None:

@@ -1,6 +1,6 @@
 """The app as it is served: what each answer tells the browser, the names it goes by, and what a visitor may ask of it.
 
-Streamlit serves `app.py`; this stands before it. `python -m attnviz.ui.server localhost 8501` is what `attnviz` starts.
+`app.py` puts all of it before Streamlit.
 """
 
 import base64
@@ -8,8 +8,8 @@ import hashlib
 import ipaddress
 import re
 import socket
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,12 +22,12 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
-from attnviz.paths import app_folder
 from attnviz.ui.background import import_ahead
 from attnviz.ui.frame.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
 REFUSED = ("clear_cache", "set_run_on_save", "load_git_info")
+SCRIPT = Path(__file__).with_name("router.py")
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _UNKNOWN = (
     "This app does not answer to the name that your browser asked for: open it by its number address, or tell whoever runs it "
@@ -133,24 +133,24 @@ def _is_page(start: Any) -> bool:
 class HostCheck:
     """Refuses a request for a name that the app does not go by: a page elsewhere may have had its own name lead here."""
 
-    def __init__(self, app: Any, known: Iterable[str]) -> None:
+    def __init__(self, app: Any) -> None:
         self._app = app
-        self._known = frozenset(known)
 
     async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
-        if scope["type"] == "http" and not self._knows(Headers(scope=scope).get("host", "")):
+        if scope["type"] == "http" and not _is_known(Headers(scope=scope).get("host", "")):
             await PlainTextResponse(_UNKNOWN, status_code=421)(scope, receive, send)
-        elif scope["type"] == "websocket" and not self._knows(Headers(scope=scope).get("host", "")):
+        elif scope["type"] == "websocket" and not _is_known(Headers(scope=scope).get("host", "")):
             await send({"type": "websocket.close", "code": 1008})
         else:
             await self._app(scope, receive, send)
 
-    def _knows(self, host: str) -> bool:
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-        except ValueError:
-            return False
-        return name in self._known or _is_number(name)
+
+def _is_known(host: str) -> bool:
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    return name in own_names() or _is_number(name)
 
 
 def _is_number(name: str) -> bool:
@@ -163,7 +163,10 @@ def _is_number(name: str) -> bool:
 
 
 def own_names() -> set[str]:
-    """What the app answers to, besides numbers: this machine's names, and those of ATTNVIZ_HOSTS."""
+    """What the app answers to, besides numbers: this machine's names, and those of ATTNVIZ_HOSTS.
+
+    Read at every request: Streamlit Cloud sets what stands among an app's secrets only when the server has started.
+    """
     machine = socket.gethostname().casefold()
     listed = (name.casefold() for name in settings.names("ATTNVIZ_HOSTS") or ())
     return {"localhost", machine, f"{machine.partition('.')[0]}.local", *listed}
@@ -192,28 +195,16 @@ def _is_refused(message: bytes) -> bool:
         return False
 
 
-def serve(host: str, port: int) -> None:
-    """Serves the app until it is stopped."""
+@asynccontextmanager
+async def lifespan(_: object) -> AsyncIterator[None]:
+    """Begins to import what pages need as soon as a server starts."""
     import_ahead.begin()
-    script = app_folder() / "app.py"
-    # Streamlit looks for .streamlit/config.toml beside the script that it was started with.
-    sys.argv = [str(script)]
-    doors = [
-        Middleware(SecurityHeaders),
-        Middleware(FirstPaint, style=STYLE),
-        Middleware(HostCheck, known=own_names()),
-        Middleware(MessageFilter),
-    ]
-    streamlit.App(script, middleware=doors).run(
-        config={
-            "server.address": host,
-            "server.port": port,
-            "server.headless": True,  # else Streamlit asks for an e-mail address before it starts
-            "browser.gatherUsageStats": False,
-            "server.maxUploadSize": settings.limit("ATTNVIZ_FILE_MB"),
-        }
-    )
+    yield
 
 
-if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+MIDDLEWARE = [
+    Middleware(SecurityHeaders),
+    Middleware(FirstPaint, style=STYLE),
+    Middleware(HostCheck),
+    Middleware(MessageFilter),
+]

@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attnviz.ui.address.parameters import MOST_SEED, PARAMETERS, Choice, Names, Number
+from attnviz.ui.server import SCRIPT
 from tests.visits import PAGES
 
 # Half of a character, packed.
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("unchecked")
 def opened(page: str, address: dict[str, str]) -> AppTest:
     """A page at an address, which it must survive: at most one sentence says what is wrong."""
     # Home leads to the other pages, which only the router knows.
-    script = PAGES.parent / "app.py" if page == "home" else PAGES / f"{page}.py"
+    script = SCRIPT if page == "home" else PAGES / f"{page}.py"
     app = AppTest.from_file(str(script), default_timeout=240)
     app.query_params.update(BEGUN.get(page, {}) | address)
     app.run()

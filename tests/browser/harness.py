@@ -26,13 +26,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(command: list[str], *, folder: Path, log: Path, **environment: str) -> Iterator[str]:
-    """The address of the app that `command` serves (a port is appended to it); it is stopped at the end."""
+def serving(command: list[str], *, folder: Path, log: Path, option: str = "--port", **environment: str) -> Iterator[str]:
+    """The address of the app that `command` serves (its port is appended to it); it is stopped at the end."""
     port = free_port()
     address = f"http://localhost:{port}"
     with log.open("w") as output:
         server = subprocess.Popen(
-            [*command, "--port", str(port)],
+            [*command, option, str(port)],
             cwd=folder,
             env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
             stdout=output,

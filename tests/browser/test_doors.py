@@ -1,11 +1,16 @@
 """What a stranger's link, name or script can do in a visitor's browser: nothing."""
 
+import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from attnviz.ui.frame.style import STYLE
+from tests.browser.harness import ROOT, serving
 
 PICTURE = 120_000
 # What a browser would fetch, follow or draw: each is to stand on the page as it was sent.
@@ -77,3 +82,21 @@ def test_the_server_knows_its_own_names_only(app_url: str) -> None:
             return error.code
 
     assert [answer(host) for host in (f"localhost:{port}", "127.0.0.1", "rebound.evil.example")] == [200, 200, 421]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("streamlit run app.py", "--server.port"), ("uvicorn app:app", "--port")],
+    ids=("streamlit", "uvicorn"),
+)
+def test_whatever_serves_the_app_serves_all_of_it(command: str, option: str, tmp_path: Path) -> None:
+    started = [sys.executable, "-m", *command.split()]
+    with serving(started, folder=ROOT, log=tmp_path / "log.txt", option=option) as address:
+        request = urllib.request.Request(f"{address}/encode", headers={"Accept": "text/html"})
+        with urllib.request.urlopen(request) as answer:
+            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            assert STYLE in answer.read().decode()
+        stranger = urllib.request.Request(address, headers={"Host": "rebound.evil.example"})
+        with pytest.raises(urllib.error.HTTPError, match="421"):
+            urllib.request.urlopen(stranger)

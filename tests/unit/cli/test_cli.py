@@ -3,12 +3,14 @@
 import os
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
 import attnviz
 from attnviz import cli
 from attnviz.core.errors import ModelError
+from attnviz.paths import app_folder
 
 
 @pytest.fixture
@@ -27,13 +29,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_it_serves_the_app_on_this_machine_only(started):
     with pytest.raises(SystemExit):
         cli.main([])
-    assert started == [[sys.executable, "-m", "attnviz.ui.server", "localhost", "8501"]]
+    (command,) = started
+    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
+    assert Path(command[4]) == app_folder() / "app.py"
+    assert command[5:7] == ["--server.address=localhost", "--server.port=8501"]
 
 
 def test_host_and_port_are_passed_on(started):
     with pytest.raises(SystemExit):
         cli.main(["--host", "0.0.0.0", "--port", "9000"])
-    assert started[0][-2:] == ["0.0.0.0", "9000"]
+    assert started[0][5:7] == ["--server.address=0.0.0.0", "--server.port=9000"]
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "http", "80.5", "²"])

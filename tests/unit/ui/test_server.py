@@ -85,7 +85,7 @@ def test_the_scripts_that_are_known_are_all_there_are() -> None:
 )
 def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_HOSTS", "school.example")
-    assert ask(server.HostCheck(app, server.own_names()), host=host)[0]["status"] == 200
+    assert ask(server.HostCheck(app), host=host)[0]["status"] == 200
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_name_that_the_app_goes_by_is_answered(host: str, monkeypatch: pytest.
 )
 def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
-    door = server.HostCheck(app, server.own_names())
+    door = server.HostCheck(app)
     start, body = ask(door, host=host)
     assert start["status"] == 421
     assert b"ATTNVIZ_HOSTS" in body["body"]

@@ -1,0 +1,45 @@
+"""Draw the menu, and the page that an address asks for: the script that Streamlit runs for every visitor at every click.
+
+A server imports `app.py` once, so that cannot be this script. Nor does it stand beside `pages/`: Streamlit would take that
+folder for pages of the older kind, and open the first one without the menu.
+"""
+
+import streamlit as st
+
+from attnviz import memory
+from attnviz.paths import app_folder, assets_folder
+from attnviz.ui.address.history import show_history
+from attnviz.ui.background import import_ahead
+from attnviz.ui.background.jobs import PRIORITY, DRAWING_SECONDS
+from attnviz.ui.background.uploads import bound_uploads
+
+# The sections of the menu: each page by its file in `pages/`, with its icon.
+PAGES = {
+    "": {"home": "home"},
+    "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text"},
+    "Ask": {"heads": "manage_search", "compare": "compare_arrows", "matters": "balance", "ablate": "tune"},
+    "Learn": {"compute": "calculate", "train": "model_training"},
+}
+
+
+def draw() -> None:
+    """Draw a page within its menu."""
+    import_ahead.finish()
+    memory.bound_heaps()
+    bound_uploads()
+    icon = assets_folder() / "icon.svg"
+    st.set_page_config(page_title="attnviz", page_icon=str(icon), layout="wide")
+    st.logo(assets_folder() / "logo.svg", size="large", icon_image=icon)
+    page = st.navigation({section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()})
+    with PRIORITY.at_work(DRAWING_SECONDS):
+        page.run()
+    show_history()
+
+
+def _page(name: str, icon: str) -> st.Page:
+    path = app_folder() / "pages" / f"{name}.py"
+    return st.Page(path, title=name.title(), icon=f":material/{icon}:", default=name == "home")
+
+
+if __name__ == "__main__":
+    draw()
