@@ -17,6 +17,15 @@ def app_folder() -> Path:
     return checkout if is_checkout else _PACKAGE / "_app"
 
 
+def page_file(name: str) -> Path:
+    """The script of a page of the app.
+
+    >>> page_file("encode").name
+    'encode.py'
+    """
+    return app_folder() / "pages" / f"{name}.py"
+
+
 def assets_folder() -> Path:
     """The folder of the examples and of the models that travel with attnviz."""
     return app_folder() / "assets"

@@ -7,6 +7,7 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.analysis.wording import describe_link, head_name
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
+from attnviz.paths import page_file
 from attnviz.ui.address.state import LINK_CHARACTERS, finish, visit
 from attnviz.ui.background.results import Traced, trace
 from attnviz.ui.examples import Example, examples
@@ -59,7 +60,7 @@ def example_cards(shown: tuple[Example, ...]) -> None:
     with st.container(key="cards-examples"):
         for example in shown:
             with st.container(border=True, gap=None):
-                st.page_link("pages/encode.py", label=f"**{example.label}**", query_params=address(example))
+                st.page_link(page_file("encode"), label=f"**{example.label}**", query_params=address(example))
                 st.caption(example.notice)
 
 
@@ -71,7 +72,7 @@ def page_cards(text: str) -> None:
             if page == "compute" and given:
                 given["source"] = "model"
             with st.container(border=True, gap=None):
-                st.page_link(f"pages/{page}.py", label=f"**{label}**", icon=f":material/{icon}:", query_params=given)
+                st.page_link(page_file(page), label=f"**{label}**", icon=f":material/{icon}:", query_params=given)
                 st.caption(line)
 
 

@@ -7,7 +7,7 @@ folder for pages of the older kind, and open the first one without the menu.
 import streamlit as st
 
 from attnviz import memory
-from attnviz.paths import app_folder, assets_folder
+from attnviz.paths import assets_folder, page_file
 from attnviz.ui.address.history import show_history
 from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import PRIORITY, DRAWING_SECONDS
@@ -37,8 +37,7 @@ def draw() -> None:
 
 
 def _page(name: str, icon: str) -> st.Page:
-    path = app_folder() / "pages" / f"{name}.py"
-    return st.Page(path, title=name.title(), icon=f":material/{icon}:", default=name == "home")
+    return st.Page(page_file(name), title=name.title(), icon=f":material/{icon}:", default=name == "home")
 
 
 if __name__ == "__main__":
