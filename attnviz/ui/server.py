@@ -27,7 +27,7 @@ from attnviz.ui.frame.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
 REFUSED = ("clear_cache", "set_run_on_save", "load_git_info")
-SCRIPT = Path(__file__).with_name("router.py")
+SCRIPT = Path(__file__).parent / "frame" / "router.py"
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _UNKNOWN = (
     "This app does not answer to the name that your browser asked for: open it by its number address, or tell whoever runs it "
