@@ -1,13 +1,13 @@
-"""From a model, a prompt and a target to a `Reading`: which kind of model reads which kind of target."""
+"""Bind a model, a prompt and a target: which kind of model has which kind of target."""
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.attribution.bound_target import Reading
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import BoundTarget
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ READERS = {
 }
 
 
-def bind(model: AttentionModel, prompt: Prompt, target: Target | None = None) -> Reading:
+def bind_target(model: AttentionModel, prompt: Prompt, target: Target | None = None) -> BoundTarget:
     """Bind a model and a prompt to what is asked about its output; without a target, to what the model is there for.
 
     Raises:
@@ -61,7 +61,7 @@ def bind(model: AttentionModel, prompt: Prompt, target: Target | None = None) ->
     return _reader(READERS[target.kind])(model, prompt, target.place)
 
 
-def bind_pass(model: AttentionModel, prompt: Prompt) -> Reading:
+def bind_pass(model: AttentionModel, prompt: Prompt) -> BoundTarget:
     """Bind a model to the very pass that its trace shows, whatever could be asked about its output.
 
     Raises:
@@ -69,10 +69,10 @@ def bind_pass(model: AttentionModel, prompt: Prompt) -> Reading:
         PromptError: it cannot read the prompt.
     """
     plain = model.card.architecture != "encoder-decoder" and not prompt.question and model.card.selects is None
-    return _reader("texts:text")(model, prompt, None) if plain else bind(model, prompt)
+    return _reader("texts:text")(model, prompt, None) if plain else bind_target(model, prompt)
 
 
-def _reader(name: str) -> Callable[[AttentionModel, Prompt, int | None], Reading]:
+def _reader(name: str) -> Callable[[AttentionModel, Prompt, int | None], BoundTarget]:
     module, function = name.split(":")
     return getattr(importlib.import_module(f"attnviz.attribution.targets.{module}"), function)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from attnviz.analysis.matters.faithfulness import MEASURES, Faithfulness, Interval, bootstrap
 from attnviz.analysis.matters.methods import Method
-from attnviz.attribution.bind import Target, bind
+from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.token_removal import ask, faithfulness
 from attnviz.core.errors import AttnvizError, ModelError, PromptError
 from attnviz.core.trace import Prompt
@@ -69,18 +69,18 @@ def survey(
         if index in done:
             continue
         try:
-            reading = bind(model, prompts[index], target)
-            if len(reading.tokens) > options.max_tokens:
+            bound = bind_target(model, prompts[index], target)
+            if len(bound.tokens) > options.max_tokens:
                 continue
-            asked = ask(reading, ways)
-            figures = faithfulness(reading, asked)
+            asked = ask(bound, ways)
+            figures = faithfulness(bound, asked)
         except (PromptError, ModelError) as error:
             report(f"text {index} is left out: {error}")
             continue
         if not done and n_texts == 0:
             for name, reason in asked.refused.items():
                 report(f"{name} does not apply: {reason}")
-        append_rows(out, index, len(reading.tokens), figures)
+        append_rows(out, index, len(bound.tokens), figures)
         n_texts += 1
         report(f"{n_texts} of {options.limit} texts")
     if not (rows := read_table(out)):

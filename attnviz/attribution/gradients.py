@@ -5,35 +5,35 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.bound_target import Reading
 from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
+from attnviz.models.bound_target import BoundTarget
 
 # Points at which integrated gradients evaluate the gradient, and how many of them go through the model at once.
 STEPS, BATCH = 20, 5
 
 
-def gradient_norm(reading: Reading) -> np.ndarray:
+def gradient_norm(bound: BoundTarget) -> np.ndarray:
     """‖∂score/∂e_t‖₂: how much the score could move at all (Li et al. 2016, arXiv:1506.01066)."""
-    return _array(_gradient(reading, reading.embedded()[None])[0].norm(dim=-1))
+    return _array(_gradient(bound, bound.embedded()[None])[0].norm(dim=-1))
 
 
-def gradient_times_input(reading: Reading) -> np.ndarray:
+def gradient_times_input(bound: BoundTarget) -> np.ndarray:
     """∂score/∂e_t · e_t: a first-order estimate of what the token gives (Denil et al. 2014, arXiv:1412.6815)."""
-    vectors = reading.embedded()
-    return _array((_gradient(reading, vectors[None])[0] * vectors).sum(dim=-1))
+    vectors = bound.embedded()
+    return _array((_gradient(bound, vectors[None])[0] * vectors).sum(dim=-1))
 
 
-def integrated_gradients(reading: Reading, steps: int = STEPS) -> np.ndarray:
+def integrated_gradients(bound: BoundTarget, steps: int = STEPS) -> np.ndarray:
     """(e_t − b_t) · ∫₀¹ ∂score/∂e_t(b + α(e − b)) dα (Sundararajan et al. 2017, arXiv:1703.01365); b is the stand-in's vector.
 
     Shares sum to the score less that of the text with every word taken away.
     """
-    vectors = reading.embedded()
+    vectors = bound.embedded()
     start = vectors.clone()
-    taken = [place for place in range(len(vectors)) if not reading.tokens[place].special]
-    start[taken] = reading.embedding[reading.stand_in].detach()
+    taken = [place for place in range(len(vectors)) if not bound.tokens[place].special]
+    start[taken] = bound.embedding[bound.baseline_id].detach()
     # Gauss and Legendre's points: of as many steps, the sum that is nearest to the integral of what is smooth.
     points, weights = np.polynomial.legendre.leggauss(steps)
     total = torch.zeros_like(vectors)
@@ -44,11 +44,11 @@ def integrated_gradients(reading: Reading, steps: int = STEPS) -> np.ndarray:
             torch.tensor(each[some], dtype=vectors.dtype, device=vectors.device)[:, None, None]
             for each in ((points + 1) / 2, weights / 2)
         )
-        total += (_gradient(reading, start + alpha * (vectors - start)) * weight).sum(dim=0)
+        total += (_gradient(bound, start + alpha * (vectors - start)) * weight).sum(dim=0)
     return _array(((vectors - start) * total).sum(dim=-1))
 
 
-def frozen_gradient(reading: Reading) -> tuple[np.ndarray, float]:
+def frozen_gradient(bound: BoundTarget) -> tuple[np.ndarray, float]:
     """∂score/∂e_t · e_t where attention weights, LayerNorm's σ and activation ratios are constants; and what biases give.
 
     The model is linear in its embeddings then, so shares and rest sum to the score: DecompX without its bias (Modarressi et al.
@@ -57,11 +57,11 @@ def frozen_gradient(reading: Reading) -> tuple[np.ndarray, float]:
     Raises:
         ModelError: the model is not linear even so.
     """
-    if reading.unfreezable:
-        raise ModelError(reading.unfreezable)
-    vectors = reading.embedded()[None].requires_grad_()
+    if bound.unfreezable:
+        raise ModelError(bound.unfreezable)
+    vectors = bound.embedded()[None].requires_grad_()
     with torch.enable_grad(), Frozen():
-        score = reading.outcome_of(vectors).score.sum()
+        score = bound.outcome_of(vectors).score.sum()
     if name := curved(score):
         raise ModelError(
             f"This model computes with an operation that cannot be held fixed ({name}): choose another way of asking."
@@ -71,10 +71,10 @@ def frozen_gradient(reading: Reading) -> tuple[np.ndarray, float]:
     return shares.cpu().numpy(), float(score.detach().double() - shares.sum())
 
 
-def _gradient(reading: Reading, vectors: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
+def _gradient(bound: BoundTarget, vectors: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
     with torch.enable_grad():
         moved = vectors.detach().clone().requires_grad_()
-        return torch.autograd.grad(reading.outcome_of(moved).score.sum(), moved)[0]
+        return torch.autograd.grad(bound.outcome_of(moved).score.sum(), moved)[0]
 
 
 def _array(values: Tensor) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""One function a way, all with one signature: a reading in, one share a token out."""
+"""One function a way, all with one signature: a bound target in, one share a token out."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,15 +7,15 @@ import numpy as np
 
 from attnviz.analysis.matters.methods import HeadMethod, Method, method_named
 from attnviz.attribution import attention, gradients, norms, removal
-from attnviz.attribution.bind import Target, bind
-from attnviz.attribution.bound_target import Reading
+from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import BoundTarget
 
 # What a way says: shares, and what is there without any token where it knows that.
-Ask = Callable[[Reading], np.ndarray | tuple[np.ndarray, float]]
+Ask = Callable[[BoundTarget], np.ndarray | tuple[np.ndarray, float]]
 ASK: dict[str, Ask] = {
     "frozen-gradient": gradients.frozen_gradient,
     "attention": attention.mean_of_layers,
@@ -42,26 +42,26 @@ def attribute(model: AttentionModel, prompt: Prompt, way: str = "frozen-gradient
         ModelError: there is no such way or output, or the way does not apply to this model or text; the message says why.
         PromptError: the model cannot read the prompt.
     """
-    return shares(method_named(way), bind(model, prompt, Target.of(target) if target else None))
+    return shares(method_named(way), bind_target(model, prompt, Target.of(target) if target else None))
 
 
-def shares(way: Method, reading: Reading) -> Shares:
+def shares(way: Method, bound: BoundTarget) -> Shares:
     """Ask one way what each token was worth to the target.
 
     Raises:
         ModelError: the way does not apply to this model or this text; the message says why.
     """
     if isinstance(way, HeadMethod):
-        return replace(head_shares(reading, way.kind, way.layer, way.head), way=way.name)
-    values, rest = made if isinstance(made := ASK[way.name](reading), tuple) else (made, None)
-    return Shares(way.name, reading.target, reading.tokens, values, way.signed, rest)
+        return replace(head_shares(bound, way.kind, way.layer, way.head), way=way.name)
+    values, rest = made if isinstance(made := ASK[way.name](bound), tuple) else (made, None)
+    return Shares(way.name, bound.target, bound.tokens, values, way.signed, rest)
 
 
-def head_shares(reading: Reading, kind: str, layer: int, head: int) -> Shares:
+def head_shares(bound: BoundTarget, kind: str, layer: int, head: int) -> Shares:
     """Ask the weights of one head, seen from the positions from which the output is read.
 
     Raises:
         ModelError: the output is not read from that head.
     """
-    values = attention.head_weights(reading, kind, layer, head)
-    return Shares(f"L{layer}·H{head}", reading.target, reading.tokens, values, signed=False)
+    values = attention.head_weights(bound, kind, layer, head)
+    return Shares(f"L{layer}·H{head}", bound.target, bound.tokens, values, signed=False)

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, asked, check_layered, recorded, rolled_out
-from attnviz.attribution.bound_target import Place, Reading
 from attnviz.attribution.passes.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
+from attnviz.models.bound_target import AttentionSite, BoundTarget
 
 # Vectors between a query and a key that are held at once, counted in numbers.
 SLAB = 2**24
@@ -41,7 +41,7 @@ class NormWeighted:
     made_of  what each position is made of behind this attention
     """
 
-    place: Place
+    site: AttentionSite
     weights: Float[np.ndarray, "head query key"]
     norms: Float[np.ndarray, "head query key"]
     made_of: "Composition"
@@ -52,40 +52,40 @@ class NormWeighted:
         return float(self.made_of.mixing.mean())
 
 
-def norm_weighted(reading: Reading) -> tuple[NormWeighted, ...]:
+def norm_weighted(bound: BoundTarget) -> tuple[NormWeighted, ...]:
     """Weigh every attention of a pass by what it carries.
 
     Raises:
         ModelError: where this model adds what attention gives is not known.
     """
     layers = []
-    for attention, place in zip(recorded(reading), reading.places, strict=True):
+    for attention, site in zip(recorded(bound), bound.sites, strict=True):
         weights, lengths = attention.weights[0], carried(attention).norm(dim=-1)
-        made_of = composition(attention, of_itself=place.queries == place.keys)
-        layers.append(NormWeighted(place, _array(weights), _array(weights * lengths[:, None, :]), made_of))
+        made_of = composition(attention, of_itself=site.queries == site.keys)
+        layers.append(NormWeighted(site, _array(weights), _array(weights * lengths[:, None, :]), made_of))
     return tuple(layers)
 
 
-def value_norms(reading: Reading) -> np.ndarray:
+def value_norms(bound: BoundTarget) -> np.ndarray:
     """‖Σ_h α f(x_j)‖ of the rows from which the output is read, each layer's summing to 1, averaged (Kobayashi et al. 2020).
 
     Raises:
         ModelError: no such row looks at the text, or nothing is known of what this model's attention carries.
     """
-    total, count, asking = np.zeros(reading.n_positions), 0, asked(reading)
-    for attention, place in zip(recorded(reading), reading.places, strict=True):
-        rows = asking[place.queries]
-        if not rows.any() or place.keys.start >= len(reading.tokens):
+    total, count, asking = np.zeros(bound.n_positions), 0, asked(bound)
+    for attention, site in zip(recorded(bound), bound.sites, strict=True):
+        rows = asking[site.queries]
+        if not rows.any() or site.keys.start >= len(bound.tokens):
             continue
         norms = np.concatenate([_array(parts.norm(dim=-1)) for _, parts in _parts(attention)])
-        total[place.keys] += rows @ (norms / np.maximum(norms.sum(axis=1, keepdims=True), 1e-12))
+        total[site.keys] += rows @ (norms / np.maximum(norms.sum(axis=1, keepdims=True), 1e-12))
         count += 1
     if not count:
         raise ModelError("The output's positions look at no token of the text: choose another way of asking.")
-    return total[: len(reading.tokens)] / count
+    return total[: len(bound.tokens)] / count
 
 
-def norms_with_residual(reading: Reading) -> np.ndarray:
+def norms_with_residual(bound: BoundTarget) -> np.ndarray:
     """Follow the output down through what each layer makes of positions, residual and LayerNorm counted.
 
     The product over layers of what Kobayashi et al. 2021 measure, each row summing to 1 (as Modarressi et al. 2022 do,
@@ -94,17 +94,17 @@ def norms_with_residual(reading: Reading) -> np.ndarray:
     Raises:
         ModelError: where this model adds what attention gives is not known.
     """
-    check_layered(reading)
+    check_layered(bound)
     steps = []
-    for attention, place in zip(recorded(reading), reading.places, strict=True):
-        of_itself = place.queries == place.keys
+    for attention, site in zip(recorded(bound), bound.sites, strict=True):
+        of_itself = site.queries == site.keys
         made_of = composition(attention, of_itself=of_itself)
-        rows = np.zeros((len(made_of.own), reading.n_positions))
-        rows[:, place.keys] = made_of.norms
+        rows = np.zeros((len(made_of.own), bound.n_positions))
+        rows[:, site.keys] = made_of.norms
         if not of_itself:
-            rows[np.arange(len(rows)), np.arange(place.queries.start, place.queries.stop)] = made_of.own
-        steps.append(Mixing(place, rows / np.maximum(rows.sum(axis=1, keepdims=True), 1e-12)))
-    return rolled_out(reading, steps)
+            rows[np.arange(len(rows)), np.arange(site.queries.start, site.queries.stop)] = made_of.own
+        steps.append(Mixing(site, rows / np.maximum(rows.sum(axis=1, keepdims=True), 1e-12)))
+    return rolled_out(bound, steps)
 
 
 def composition(attention: Attention, *, of_itself: bool) -> Composition:

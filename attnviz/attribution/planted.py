@@ -7,7 +7,7 @@ import numpy as np
 
 from attnviz.analysis.matters.methods import Method
 from attnviz.analysis.matters.planted_truth import PlantedScores, distance
-from attnviz.attribution.bind import Target, bind
+from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.methods import shares
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
@@ -37,12 +37,12 @@ def planted_scores(
             if not links:
                 continue
             cancellation_point()
-            reading = bind(model, Prompt(text, target=target), Target("token", place))
+            bound = bind_target(model, Prompt(text, target=target), Target("token", place))
             for way in ways:
                 if way.name in refused:
                     continue
                 try:
-                    distances_of[way.name].append(distance(shares(way, reading).values, links))
+                    distances_of[way.name].append(distance(shares(way, bound).values, links))
                 except ModelError as error:
                     refused[way.name] = str(error)
     distances = {name: float(np.mean(values)) for name, values in distances_of.items() if name not in refused}

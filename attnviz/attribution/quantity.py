@@ -9,13 +9,13 @@ from jaxtyping import Float
 from attnviz.analysis.quantity import TITLES, MaskedWeights, WeighedTrace, Weighing
 from attnviz.attribution.attention import recorded
 from attnviz.attribution.bind import bind_pass
-from attnviz.attribution.bound_target import Place, Reading
 from attnviz.attribution.norms import Composition, carried, composition
 from attnviz.attribution.passes.tape import Attention
 from attnviz.attribution.targets.translations import of_pieces
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import AttentionSite, BoundTarget
 from attnviz.models.translate.base import TranslatingModel
 from attnviz.models.translate.decode import Draft
 
@@ -50,27 +50,27 @@ def weighed_draft(model: AttentionModel, draft: Draft, by: Weighing = "norms") -
     return _weigh(trace, of_pieces(model, trace.prompt, pieces), by)
 
 
-def _weigh(trace: AttentionTrace, reading: Reading, by: Weighing) -> WeighedTrace:
-    if reading.n_positions > MOST_TOKENS:
+def _weigh(trace: AttentionTrace, bound: BoundTarget, by: Weighing) -> WeighedTrace:
+    if bound.n_positions > MOST_TOKENS:
         raise ModelError(
-            f"What a head moves is computed for at most {MOST_TOKENS} tokens, and here are {reading.n_positions}: type less."
+            f"What a head moves is computed for at most {MOST_TOKENS} tokens, and here are {bound.n_positions}: type less."
         )
-    passed = list(zip(recorded(reading), reading.places, strict=True))
+    passed = list(zip(recorded(bound), bound.sites, strict=True))
     if any(attention.output is None for attention, _ in passed):
         raise ModelError(
             f"The attention of {trace.model} has no output matrix of its own, so it is not known how much it moves: "
             "its weights are all there is."
         )
     _check_same_pass(trace, passed)
-    made = [_composed(attention, place) for attention, place in passed]
+    made = [_composed(attention, site) for attention, site in passed]
     if by == "mixing" and None in made:
         raise ModelError("Where this model adds what its attention gives is not known here: choose its weights instead.")
-    moved = [(place, _moved(attention, composed, by)) for (attention, place), composed in zip(passed, made, strict=True)]
+    moved = [(site, _moved(attention, composed, by)) for (attention, site), composed in zip(passed, made, strict=True)]
     maps = tuple(_weighed(attention, moved) for attention in trace.maps)
     changed: dict[tuple[str, int], list[float]] = {}
-    for (_, place), composed in zip(passed, made, strict=True):
+    for (_, site), composed in zip(passed, made, strict=True):
         if composed is not None:
-            changed.setdefault((place.kind, place.layer), []).extend(composed.mixing.tolist())
+            changed.setdefault((site.kind, site.layer), []).extend(composed.mixing.tolist())
     named = replace(trace, model=f"{trace.model}, {TITLES[by].lower()}", maps=maps)
     return WeighedTrace(named, {name: float(np.mean(ratios)) for name, ratios in changed.items()}, by)
 
@@ -82,54 +82,54 @@ def _moved(attention: Attention, composed: Composition | None, by: Weighing) -> 
     return (attention.weights[0] * lengths[:, None, :]).detach().double().cpu().numpy()
 
 
-def _composed(attention: Attention, place: Place) -> Composition | None:
+def _composed(attention: Attention, site: AttentionSite) -> Composition | None:
     if attention.residual()[1] is None or attention.output is None:
         return None
     with torch.no_grad():
-        return composition(attention, of_itself=place.queries == place.keys)
+        return composition(attention, of_itself=site.queries == site.keys)
 
 
-def _weighed(attention: AttentionMap, moved: list[tuple[Place, np.ndarray]]) -> AttentionMap:
+def _weighed(attention: AttentionMap, moved: list[tuple[AttentionSite, np.ndarray]]) -> AttentionMap:
     """The same map, its rows the shares of what moves."""
-    own = [(place, values) for place, values in moved if place.kind == attention.kind]
+    own = [(site, values) for site, values in moved if site.kind == attention.kind]
     layers = []
     for layer in range(attention.n_layers):
         whole = np.zeros((own[0][1].shape[0], *attention.store.shape))
-        for place, values in own:
-            if place.layer == layer:
-                whole[:, *_inside(place, own)] = values
+        for site, values in own:
+            if site.layer == layer:
+                whole[:, *_inside(site, own)] = values
         totals = whole.sum(axis=2, keepdims=True)
         layers.append(np.divide(whole, totals, out=np.zeros_like(whole), where=totals > 0).astype(np.float32))
     seen = tuple(attention.visible(layer) for layer in range(attention.n_layers))
     return replace(attention, store=MaskedWeights(tuple(layers), seen))
 
 
-def _inside(place: Place, own: list[tuple[Place, np.ndarray]]) -> tuple[slice, slice]:
+def _inside(site: AttentionSite, own: list[tuple[AttentionSite, np.ndarray]]) -> tuple[slice, slice]:
     """Where an attention stands in the map of its kind, whose first query and key may come late among a model's positions."""
     queries, keys = (min(getattr(each, side).start for each, _ in own) for side in ("queries", "keys"))
     return (
-        slice(place.queries.start - queries, place.queries.stop - queries),
-        slice(place.keys.start - keys, place.keys.stop - keys),
+        slice(site.queries.start - queries, site.queries.stop - queries),
+        slice(site.keys.start - keys, site.keys.stop - keys),
     )
 
 
-def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Place]]) -> None:
+def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, AttentionSite]]) -> None:
     """Hold the pass that was recorded against the trace: what is drawn in the place of weights has to belong to them.
 
     Raises:
         ModelError: they are not the same.
     """
-    weights = [(place, attention.weights[0].detach().cpu().numpy()) for attention, place in passed]
+    weights = [(site, attention.weights[0].detach().cpu().numpy()) for attention, site in passed]
     for attention in trace.maps:
-        own = [(place, values) for place, values in weights if place.kind == attention.kind]
-        for place, values in own:
-            rows, columns = _inside(place, own)
-            if place.layer >= attention.n_layers or values.shape[0] != attention.n_heads:
+        own = [(site, values) for site, values in weights if site.kind == attention.kind]
+        for site, values in own:
+            rows, columns = _inside(site, own)
+            if site.layer >= attention.n_layers or values.shape[0] != attention.n_heads:
                 raise _not_known(trace)
-            there = attention.layer_weights(place.layer)[:, rows, columns]
+            there = attention.layer_weights(site.layer)[:, rows, columns]
             if there.shape != values.shape or not np.allclose(there, values, atol=CLOSE):
                 raise _not_known(trace)
-        if {place.layer for place, _ in own} != set(range(attention.n_layers)):
+        if {site.layer for site, _ in own} != set(range(attention.n_layers)):
             raise _not_known(trace)
 
 

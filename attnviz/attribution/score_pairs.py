@@ -12,12 +12,12 @@ from torch.overrides import TorchFunctionMode
 
 from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.attribution.bind import bind_pass
-from attnviz.attribution.bound_target import Reading
 from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import BoundTarget
 from attnviz.models.head_inputs import InspectableModel
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.attention import Attended
@@ -43,17 +43,17 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
         ModelError: the text is too long, or it is not known what this model's heads compare.
         PromptError: the model cannot read the prompt.
     """
-    reading = bind_pass(model, prompt)
-    if len(reading.tokens) > MOST_TOKENS:
+    bound = bind_pass(model, prompt)
+    if len(bound.tokens) > MOST_TOKENS:
         raise ModelError(
-            f"A score is taken apart for at most {MOST_TOKENS} tokens, and here are {len(reading.tokens)}: type less."
+            f"A score is taken apart for at most {MOST_TOKENS} tokens, and here are {len(bound.tokens)}: type less."
         )
-    attention: Any = _attended(model, prompt, reading, cell).attention
+    attention: Any = _attended(model, prompt, bound, cell).attention
     width = attention.query.out_features // model.card.n_heads
     own = slice(cell.head * width, (cell.head + 1) * width)
-    vectors = reading.embedded()[None].requires_grad_()
+    vectors = bound.embedded()[None].requires_grad_()
     with torch.enable_grad(), Frozen(), _Inputs((attention.query.weight, attention.key.weight)) as inputs:
-        reading.outcome_of(vectors)
+        bound.outcome_of(vectors)
     sides = []
     for layer, place, read in zip((attention.query, attention.key), (cell.query, cell.key), inputs.read, strict=True):
         if len(read) != 1 or place >= read[0].shape[1]:
@@ -63,7 +63,7 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
         sides.append(_parts(made, vectors))
     scaling = getattr(attention, "scaling", width**-0.5)
     values = scaling * sides[0] @ sides[1].T
-    return PairShares(reading.tokens, values, float(values.sum()))
+    return PairShares(bound.tokens, values, float(values.sum()))
 
 
 def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]) -> Float[np.ndarray, "giver dim"]:
@@ -101,11 +101,11 @@ class _Inputs(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _attended(model: AttentionModel, prompt: Prompt, reading: Reading, cell: Cell) -> Attended:
+def _attended(model: AttentionModel, prompt: Prompt, bound: BoundTarget, cell: Cell) -> Attended:
     """The module of a head: its W_Q and W_K."""
-    if isinstance(model, TranslationModel) and reading.layered:
+    if isinstance(model, TranslationModel) and bound.layered:
         written = torch.ones(1, 1, dtype=torch.long)
-        kinds: Any = cast(Any, model.model).attended(reading.ids[None], written)
+        kinds: Any = cast(Any, model.model).attended(bound.ids[None], written)
     else:
         kinds = model.attended(prompt) if isinstance(model, InspectableModel) else {}
     layers = kinds.get(cell.kind, ())

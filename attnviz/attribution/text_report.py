@@ -8,13 +8,13 @@ import torch
 from attnviz.analysis.matters.faithfulness import Removals, by_word
 from attnviz.analysis.matters.methods import method_named
 from attnviz.analysis.matters.report import Report, Without
-from attnviz.attribution.bind import Target, bind
-from attnviz.attribution.bound_target import Reading
+from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.removal import words
 from attnviz.attribution.targets.targets import targets
 from attnviz.attribution.token_removal import ask, deletion_curve, faithfulness, takeable
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.bound_target import BoundTarget
 
 
 def report(
@@ -33,18 +33,18 @@ def report(
         stage = title
         progress(stage, 0.0)
 
-    bound = bind(model, prompt, Target.of(target) if target else None)
-    reading = replace(bound, progress=lambda share: progress(stage, share))
-    takeable(reading)
-    asked = ask(reading, [method_named(name) for name in names], lambda way: begin(f"Asking “{way.title}”"))
-    groups = _groups(reading)
+    bound = bind_target(model, prompt, Target.of(target) if target else None)
+    bound = replace(bound, progress=lambda share: progress(stage, share))
+    takeable(bound)
+    asked = ask(bound, [method_named(name) for name in names], lambda way: begin(f"Asking “{way.title}”"))
+    groups = _groups(bound)
     shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
     begin(f"Testing {len(asked.shares)} ways by taking words away")
-    figures = faithfulness(reading, asked)
-    probability = float(reading.outcome(reading.ids[None]).log_probability.exp())
-    own = frozenset(place for place, group in enumerate(groups) if not reading.fixed.isdisjoint(group))
+    figures = faithfulness(bound, asked)
+    probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
+    own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
     offered = targets(model, prompt)
-    return Report(reading.target, probability, _texts(reading, groups), own, shares, figures, asked.refused, offered)
+    return Report(bound.target, probability, _texts(bound, groups), own, shares, figures, asked.refused, offered)
 
 
 def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:
@@ -54,8 +54,8 @@ def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequenc
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
-    reading = bind(model, prompt, Target.of(target) if target else None)
-    return deletion_curve(reading, _groups(reading), ranked)
+    bound = bind_target(model, prompt, Target.of(target) if target else None)
+    return deletion_curve(bound, _groups(bound), ranked)
 
 
 def without(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[int]) -> Without:
@@ -65,22 +65,22 @@ def without(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
-    reading = bind(model, prompt, Target.of(target) if target else None)
-    groups = _groups(reading)
-    ids = reading.ids.clone()[None]
+    bound = bind_target(model, prompt, Target.of(target) if target else None)
+    groups = _groups(bound)
+    ids = bound.ids.clone()[None]
     for place in taken:
-        if place < len(groups) and reading.fixed.isdisjoint(groups[place]):
-            ids[0, list(groups[place])] = reading.stand_in
+        if place < len(groups) and bound.fixed.isdisjoint(groups[place]):
+            ids[0, list(groups[place])] = bound.baseline_id
     with torch.no_grad():
-        says = reading.says(ids) if reading.says else None
-    return Without(float(reading.outcome(ids).log_probability.exp()), says)
+        says = bound.output_text(ids) if bound.output_text else None
+    return Without(float(bound.outcome(ids).log_probability.exp()), says)
 
 
-def _groups(reading: Reading) -> tuple[tuple[int, ...], ...]:
+def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
     """All words, of those that were typed."""
-    special = frozenset(place for place, token in enumerate(reading.tokens) if token.special)
-    return words(reading.tokens, special)
+    special = frozenset(place for place, token in enumerate(bound.tokens) if token.special)
+    return words(bound.tokens, special)
 
 
-def _texts(reading: Reading, groups: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
-    return tuple("".join(reading.tokens[place].text for place in group) for group in groups)
+def _texts(bound: BoundTarget, groups: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+    return tuple("".join(bound.tokens[place].text for place in group) for group in groups)

@@ -19,11 +19,11 @@ from attnviz.analysis.matters.faithfulness import (
     removals,
 )  # fmt: skip
 from attnviz.analysis.matters.methods import Method
-from attnviz.attribution.bound_target import Reading
 from attnviz.attribution.methods import shares
 from attnviz.attribution.removal import outcomes, words
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
+from attnviz.models.bound_target import BoundTarget
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Asked:
     refused: Mapping[str, str]
 
 
-def ask(reading: Reading, ways: Sequence[Method], begin: Callable[[Method], None] = lambda _: None) -> Asked:
+def ask(bound: BoundTarget, ways: Sequence[Method], begin: Callable[[Method], None] = lambda _: None) -> Asked:
     """Ask several ways, each after `begin` has been told of it; one that does not apply says why."""
     made: dict[str, Shares] = {}
     refused: dict[str, str] = {}
@@ -44,26 +44,26 @@ def ask(reading: Reading, ways: Sequence[Method], begin: Callable[[Method], None
         begin(way)
         started = time.perf_counter()
         try:
-            made[way.name] = shares(way, reading)
+            made[way.name] = shares(way, bound)
         except ModelError as error:
             refused[way.name] = str(error)
         took[way.name] = (time.perf_counter() - started) * 1000
     return Asked(made, took, refused)
 
 
-def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
+def faithfulness(bound: BoundTarget, asked: Asked) -> dict[str, Faithfulness]:
     """Measure each way on this text; τ where leaving one word out is among them.
 
     Raises:
         ModelError: there is no word that can be taken away.
     """
-    groups = takeable(reading)
+    groups = takeable(bound)
     by_way = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
     counts = [count(part, len(groups)) for part in PARTS]
-    rows = [np.zeros((1, len(reading.tokens)), dtype=bool)]
+    rows = [np.zeros((1, len(bound.tokens)), dtype=bool)]
     for values in by_way.values():
-        rows += removals(order(values), groups, len(reading.tokens), counts)
-    probabilities = _probabilities(reading, np.concatenate(rows))
+        rows += removals(order(values), groups, len(bound.tokens), counts)
+    probabilities = _probabilities(bound, np.concatenate(rows))
     full, left_out = float(probabilities[0]), by_way.get("leave-one-out")
     figures, size = {}, len(counts)
     for place, (name, values) in enumerate(by_way.items()):
@@ -73,28 +73,28 @@ def faithfulness(reading: Reading, asked: Asked) -> dict[str, Faithfulness]:
     return figures
 
 
-def deletion_curve(reading: Reading, groups: Sequence[tuple[int, ...]], ranked: Sequence[int]) -> Removals:
+def deletion_curve(bound: BoundTarget, groups: Sequence[tuple[int, ...]], ranked: Sequence[int]) -> Removals:
     """Measure p(output) while words are taken away in the order of their places in `groups`, and in the reverse order."""
     places = np.array(ranked, dtype=int)
     gone = curve(places)
-    most, _ = removals(places, groups, len(reading.tokens), gone)
-    least, _ = removals(places[::-1], groups, len(reading.tokens), gone)
-    probabilities = _probabilities(reading, np.concatenate([most, least]))
+    most, _ = removals(places, groups, len(bound.tokens), gone)
+    least, _ = removals(places[::-1], groups, len(bound.tokens), gone)
+    probabilities = _probabilities(bound, np.concatenate([most, least]))
     return Removals(tuple(gone), tuple(probabilities[: len(gone)].tolist()), tuple(probabilities[len(gone) :].tolist()))
 
 
-def takeable(reading: Reading) -> tuple[tuple[int, ...], ...]:
+def takeable(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
     """The words that can be taken away.
 
     Raises:
         ModelError: there is none.
     """
-    if groups := words(reading.tokens, reading.fixed):
+    if groups := words(bound.tokens, bound.fixed):
         return groups
     raise ModelError("There is no word besides the output's own that could be taken away: type a longer text.")
 
 
-def _probabilities(reading: Reading, taken: np.ndarray) -> np.ndarray:
+def _probabilities(bound: BoundTarget, taken: np.ndarray) -> np.ndarray:
     """p(output) of each text; a text that stands there twice is read once."""
     texts, places = np.unique(taken, axis=0, return_inverse=True)
-    return np.exp(outcomes(reading, texts)[1])[places.reshape(-1)]
+    return np.exp(outcomes(bound, texts)[1])[places.reshape(-1)]

@@ -7,56 +7,56 @@ import torch
 from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, check_layered, recorded, rolled_out
-from attnviz.attribution.bound_target import Reading
 from attnviz.attribution.passes.tape import AttentionTape, Stop
 from attnviz.attribution.removal import BATCH_TOKENS
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
+from attnviz.models.bound_target import BoundTarget
 
 # A pass a token and layer: of 400 tokens they would take minutes.
 MOST_TOKENS = 128
 
 
-def value_zeroing(reading: Reading) -> np.ndarray:
+def value_zeroing(bound: BoundTarget) -> np.ndarray:
     """1 − cos(x̃_i, x̃_i without v_j) in each layer, each row summing to 1, followed down from the output (arXiv:2301.12971).
 
     Raises:
         ModelError: where this model's layers end is not known, or the text is too long.
     """
-    if reading.n_positions > MOST_TOKENS:
+    if bound.n_positions > MOST_TOKENS:
         raise ModelError(
-            f"Value zeroing is computed for at most {MOST_TOKENS} tokens, and here are {reading.n_positions}: type less."
+            f"Value zeroing is computed for at most {MOST_TOKENS} tokens, and here are {bound.n_positions}: type less."
         )
-    check_layered(reading)
-    attentions = recorded(reading)
+    check_layered(bound)
+    attentions = recorded(bound)
     steps = []
-    for index, place in enumerate(reading.places):
+    for index, site in enumerate(bound.sites):
         if attentions[index].residual()[1] is None:
             raise ModelError("Where this model's layers end is not known here: choose another way of asking.")
-        n_queries, n_keys = place.queries.stop - place.queries.start, place.keys.stop - place.keys.start
+        n_queries, n_keys = site.queries.stop - site.queries.start, site.keys.stop - site.keys.start
         changes = np.zeros((n_queries, n_keys))
-        size = max(1, BATCH_TOKENS // reading.n_positions)
+        size = max(1, BATCH_TOKENS // bound.n_positions)
         for first in range(0, n_keys, size):
             cancellation_point()
-            reading.progress((index + first / n_keys) / len(reading.places))
+            bound.progress((index + first / n_keys) / len(bound.sites))
             keys = range(first, min(first + size, n_keys))
-            whole, *others = _states(reading, index, keys).unbind(dim=0)
+            whole, *others = _states(bound, index, keys).unbind(dim=0)
             for key, other in zip(keys, others, strict=True):
                 similar = torch.nn.functional.cosine_similarity(whole, other, dim=-1)
                 changes[:, key] = (1 - similar).clamp(min=0).double().cpu().numpy()
-        rows = np.zeros((n_queries, reading.n_positions))
+        rows = np.zeros((n_queries, bound.n_positions))
         sums = changes.sum(axis=1, keepdims=True)
-        rows[:, place.keys] = np.divide(changes, sums, where=sums > 0, out=np.zeros_like(changes))
+        rows[:, site.keys] = np.divide(changes, sums, where=sums > 0, out=np.zeros_like(changes))
         # A position that nothing changes keeps what it is.
         idle = np.flatnonzero(sums[:, 0] <= 0)
-        rows[idle, place.queries.start + idle] = 1
-        steps.append(Mixing(place, rows))
-    return rolled_out(reading, steps)
+        rows[idle, site.queries.start + idle] = 1
+        steps.append(Mixing(site, rows))
+    return rolled_out(bound, steps)
 
 
-def _states(reading: Reading, index: int, keys: range) -> Tensor:
+def _states(bound: BoundTarget, index: int, keys: range) -> Tensor:
     """The states behind a layer: of the whole text first, then of it without each key's value."""
-    last = index == len(reading.places) - 1
+    last = index == len(bound.sites) - 1
 
     def change(place: int, value: Tensor) -> Tensor:
         if place == index:
@@ -69,7 +69,7 @@ def _states(reading: Reading, index: int, keys: range) -> Tensor:
 
     tape = AttentionTape(change)
     with tape, torch.no_grad(), suppress(Stop):
-        reading.run(reading.ids.expand(len(keys) + 1, -1))
+        bound.run(bound.ids.expand(len(keys) + 1, -1))
     attention = tape.attentions[index]
     norm = tape.norms[-1]
     # The layer ends with the sum that the next norm reads, or with what its own gives.

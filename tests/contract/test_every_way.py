@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 import attnviz
 from attnviz.analysis.matters.methods import METHODS
-from attnviz.attribution.bind import bind
+from attnviz.attribution.bind import bind_target
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.methods import shares
 from attnviz.attribution.passes.freezing import Frozen
@@ -35,11 +35,11 @@ def whole(family: tiny.Family) -> Any:
 
 @by_family
 def test_every_way_gives_a_share_a_token_or_says_why_not(family: tiny.Family) -> None:
-    reading = bind(attnviz.wrap(whole(family), tiny.tokenizer(family.architecture)), TEXT)
+    bound = bind_target(attnviz.wrap(whole(family), tiny.tokenizer(family.architecture)), TEXT)
     given, refused = set(), []
     for way in METHODS.values():
         try:
-            got = shares(way, reading)
+            got = shares(way, bound)
         except AttnvizError as error:
             refused.append(str(error))
             continue
@@ -73,22 +73,22 @@ ASKED = [family for family in tiny.FAMILIES if family.name not in {"bloom", "m2m
 
 def test_an_operation_that_cannot_be_held_fixed_is_named():
     family = next(family for family in tiny.FAMILIES if family.name == "bloom")
-    reading = bind(attnviz.wrap(whole(family), tiny.tokenizer(family.architecture)), TEXT)
+    bound = bind_target(attnviz.wrap(whole(family), tiny.tokenizer(family.architecture)), TEXT)
     with pytest.raises(ModelError, match="GeLUFunction"):
-        frozen_gradient(reading)
+        frozen_gradient(bound)
 
 
 @pytest.mark.parametrize("family", ASKED, ids=str)
 def test_frozen_shares_and_what_biases_give_sum_to_the_score(family: tiny.Family) -> None:
     """The model is linear in tokens and in all else that it adds up: the share of a bias is its gradient times itself."""
     model = whole(family)
-    reading = bind(attnviz.wrap(model, tiny.tokenizer(family.architecture)), TEXT)
-    given_by_tokens, rest = frozen_gradient(reading)
+    bound = bind_target(attnviz.wrap(model, tiny.tokenizer(family.architecture)), TEXT)
+    given_by_tokens, rest = frozen_gradient(bound)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name.endswith("bias"))
     biases = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with Frozen(), _Lookups() as lookups:
-        score = reading.outcome_of(reading.embedded()[None].requires_grad_()).score.sum()
+        score = bound.outcome_of(bound.embedded()[None].requires_grad_()).score.sum()
     added = [*biases, *lookups.actual]
     gradients = torch.autograd.grad(score, added, allow_unused=True) if added else ()
     pairs = [(gradient, value) for gradient, value in zip(gradients, added, strict=True) if gradient is not None]

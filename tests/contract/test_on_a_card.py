@@ -15,7 +15,7 @@ import torch
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.analysis.matters.methods import METHODS
-from attnviz.attribution.bind import bind
+from attnviz.attribution.bind import bind_target
 from attnviz.attribution.methods import shares
 from attnviz.core.errors import AttnvizError
 from attnviz.models.ablate.head_costs import head_costs
@@ -68,11 +68,11 @@ def computed(model: Any, prompt: Prompt) -> list[np.ndarray]:
     if "cross" in trace.kinds and not prompt.question:
         written = draft(model, prompt, DecodingOptions(width=2), edits)
         numbers.append(np.array([written.log_probability]))
-    reading = bind(model, prompt)
+    bound = bind_target(model, prompt)
     for name in ("attention", "frozen-gradient", "value-norms", "leave-one-out"):
         # A way that does not apply says so here, too.
         with suppress(AttnvizError):
-            numbers.append(shares(METHODS[name], reading).values)
+            numbers.append(shares(METHODS[name], bound).values)
     return numbers
 
 

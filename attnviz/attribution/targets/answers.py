@@ -8,18 +8,18 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.bound_target import Outcome, Place, Reading
 from attnviz.core.trace import Prompt, Token
 from attnviz.models.answer.base import text_of
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import AttentionSite, BoundTarget, Outcome
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.text.spans import Span, best_spans
 from attnviz.text.tokens import Encoded
 
 
-def answer(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def answer(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind a model to the best span that it finds in the passage.
 
     Raises:
@@ -33,7 +33,7 @@ def answer(model: AttentionModel, prompt: Prompt, place: int | None = None) -> R
     raise no_such_output(model, "answer")
 
 
-def own_answer(model: AnswerModel, prompt: Prompt) -> Reading:
+def own_answer(model: AnswerModel, prompt: Prompt) -> BoundTarget:
     """Bind one of our answerers to the best span that it finds.
 
     Raises:
@@ -64,14 +64,14 @@ def own_answer(model: AnswerModel, prompt: Prompt) -> Reading:
         return text_of(span, prompt.text, pair.passage[window.start : window.stop])
 
     block = model.answerer.config
-    return Reading(
-        says=says,
+    return BoundTarget(
+        output_text=says,
         **_common(read, answer, prompt.text, model.encoder, run),
-        places=_places(len(read), n_asking, model.card.n_layers, block.n_layers, joint=block.joint, mixing=block.mixing),
+        sites=_places(len(read), n_asking, model.card.n_layers, block.n_layers, joint=block.joint, mixing=block.mixing),
     )
 
 
-def hub_answer(model: HubAnswerer, prompt: Prompt) -> Reading:
+def hub_answer(model: HubAnswerer, prompt: Prompt) -> BoundTarget:
     """Bind an answerer of the hub to the best span that it finds.
 
     Raises:
@@ -94,9 +94,9 @@ def hub_answer(model: HubAnswerer, prompt: Prompt) -> Reading:
         return span_outcome(start[:, passage], end[:, passage], place, SpanDecoding(), nothing)
 
     size = slice(0, len(read))
-    return Reading(
+    return BoundTarget(
         **_common(read, answer, prompt.text, model, run),
-        places=[Place(size, size, "encoder", layer) for layer in range(model.card.n_layers)],
+        sites=[AttentionSite(size, size, "encoder", layer) for layer in range(model.card.n_layers)],
     )
 
 
@@ -125,10 +125,10 @@ def _common(read: Encoded, answer: slice, text: str, encoder: Any, run: Any) -> 
         "tokens": read.tokens,
         "ids": torch.tensor(read.inputs["input_ids"], device=encoder.model.device),
         "embedding": encoder.model.get_input_embeddings().weight,
-        "stand_in": encoder.tokenizer.mask_token_id,
+        "baseline_id": encoder.tokenizer.mask_token_id,
         "fixed": frozenset(special | set(inside)),
         # The start logit is read from its first token, the end logit from its last.
-        "asking": {answer.start: 0.5, answer.stop - 1: 0.5} if len(inside) > 1 else {answer.start: 1.0},
+        "readout": {answer.start: 0.5, answer.stop - 1: 0.5} if len(inside) > 1 else {answer.start: 1.0},
         "run": run,
         "n_positions": len(read),
     }
@@ -138,13 +138,13 @@ def _words(tokens: Sequence[Token], text: str) -> str:
     return text[tokens[0].start : tokens[-1].end]
 
 
-def _places(n_tokens: int, n_asking: int, depth: int, n_blocks: int, *, joint: bool, mixing: bool) -> list[Place]:
+def _places(n_tokens: int, n_asking: int, depth: int, n_blocks: int, *, joint: bool, mixing: bool) -> list[AttentionSite]:
     """List the attentions of our answerers in the order of their pass."""
     question, context, whole = slice(0, n_asking), slice(n_asking, n_tokens), slice(0, n_tokens)
     sides = (whole,) if joint else (question, context)
-    places = [Place(side, side, "encoder", layer) for side in sides for layer in range(depth)]
+    places = [AttentionSite(side, side, "encoder", layer) for side in sides for layer in range(depth)]
     for layer in range(n_blocks):
-        places.append(Place(context, question, "cross", layer))
+        places.append(AttentionSite(context, question, "cross", layer))
         if mixing:
-            places.append(Place(context, context, "mixing", layer))
+            places.append(AttentionSite(context, context, "mixing", layer))
     return places

@@ -5,17 +5,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.bound_target import Outcome, Place, Reading
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import AttentionSite, BoundTarget, Outcome
 from attnviz.models.summarize.own import SummaryModel, sentence_numbers
 from attnviz.nn.summarizer import received
 from attnviz.text.sentences import Sentences
 from attnviz.text.tokens import Encoded
 
 
-def sentence(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def sentence(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind our summarizer to a sentence, by default the one that it keeps first.
 
     The score is what a token of the sentence receives, as part of what the means of all sentences sum to; p is that part.
@@ -43,16 +43,16 @@ def sentence(model: AttentionModel, prompt: Prompt, place: int | None = None) ->
 
     own = [at for at, number in enumerate(numbers.tolist()) if number == chosen and not encoded.tokens[at].special]
     whole, (start, end) = slice(0, len(encoded)), sentences.spans[chosen]
-    return Reading(
+    return BoundTarget(
         target=f"the sentence “{prompt.text[start:end].strip()}”",
         tokens=encoded.tokens,
         ids=ids,
         embedding=model.encoder.model.get_input_embeddings().weight,
-        stand_in=model.encoder.tokenizer.mask_token_id,
+        baseline_id=model.encoder.tokenizer.mask_token_id,
         fixed=frozenset(own) | {at for at, token in enumerate(encoded.tokens) if token.special},
-        asking={at: 1 / len(own) for at in own},
+        readout={at: 1 / len(own) for at in own},
         run=run,
-        places=[Place(whole, whole, "encoder", index) for index in range(model.card.n_layers)],
+        sites=[AttentionSite(whole, whole, "encoder", index) for index in range(model.card.n_layers)],
         n_positions=len(encoded),
         unfreezable="What is asked about is itself made of attention weights, which this way holds fixed: choose another way.",
     )

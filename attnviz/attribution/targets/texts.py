@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.bound_target import Outcome, Place, Reading
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import AttentionSite, BoundTarget, Outcome
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.text.tokens import Encoded
 
@@ -19,7 +19,7 @@ from attnviz.text.tokens import Encoded
 LEAST = 1e-6
 
 
-def similarity(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def similarity(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind an encoder to the cosine between the mean states of two texts, each read on its own; p of it is the cosine itself.
 
     Words are taken from the first text alone: two texts that lose all their words become the same.
@@ -49,17 +49,17 @@ def similarity(model: AttentionModel, prompt: Prompt, place: int | None = None) 
         at: 0.5 / len(side) for side, start in zip(sides, (0, first), strict=True) for at in range(start, start + len(side))
     }
     ranges = (slice(0, first), slice(first, len(tokens)))
-    return Reading(
+    return BoundTarget(
         **_common(inner, tokens, [index for side in sides for index in side.inputs["input_ids"]]),
         target="how alike the two texts are",
         fixed=_special(tokens) | frozenset(range(first, len(tokens))),
-        asking=asking,
+        readout=asking,
         run=run,
-        places=[Place(side, side, "encoder", layer) for side in ranges for layer in range(inner.card.n_layers)],
+        sites=[AttentionSite(side, side, "encoder", layer) for side in ranges for layer in range(inner.card.n_layers)],
     )
 
 
-def next_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def next_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind a decoder to the token that it finds likeliest to come next.
 
     Raises:
@@ -72,7 +72,7 @@ def next_token(model: AttentionModel, prompt: Prompt, place: int | None = None) 
     return _vocabulary(inner, encoded, len(encoded) - 1, "next token")
 
 
-def masked_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def masked_token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind an encoder to the token that it finds likeliest behind the text's mask.
 
     Raises:
@@ -89,7 +89,7 @@ def masked_token(model: AttentionModel, prompt: Prompt, place: int | None = None
     return _vocabulary(inner, encoded, encoded.inputs["input_ids"].index(mask), "masked token")
 
 
-def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind a classifier to a label, by default the likeliest.
 
     Raises:
@@ -109,17 +109,17 @@ def label(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Re
         raise ModelError(f"{model.card.name} gives {len(given)} labels, 0 to {len(given) - 1}; there is no label {place}.")
     chosen = int(given.argmax()) if place is None else place
     name = inner.model.config.id2label.get(chosen, str(chosen))
-    return Reading(
+    return BoundTarget(
         **_common(inner, encoded.tokens, encoded.inputs["input_ids"]),
         target=f"the label “{name}”",
         fixed=_special(encoded.tokens),
-        asking={0 if inner.card.architecture == "encoder" else len(encoded) - 1: 1.0},
+        readout={0 if inner.card.architecture == "encoder" else len(encoded) - 1: 1.0},
         run=lambda ids: _chosen(logits(ids), chosen),
-        places=_stack(inner, encoded),
+        sites=_stack(inner, encoded),
     )
 
 
-def text(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def text(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind an encoder or decoder to a text alone, where nothing about an output is asked: the score is the mean of its states.
 
     Raises:
@@ -132,17 +132,17 @@ def text(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Rea
         mean = _states(inner, encoded, ids).mean(dim=(1, 2))
         return Outcome(mean, mean)
 
-    return Reading(
+    return BoundTarget(
         **_common(inner, encoded.tokens, encoded.inputs["input_ids"]),
         target="the text",
         fixed=_special(encoded.tokens),
-        asking={at: 1 / len(encoded) for at in range(len(encoded))},
+        readout={at: 1 / len(encoded) for at in range(len(encoded))},
         run=run,
-        places=_stack(inner, encoded),
+        sites=_stack(inner, encoded),
     )
 
 
-def _vocabulary(inner: TracedModel, encoded: Encoded, row: int, what: str) -> Reading:
+def _vocabulary(inner: TracedModel, encoded: Encoded, row: int, what: str) -> BoundTarget:
     """Bind a model to the likeliest piece at one of its positions."""
     head, table = inner.model.get_output_embeddings(), inner.model.get_input_embeddings()
     if head is None and not getattr(inner.model.config.get_text_config(), "tie_word_embeddings", False):
@@ -158,13 +158,13 @@ def _vocabulary(inner: TracedModel, encoded: Encoded, row: int, what: str) -> Re
         piece = int(logits(_ids(inner, encoded)[None])[0].argmax())
     with inner.reading():
         name = inner.tokenizer.decode([piece]).strip()
-    return Reading(
+    return BoundTarget(
         **_common(inner, encoded.tokens, encoded.inputs["input_ids"]),
         target=f"the {what} “{name}”",
         fixed=_special(encoded.tokens) | {row},
-        asking={row: 1.0},
+        readout={row: 1.0},
         run=lambda ids: _chosen(logits(ids), piece),
-        places=_stack(inner, encoded),
+        sites=_stack(inner, encoded),
     )
 
 
@@ -201,21 +201,21 @@ def _common(inner: TracedModel, tokens: Any, ids: Any) -> dict[str, Any]:
         "tokens": tuple(tokens),
         "ids": torch.tensor(ids, device=inner.model.device),
         "embedding": inner.model.get_input_embeddings().weight,
-        "stand_in": stand_in(inner.tokenizer),
+        "baseline_id": baseline_id(inner.tokenizer),
         "n_positions": len(tokens),
     }
 
 
-def stand_in(tokenizer: Any) -> int:
+def baseline_id(tokenizer: Any) -> int:
     """What a model of the hub reads in the place of a word that is taken away: its mask, or what is nearest to one."""
     known = (tokenizer.mask_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)
     return next((index for index in known if index is not None), 0)
 
 
-def _stack(inner: TracedModel, encoded: Encoded) -> list[Place]:
+def _stack(inner: TracedModel, encoded: Encoded) -> list[AttentionSite]:
     whole = slice(0, len(encoded))
     kind = "decoder" if inner.card.architecture == "decoder" else "encoder"
-    return [Place(whole, whole, kind, layer) for layer in range(inner.card.n_layers)]
+    return [AttentionSite(whole, whole, kind, layer) for layer in range(inner.card.n_layers)]
 
 
 def _special(tokens: Any) -> frozenset[int]:

@@ -8,11 +8,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.attribution.bind import no_such_output
-from attnviz.attribution.bound_target import Outcome, Place, Reading
-from attnviz.attribution.targets.texts import stand_in
+from attnviz.attribution.targets.texts import baseline_id
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.bound_target import AttentionSite, BoundTarget, Outcome
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.task_prefix import TRANSLATE, prefix_for
 from attnviz.models.translate.own import TranslationModel
@@ -24,7 +24,7 @@ UNKNOWN = 3
 Logits = Callable[[Int[Tensor, "batch token"], Int[Tensor, "batch step"]], Float[Tensor, "batch step vocabulary"]]
 
 
-def translation(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def translation(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind a model to its whole translation, or to `prompt.target`: the mean logit of its tokens; p is their geometric mean.
 
     Raises:
@@ -34,7 +34,7 @@ def translation(model: AttentionModel, prompt: Prompt, place: int | None = None)
     return _written(model, prompt, None)
 
 
-def token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Reading:
+def token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> BoundTarget:
     """Bind a model to one token of its translation, or of `prompt.target`.
 
     Raises:
@@ -44,7 +44,7 @@ def token(model: AttentionModel, prompt: Prompt, place: int | None = None) -> Re
     return _written(model, prompt, place or 0)
 
 
-def of_pieces(model: AttentionModel, prompt: Prompt, pieces: Sequence[int]) -> Reading:
+def of_pieces(model: AttentionModel, prompt: Prompt, pieces: Sequence[int]) -> BoundTarget:
     """Bind a model to a translation of exactly these pieces, such as one of several that were found.
 
     Raises:
@@ -54,7 +54,7 @@ def of_pieces(model: AttentionModel, prompt: Prompt, pieces: Sequence[int]) -> R
     return _written(model, prompt, None, pieces)
 
 
-def _written(model: AttentionModel, prompt: Prompt, step: int | None, pieces: Sequence[int] = ()) -> Reading:
+def _written(model: AttentionModel, prompt: Prompt, step: int | None, pieces: Sequence[int] = ()) -> BoundTarget:
     if isinstance(model, TranslationModel):
         return _own(model, prompt, step, pieces)
     if isinstance(model, WritingModel):
@@ -62,24 +62,24 @@ def _written(model: AttentionModel, prompt: Prompt, step: int | None, pieces: Se
     raise no_such_output(model, "translation")
 
 
-def _own(model: TranslationModel, prompt: Prompt, step: int | None, pieces: Sequence[int]) -> Reading:
+def _own(model: TranslationModel, prompt: Prompt, step: int | None, pieces: Sequence[int]) -> BoundTarget:
     ids, tokens, _ = model.read(prompt.text)
     if not pieces:
         pieces = model.forced(prompt.target) if prompt.target else model.translate(prompt.text)[0].pieces
     recurrent = isinstance(model.model, Seq2Seq)
     n_source, n_steps = len(tokens), len(pieces)
     places = _steps(n_source, n_steps) if recurrent else _layers(n_source, n_steps, (model.card.n_layers, model.card.n_layers))
-    return Reading(
+    return BoundTarget(
         **_common(model, pieces, step, START, lambda source, inputs: model.model(source, inputs)[0]),
         tokens=tokens,
         ids=ids[0],
         embedding=model.model.encoder.tokens.weight,
-        stand_in=UNKNOWN,
+        baseline_id=UNKNOWN,
         fixed=frozenset(),
-        asking=_asking(n_source, n_steps, step),
-        places=places,
+        readout=_asking(n_source, n_steps, step),
+        sites=places,
         n_positions=n_source + n_steps,
-        says=lambda ids: _translated(model, ids),
+        output_text=lambda ids: _translated(model, ids),
         layered=not recurrent,
         unfreezable=(
             "The gates of an LSTM multiply what the words say, and holding attention fixed leaves them as they are: "
@@ -95,7 +95,7 @@ def _translated(model: TranslationModel, ids: Int[Tensor, "one token"]) -> str:
     return model.target.decode([piece for piece in pieces if piece != END]).strip()
 
 
-def _hub(model: WritingModel, prompt: Prompt, step: int | None, pieces: Sequence[int]) -> Reading:
+def _hub(model: WritingModel, prompt: Prompt, step: int | None, pieces: Sequence[int]) -> BoundTarget:
     text = prefix_for(model, TRANSLATE) + prompt.text
     source = model.encode([text])
     if not pieces and prompt.target:
@@ -118,15 +118,15 @@ def _hub(model: WritingModel, prompt: Prompt, step: int | None, pieces: Sequence
             ("decoder_layers", "num_decoder_layers", "num_layers"),
         )
     ]
-    return Reading(
+    return BoundTarget(
         **_common(model, pieces, step, model.model.generation_config.decoder_start_token_id, logits),
         tokens=source.tokens,
         ids=given["input_ids"][0],
         embedding=model.model.get_input_embeddings().weight,
-        stand_in=stand_in(model.tokenizer),
+        baseline_id=baseline_id(model.tokenizer),
         fixed=frozenset(place for place, each in enumerate(source.tokens) if each.special),
-        asking=_asking(n_source, n_steps, step),
-        places=_layers(n_source, n_steps, (depths[0], depths[1])),
+        readout=_asking(n_source, n_steps, step),
+        sites=_layers(n_source, n_steps, (depths[0], depths[1])),
         n_positions=n_source + n_steps,
     )
 
@@ -152,13 +152,13 @@ def _asking(n_source: int, n_steps: int, step: int | None) -> dict[int, float]:
     return {n_source + step: 1.0} if step is not None else {n_source + each: 1 / n_steps for each in range(n_steps)}
 
 
-def _layers(n_source: int, n_steps: int, depths: tuple[int, int]) -> list[Place]:
+def _layers(n_source: int, n_steps: int, depths: tuple[int, int]) -> list[AttentionSite]:
     source, written = slice(0, n_source), slice(n_source, n_source + n_steps)
-    places = [Place(source, source, "encoder", layer) for layer in range(depths[0])]
+    places = [AttentionSite(source, source, "encoder", layer) for layer in range(depths[0])]
     for layer in range(depths[1]):
-        places += [Place(written, written, "decoder", layer), Place(written, source, "cross", layer)]
+        places += [AttentionSite(written, written, "decoder", layer), AttentionSite(written, source, "cross", layer)]
     return places
 
 
-def _steps(n_source: int, n_steps: int) -> list[Place]:
-    return [Place(slice(n_source + at, n_source + at + 1), slice(0, n_source), "cross", 0) for at in range(n_steps)]
+def _steps(n_source: int, n_steps: int) -> list[AttentionSite]:
+    return [AttentionSite(slice(n_source + at, n_source + at + 1), slice(0, n_source), "cross", 0) for at in range(n_steps)]

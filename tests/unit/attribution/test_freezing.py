@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 import attnviz
-from attnviz.attribution.bind import bind
+from attnviz.attribution.bind import bind_target
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.passes.freezing import Frozen
 from attnviz.core.errors import ModelError
@@ -100,24 +100,24 @@ def decomposed(model: Any, ids: np.ndarray, n_asking: int) -> Parts:
 
 def test_the_frozen_gradient_is_the_decomposition_carried_forward_in_numpy():
     model = loaded("answer-en")
-    reading = bind(model, LOVELACE)
-    shares, rest = frozen_gradient(reading)
-    n_asking = next(place for place, token in enumerate(reading.tokens) if token.segment == 1)
-    logits = decomposed(model, reading.ids.numpy(), n_asking)
-    start, *_, end = sorted(set(reading.fixed) - {at for at, token in enumerate(reading.tokens) if token.special})
+    bound = bind_target(model, LOVELACE)
+    shares, rest = frozen_gradient(bound)
+    n_asking = next(place for place, token in enumerate(bound.tokens) if token.segment == 1)
+    logits = decomposed(model, bound.ids.numpy(), n_asking)
+    start, *_, end = sorted(set(bound.fixed) - {at for at, token in enumerate(bound.tokens) if token.special})
     rows = (start - n_asking, 0), (end - n_asking, 1)
     want = sum(logits.parts[:, row, column] for row, column in rows)
     np.testing.assert_allclose(shares, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
     assert rest == pytest.approx(sum(logits.rest[row, column] for row, column in rows), abs=1e-4)
-    score = float(reading.outcome(reading.ids[None]).score)
+    score = float(bound.outcome(bound.ids[None]).score)
     assert shares.sum() + rest == pytest.approx(score, rel=1e-5)
 
 
 def test_freezing_changes_no_value():
-    reading = bind(loaded("answer-en"), LOVELACE)
-    plain = reading.outcome(reading.ids[None]).score
+    bound = bind_target(loaded("answer-en"), LOVELACE)
+    plain = bound.outcome(bound.ids[None]).score
     with Frozen():
-        frozen = reading.outcome(reading.ids[None]).score
+        frozen = bound.outcome(bound.ids[None]).score
     torch.testing.assert_close(frozen, plain, rtol=1e-5, atol=1e-5)
 
 
@@ -146,4 +146,4 @@ def test_what_is_frozen_is_linear_in_what_it_reads(function):
 
 def test_an_lstm_is_not_linear_even_so():
     with pytest.raises(ModelError, match="gates of an LSTM"):
-        frozen_gradient(bind(loaded("bahdanau-en-fr"), Prompt("I am tired.")))
+        frozen_gradient(bind_target(loaded("bahdanau-en-fr"), Prompt("I am tired.")))

@@ -10,13 +10,13 @@ import torch
 import attnviz
 from attnviz.analysis.matters.methods import METHODS, method_named
 from attnviz.attribution import attention, gradients, norms, removal
-from attnviz.attribution.bind import Target, bind
-from attnviz.attribution.bound_target import Reading
+from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.flow import max_flow
 from attnviz.attribution.methods import head_shares, shares
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt, Token
+from attnviz.models.bound_target import BoundTarget
 
 LIKE = Prompt("A man plays the guitar.", pair="Somebody makes music.")
 LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
@@ -26,33 +26,33 @@ loaded = cache(attnviz.load)
 
 
 @cache
-def read(name: str, prompt: Prompt, target: str = "") -> Reading:
-    return bind(loaded(name), prompt, Target.of(target) if target else None)
+def read(name: str, prompt: Prompt, target: str = "") -> BoundTarget:
+    return bind_target(loaded(name), prompt, Target.of(target) if target else None)
 
 
 def test_attention_is_what_the_trace_shows():
-    reading = read("answer-en", LOVELACE)
+    bound = read("answer-en", LOVELACE)
     trace = loaded("answer-en").trace(LOVELACE)
-    rows = list(reading.asking)
-    head = attention.head_weights(reading, "encoder", 2, 3)
+    rows = list(bound.readout)
+    head = attention.head_weights(bound, "encoder", 2, 3)
     np.testing.assert_allclose(head, trace.encoder.weights(2, 3)[rows].mean(axis=0), atol=1e-6)
     layers = np.mean([trace.encoder.layer_weights(layer).mean(axis=0)[rows].mean(axis=0) for layer in range(6)], axis=0)
     n_asking = len(trace.cross.keys)
     cross = np.zeros_like(layers)
     cross[:n_asking] = trace.cross.layer_weights(0).mean(axis=0)[[row - n_asking for row in rows]].mean(axis=0)
-    np.testing.assert_allclose(attention.mean_of_layers(reading), (6 * layers + cross) / 7, atol=1e-6)
+    np.testing.assert_allclose(attention.mean_of_layers(bound), (6 * layers + cross) / 7, atol=1e-6)
     last = trace.encoder.layer_weights(5).mean(axis=0)[rows].mean(axis=0)
-    np.testing.assert_allclose(attention.last_layer(reading), last, atol=1e-6)
+    np.testing.assert_allclose(attention.last_layer(bound), last, atol=1e-6)
 
 
 def test_rollout_is_the_product_of_half_attention_and_half_identity():
-    reading = read("minilm", Prompt("The cat sat.", pair="It ran."))
+    bound = read("minilm", Prompt("The cat sat.", pair="It ran."))
     trace = loaded("minilm").trace(Prompt("The cat sat.")).encoder
     n_tokens = len(trace.keys)
     product = np.eye(n_tokens)
     for layer in range(trace.n_layers):
         product = (0.5 * trace.layer_weights(layer).mean(axis=0) + 0.5 * np.eye(n_tokens)) @ product
-    np.testing.assert_allclose(attention.rollout(reading)[:n_tokens], 0.5 * product.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(attention.rollout(bound)[:n_tokens], 0.5 * product.mean(axis=0), atol=1e-6)
 
 
 def test_flow_is_networkxs():
@@ -72,7 +72,7 @@ def test_flow_is_networkxs():
 
 
 def test_value_norms_are_the_lengths_of_what_weights_carry():
-    reading = read("answer-en", LOVELACE)
+    bound = read("answer-en", LOVELACE)
     layer = loaded("answer-en").encoder.model.encoder.layer[0]
     states = loaded("answer-en").attended(LOVELACE)["encoder"][0].offering[0]
     weights = loaded("answer-en").trace(LOVELACE).encoder.layer_weights(0)
@@ -81,18 +81,18 @@ def test_value_norms_are_the_lengths_of_what_weights_carry():
         own = slice(head * width, (head + 1) * width)
         value = layer.attention.self.value.weight[own] @ states.T + layer.attention.self.value.bias[own, None]
         lengths = (layer.attention.output.dense.weight[:, own] @ value).norm(dim=0).numpy()
-        got = norms.norm_weighted(reading)[0]
+        got = norms.norm_weighted(bound)[0]
         np.testing.assert_allclose(got.norms[head], weights[head] * lengths, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(got.weights[head], weights[head], atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "prompt"), [("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
 def test_what_positions_are_made_of_sums_to_what_they_are(name, prompt):
-    reading = read(name, prompt)
-    for step, place in zip(attention.recorded(reading), reading.places, strict=True):
+    bound = read(name, prompt)
+    for step, site in zip(attention.recorded(bound), bound.sites, strict=True):
         mixed = sum(parts.sum(dim=1) for _, parts in norms._parts(step))
         placed, stream = step.residual()
-        assert placed == ("before" if name == "transformer-en-fr" or place.kind == "cross" else "after")
+        assert placed == ("before" if name == "transformer-en-fr" or site.kind == "cross" else "after")
         assert stream is not None
         assert step.mixed is not None
         # W_O's bias belongs to no token.
@@ -109,36 +109,36 @@ def test_a_layer_changes_a_token_less_than_its_weights_say():
 
 @pytest.mark.parametrize("target", ["translation", "token:2"])
 def test_gradients_are_those_of_small_steps(target):
-    reading = read("bahdanau-en-fr", FRANCE, target)
-    vectors = reading.embedded()
-    got = gradients.gradient_times_input(reading)
+    bound = read("bahdanau-en-fr", FRANCE, target)
+    vectors = bound.embedded()
+    got = gradients.gradient_times_input(bound)
     with torch.no_grad():
         for place in (0, 3):
             moved = vectors.repeat(2, 1, 1)
             moved[0, place] *= 1.01
             moved[1, place] *= 0.99
-            scores = reading.outcome_of(moved).score
+            scores = bound.outcome_of(moved).score
             assert got[place] == pytest.approx(float(scores[0] - scores[1]) / 0.02, rel=0.02, abs=2e-3)
 
 
 def test_integrated_gradients_sum_to_the_difference():
-    reading = read("answer-en", LOVELACE)
-    taken = np.array([[False] * len(reading.tokens), [not token.special for token in reading.tokens]])
-    scores, _ = removal.outcomes(reading, taken)
-    got = gradients.integrated_gradients(reading, steps=60).sum()
+    bound = read("answer-en", LOVELACE)
+    taken = np.array([[False] * len(bound.tokens), [not token.special for token in bound.tokens]])
+    scores, _ = removal.outcomes(bound, taken)
+    got = gradients.integrated_gradients(bound, steps=60).sum()
     assert got == pytest.approx(scores[0] - scores[1], rel=0.01)
 
 
 @pytest.mark.parametrize(("way", "most"), [("value-zeroing", 128), ("flow", 64)])
 def test_a_way_that_would_take_minutes_says_how_much_it_reads(way: str, most: int):
-    reading = read("minilm", Prompt("a " * most, pair="b"))
+    bound = read("minilm", Prompt("a " * most, pair="b"))
     with pytest.raises(ModelError, match=rf"at most {most} tokens, and here are \d+: type less"):
-        shares(method_named(way), reading)
+        shares(method_named(way), bound)
 
 
 def test_value_zeroing_is_the_model_run_without_a_value():
-    reading = read("minilm", Prompt("The cat sat.", pair="It ran."))
-    got = value_zeroing(reading)
+    bound = read("minilm", Prompt("The cat sat.", pair="It ran."))
+    got = value_zeroing(bound)
     assert got.sum() == pytest.approx(1)
     assert (got >= 0).all()
     # Of the first layer by hand: its output, with one key's value taken out, through the model's own modules.
@@ -146,7 +146,7 @@ def test_value_zeroing_is_the_model_run_without_a_value():
     layer = model.encoder.layer[0]
     n_tokens = 6
     with torch.no_grad():
-        states = model.embeddings(reading.ids[None, :n_tokens])
+        states = model.embeddings(bound.ids[None, :n_tokens])
         own = layer.attention.self
         value = own.value(states)
         weights = loaded("minilm").trace(Prompt("The cat sat.")).encoder.layer_weights(0)
@@ -162,18 +162,18 @@ def test_value_zeroing_is_the_model_run_without_a_value():
         want = 1 - torch.nn.functional.cosine_similarity(whole, output(without), dim=-1)
     from attnviz.attribution import value_zeroing as module
 
-    states = module._states(reading, 0, range(2, 3))
+    states = module._states(bound, 0, range(2, 3))
     got = 1 - torch.nn.functional.cosine_similarity(states[0], states[1], dim=-1)
     np.testing.assert_allclose(got.numpy(), want.numpy(), atol=1e-5)
 
 
 def test_leaving_out_is_the_score_of_the_text_without_the_word():
-    reading = read("transformer-en-fr", FRANCE)
-    got = removal.leave_one_out(reading)
-    ids = reading.ids.clone()
-    ids[1] = reading.stand_in
-    scores = reading.outcome(torch.stack([reading.ids, ids])).score
-    assert reading.tokens[1].word != reading.tokens[2].word
+    bound = read("transformer-en-fr", FRANCE)
+    got = removal.leave_one_out(bound)
+    ids = bound.ids.clone()
+    ids[1] = bound.baseline_id
+    scores = bound.outcome(torch.stack([bound.ids, ids])).score
+    assert bound.tokens[1].word != bound.tokens[2].word
     assert got[1] == pytest.approx(float(scores[0] - scores[1]), abs=1e-4)
 
 
@@ -224,14 +224,14 @@ def test_a_head_that_the_output_does_not_ask_is_refused():
      ("transformer-en-fr", FRANCE), ("bahdanau-en-fr", FRANCE), ("dot-lstm-en-fr", FRANCE), ("bilstm-en-fr", FRANCE)],
 )  # fmt: skip
 def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
-    reading, refused = read(name, prompt), list[str]()
+    bound, refused = read(name, prompt), list[str]()
     for way in METHODS.values():
         try:
-            got = shares(way, reading)
+            got = shares(way, bound)
         except ModelError as error:
             refused.append(str(error))
             continue
-        assert got.tokens == reading.tokens
+        assert got.tokens == bound.tokens
         assert np.isfinite(got.values).all()
         assert got.values.any(), way.name
         assert way.signed or (got.values >= -1e-9).all(), way.name

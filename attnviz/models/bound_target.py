@@ -1,6 +1,6 @@
-"""A model, a prompt and a target, bound together: all that a way of asking needs to know.
+"""A model, a prompt and a target, bound together: all that an attribution method needs to know.
 
-`Reading.run` is a batched forward pass over token ids. What a way changes or records on the way (embeddings in the place of
+`BoundTarget.run` is a batched forward pass over token ids. What a method changes or records in it (embeddings in the place of
 tokens, attention held fixed, what each attention mixed) is done by a `TorchFunctionMode` around it: it sees every operation of
 this thread's pass and of no other's, and leaves no mark on the model.
 """
@@ -27,8 +27,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where one attention stands among a model's positions: which of them ask, and which are asked.
+class AttentionSite:
+    """Where one attention stands among a model's positions: which of them are its queries, and which its keys.
 
     kind  "encoder", "decoder" or "cross", and the layer of that kind
     """
@@ -40,34 +40,34 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """One text as a model reads it, and one thing about its output that is asked.
+class BoundTarget:
+    """One text as a model reads it, and one thing about its output that is explained: its target.
 
-    target      what is asked about, in words: "the answer “1887”"
-    tokens      what gets a share; their positions come first among the model's
-    embedding   the matrix whose rows stand for the tokens
-    stand_in    the id that takes the place of a token that is taken away
-    fixed       positions that are never taken: special tokens, and the answer itself
-    asking      positions from which the output is read, with their weight
-    n_positions all positions: the tokens, and of a model that writes, what it has written
-    places      of each attention in the order of a pass
-    says        what the model says to texts of these ids; None: what is asked about has no words
-    layered     its attentions stand on each other in layers, with nothing else that mixes positions
-    unfreezable why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
-    progress    told which share of what is being asked is done, 0 to 1
+    target       what is explained, in words: "the answer “1887”"
+    tokens       what gets a share; their positions come first among the model's
+    embedding    the matrix whose rows stand for the tokens
+    baseline_id  the id that takes the place of a token that is taken away
+    fixed        positions that are never taken: special tokens, and the answer itself
+    readout      positions from which the output is read, with their weight
+    n_positions  all positions: the tokens, and of a model that writes, what it has written
+    sites        of each attention, in the order of a pass
+    output_text  what the model says to texts of these ids; None: the target has no words
+    layered      its attentions stand on each other in layers, with nothing else that mixes positions
+    unfreezable  why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
+    progress     told which share of the work is done, 0 to 1
     """
 
     target: str
     tokens: tuple[Token, ...]
     ids: Int[Tensor, " token"]
     embedding: Tensor
-    stand_in: int
+    baseline_id: int
     fixed: frozenset[int]
-    asking: Mapping[int, float]
+    readout: Mapping[int, float]
     run: Callable[[Int[Tensor, "batch token"]], Outcome]
-    places: Sequence[Place]
+    sites: Sequence[AttentionSite]
     n_positions: int
-    says: Callable[[Int[Tensor, "one token"]], str] | None = None
+    output_text: Callable[[Int[Tensor, "one token"]], str] | None = None
     layered: bool = True
     unfreezable: str = ""
     progress: Callable[[float], None] = lambda _: None
