@@ -58,8 +58,8 @@ def show(traced: Traced, example: Example) -> None:
 def example_cards(shown: tuple[Example, ...]) -> None:
     """Sentences worth a look, each opened on Encode at the link that it is about."""
     with st.container(key="cards-examples"):
-        for example in shown:
-            with st.container(border=True, gap=None):
+        for number, example in enumerate(shown):
+            with st.container(border=True, gap=None, key=f"card-example-{number}"):
                 st.page_link(page_file("encode"), label=f"**{example.label}**", query_params=address(example))
                 st.caption(example.notice)
 
@@ -71,7 +71,7 @@ def page_cards(text: str) -> None:
             given = {name: text} if text and name and len(text) <= LINK_CHARACTERS else {}
             if page == "compute" and given:
                 given["source"] = "model"
-            with st.container(border=True, gap=None):
+            with st.container(border=True, gap=None, key=f"card-{page}"):
                 st.page_link(page_file(page), label=f"**{label}**", icon=f":material/{icon}:", query_params=given)
                 st.caption(line)
 

@@ -1,11 +1,13 @@
-// What Streamlit's own page does not do: Enter runs what was typed, and a page opens another at an address of its choice.
+// What Streamlit's own page does not do: Enter runs what was typed, a page opens another at an address of its choice, and the
+// menu's sections are read aloud as groups.
 
 const BOXES = "[class*=st-key-prompt]";
 // Below this width Streamlit lays its menu over the page.
 const PHONE = 768;
 // So long, in ms, a page that is asked for waits until the run has begun that takes what was typed.
 const LONGEST = 1000;
-const LINKS = "[data-testid=stSidebarNavLink], [data-testid=stPageLink] a";
+const MENU = "[data-testid=stSidebarNavItems]";
+const LINKS = `${MENU} a, [class*=st-key-card-] a`;
 /** @typedef {string | number | null} Turn */
 
 /** @type {Turn} */
@@ -44,6 +46,16 @@ const closest = (event, selector) => /** @type {Element} */ (event.target).close
 function taken() {
   const isRunning = document.querySelector("[data-test-script-state=running]");
   if (isRunning && document.activeElement !== unsent) unsent = null;
+  group();
+}
+
+// Streamlit puts a section's links, which are items of a list, into a `div` of the list, where no item may be.
+function group() {
+  for (const each of document.querySelectorAll(`${MENU}, ${MENU} li`)) each.setAttribute("role", "none");
+  for (const title of document.querySelectorAll(`${MENU} header`)) {
+    title.parentElement?.setAttribute("role", "group");
+    title.parentElement?.setAttribute("aria-label", title.querySelector("p")?.innerText ?? "");
+  }
 }
 
 // A page is asked for once a run has taken what was typed on this one: of two messages at once the server reads the later alone.
@@ -67,7 +79,7 @@ const press = (root, selector) => /** @type {HTMLElement | null | undefined} */ 
 
 /** On a phone the menu would lie on the page that it has opened. @param {Event} event */
 function closeMenu(event) {
-  if (innerWidth >= PHONE || !closest(event, "[data-testid=stSidebarNavLink]")) return;
+  if (innerWidth >= PHONE || !closest(event, `${MENU} a`)) return;
   setTimeout(() => press(document, "[data-testid=stSidebarCollapseButton] button"));
 }
 
@@ -83,7 +95,7 @@ function enter(event) {
   // Streamlit takes a text when its box is left.
   box.blur();
   unsent = null;
-  press(box.closest(BOXES), "[data-testid=stButton] button[kind=primary]");
+  press(box.closest(BOXES), "[class*=st-key-run-] button");
   box.focus();
 }
 

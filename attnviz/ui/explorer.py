@@ -16,7 +16,7 @@ from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.tokens import token_strip
 from attnviz.ui.address.state import asked, forget_cell, publish, value
-from attnviz.ui.address.widgets import segments, sent
+from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edit.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
@@ -73,11 +73,7 @@ def all_heads(
     Raises:
         TraceError: the view leaves no token.
     """
-    name = f"all{slot}"
-    # Said anew in every run: another model's name on it makes it another widget, which would begin closed.
-    st.session_state[name] = st.session_state.get(name, asked(name, "") == "open")
-    folded = st.expander(label, key=name, on_change="rerun", icon=":material/grid_on:")
-    publish(name, "open" if folded.open else "", "")
+    folded = fold(label, f"all{slot}", ":material/grid_on:")
     if folded.open:
         with folded:
             matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
@@ -113,8 +109,7 @@ def explore(
     tabs whose picture the page draws below.
     """
     name, (matrix, cell) = f"view{slot}", chosen
-    wanted = value(name, VIEWS[0])
-    publish(name, wanted if wanted in (*VIEWS, *extra) else VIEWS[0], VIEWS[0])
+    wanted = one_shown(name, (*VIEWS, *extra), VIEWS[0])
     # Of a difference there are no arcs and no shaded text.
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
     view = wanted if wanted in (*views, *extra) else VIEWS[0]

@@ -12,7 +12,7 @@ from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models import catalog
 from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import asked, forget_drafts, publish, restore, value
-from attnviz.ui.address.widgets import dropdown, segments, toggle
+from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
 from attnviz.ui.background.results import Traced
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import any_model, check_length, offered
@@ -51,21 +51,16 @@ def one_model(known: Sequence[str], about: str, *, own: Sequence[str] = (), labe
     own    models that this visitor has made
     label  what one of them is called here
     """
-    default = known[0]
-    restore("model", default)
-    options = [*offered(known), *own]
-    if (current := st.session_state.model) and current not in options:
-        options.append(current)
-    name = st.sidebar.selectbox(
+    return one_or_typed(
+        st.sidebar,
         "Model",
-        options,
-        key="model",
+        "model",
+        [*offered(known), *own],
+        known[0],
         format_func=lambda name: _model_label(label(name)),
         accept_new_options=any_model(),
         help=about,
     )
-    publish("model", name or default, default)
-    return name or default
 
 
 def _model_label(name: str) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.ui.address.parameters import Choice, Flag, Number
-from attnviz.ui.address.state import declared, publish, restore
+from attnviz.ui.address.state import LINK_CHARACTERS, asked, declared, publish, restore, value
 
 
 def sent(key: str, name: str) -> Any:
@@ -53,6 +53,41 @@ def one_of(
     chosen = chosen if chosen in options else first
     publish(name, chosen, first)
     return chosen
+
+
+def one_or_typed(place: DeltaGenerator, label: str, name: str, options: Sequence[str], default: str, **more: Any) -> str:
+    """One of several, or what else the address says, in a list; the default where nothing is chosen."""
+    restore(name, default)
+    current = st.session_state[name]
+    options = options if not current or current in options else [*options, current]
+    chosen = place.selectbox(label, options, key=name, **more) or default
+    publish(name, chosen, default)
+    return chosen
+
+
+def one_shown(name: str, options: Sequence[Any], first: Any) -> Any:
+    """One of the options that a click on the page chooses, without a widget of its own; else the first."""
+    chosen = value(name, first)
+    chosen = chosen if chosen in options else first
+    publish(name, chosen, first)
+    return chosen
+
+
+def text_field(widget: Callable[..., str], label: str, name: str, *, default: str = "", **more: Any) -> str:
+    """A text; one that is too long for an address is not part of it."""
+    restore(name, default)
+    written = widget(label, key=name, **more)
+    publish(name, written if len(written) <= LINK_CHARACTERS else default, default)
+    return written
+
+
+def fold(label: str, name: str, icon: str) -> Any:
+    """A part of the page that opens with a click, as the address says."""
+    # Said anew in every run: another label on it makes it another widget, which would begin closed.
+    st.session_state[name] = st.session_state.get(name, asked(name, "") == "open")
+    folded = st.expander(label, key=name, on_change="rerun", icon=icon)
+    publish(name, "open" if folded.open else "", "")
+    return folded
 
 
 def bounded(place: DeltaGenerator, label: str, name: str, *, slider: bool = False, default: Any = None, **more: Any) -> Any:

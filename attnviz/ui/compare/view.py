@@ -14,7 +14,8 @@ from attnviz.figures.compare.changes import changes_table
 from attnviz.figures.compare.matrices import STYLE, divergence_grid, three_matrices
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.models import catalog
-from attnviz.ui.address.state import forget, publish, remember, remembered, restore, value
+from attnviz.ui.address.state import forget, publish, remember, remembered, value
+from attnviz.ui.address.widgets import one_or_typed, text_field
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
 from attnviz.ui.checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.examples import Example, examples
@@ -78,27 +79,20 @@ def sides() -> tuple[Sides | None, Example | None]:
 
 def _second_model(model: str) -> str:
     """The model of the second side, which is that of the first unless another is chosen."""
-    restore("second", "")
-    st.session_state.second = nearest(st.session_state.second)
-    options = ["", *offered(KNOWN), *checkpoints()]
-    if (current := st.session_state.second) not in options:
-        options.append(current)
-    name = st.sidebar.selectbox(
-        "Second model", options, key="second", accept_new_options=any_model(),
+    st.session_state.second = nearest(value("second", ""))
+    name = one_or_typed(
+        st.sidebar, "Second model", "second", ["", *offered(KNOWN), *checkpoints()], "", accept_new_options=any_model(),
         format_func=lambda name: label(name) or "the same",
     )  # fmt: skip
-    publish("second", name or "", "")
     return name or model
 
 
 def _edits() -> Edits | None:
     """The edits of the second side; None after the page has said what is wrong with them."""
-    restore("edits", "")
-    written = st.sidebar.text_input(
-        "Edits of the second", key="edits", placeholder="e3.1z",
+    written = text_field(
+        st.sidebar.text_input, "Edits of the second", "edits", placeholder="e3.1z",
         help="e3.1z switches L3·H1 of the encoder off, e3.1c4.7 cuts its link from token 4 to token 7, several with commas.",
     )  # fmt: skip
-    publish("edits", written.strip(), "")
     try:
         return Edits.parse(written.strip())
     except AttnvizError as error:

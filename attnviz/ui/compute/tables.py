@@ -12,7 +12,7 @@ from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
 from attnviz.ui.address.parameters import MOST_SEED, Number
 from attnviz.ui.address.state import asked, forget, publish, restore, value
-from attnviz.ui.address.widgets import bounded, dropdown, segments
+from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field
 from attnviz.ui.compute.examples import (
     TABLES,
     Lesson,
@@ -51,8 +51,10 @@ def tokens_box() -> tuple[tuple[str, ...], Lesson]:
     labels = [lesson.label for lesson in shown]
     restore("lesson", labels[0], labels)
     lesson = next(each for each in shown if each.label == st.session_state.lesson)
-    restore("tokens", lesson.tokens)
-    text = st.text_input("Tokens", key="tokens", label_visibility="collapsed", placeholder="Type a few words", max_chars=120)
+    text = text_field(
+        st.text_input, "Tokens", "tokens", default=lesson.tokens,
+        label_visibility="collapsed", placeholder="Type a few words", max_chars=120,
+    )  # fmt: skip
     st.session_state.chip = lesson.label
 
     def choose() -> None:
@@ -62,7 +64,6 @@ def tokens_box() -> tuple[tuple[str, ...], Lesson]:
 
     st.pills("Examples", labels, key="chip", on_change=choose, label_visibility="collapsed")
     publish("lesson", lesson.label, labels[0])
-    publish("tokens", text, lesson.tokens)
     return _cut(tuple(text.split())), lesson
 
 

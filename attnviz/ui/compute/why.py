@@ -7,7 +7,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.head_inputs import DotProduct
 from attnviz.figures.compute.pairs import STYLE, pairs_table
 from attnviz.models.head_inputs import InspectedTrace
-from attnviz.ui.address.state import asked, publish
+from attnviz.ui.address.widgets import fold
 from attnviz.ui.background.measures import why
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
@@ -25,10 +25,7 @@ def why_there(model: str, inspected: InspectedTrace, kind: str, place: tuple[int
     inside = inspected.head(kind, *place)
     if not isinstance(inside, DotProduct) or inside.softcap or inside.bias is not None or inspected.trace.edits:
         return
-    if "why" not in st.session_state:
-        st.session_state["why"] = asked("why", "") == "open"
-    folded = st.expander("Why did it look there?", key="why", on_change="rerun", icon=":material/account_tree:")
-    publish("why", "open" if folded.open else "", "")
+    folded = fold("Why did it look there?", "why", ":material/account_tree:")
     if not folded.open:
         return
     with folded:

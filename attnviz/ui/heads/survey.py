@@ -15,6 +15,7 @@ from attnviz.figures.heads.grid import STYLE
 from attnviz.figures.heads.survey import measure_grid, measures_table
 from attnviz.survey.folder import State, opened
 from attnviz.ui.address.state import publish, restore
+from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.heads.view import pick_head
 from attnviz.ui.layout import escaped, hero, story, theme
 from attnviz.ui.markup import Markup
@@ -73,9 +74,7 @@ def show_survey(survey: State) -> None:
 
 
 def _measure_choice() -> tuple[str, int]:
-    restore("measure", _FIRST, NAMES)
-    measure = st.sidebar.selectbox("Measure", NAMES, key="measure", format_func=MEASURE_LABELS.__getitem__)
-    publish("measure", measure, _FIRST)
+    measure = dropdown(st.sidebar, "Measure", "measure", options=NAMES, default=_FIRST, format_func=MEASURE_LABELS.__getitem__)
     return measure, NAMES.index(measure)
 
 

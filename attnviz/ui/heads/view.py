@@ -19,7 +19,8 @@ from attnviz.models import catalog
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.shipped import available
 from attnviz.text.conllu import ParsedSentence
-from attnviz.ui.address.state import LINK_CHARACTERS, publish, remember, remembered, restore, visit
+from attnviz.ui.address.state import remember, remembered, value, visit
+from attnviz.ui.address.widgets import dropdown, text_field
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
@@ -89,29 +90,24 @@ def set_claim(text: str) -> None:
 
 def own_box() -> str:
     """Where a person puts sentences of their own, one a line; empty: the treebank."""
-    restore("sentences", "")
-    with st.sidebar.expander("Your own sentences", expanded=bool(st.session_state.sentences)):
-        text = st.text_area(
-            "One sentence a line", key="sentences", height="content",
+    with st.sidebar.expander("Your own sentences", expanded=bool(value("sentences", ""))):
+        sentences = text_field(
+            st.text_area, "One sentence a line", "sentences", height="content",
             help="Claims about words and places are then tested on these. Syntax is known of the treebank only.",
         )  # fmt: skip
-    publish("sentences", text if len(text) <= LINK_CHARACTERS else "", "")
-    long_notice("sentences", text)
-    return text.strip()
+    long_notice("sentences", sentences)
+    return sentences.strip()
 
 
 def find_box(atlas: Atlas) -> int | None:
     """Choose a claim to find heads by; None: every head shows what it does best."""
     by_text = {claim.text: number for number, claim in enumerate(atlas.claims)}
     options = ["", *sorted(by_text, key=lambda text: (-len(atlas.holding(by_text[text])), text))]
-    restore("find", "", options)
 
     def label(text: str) -> str:
         return f"{short_claim(text)} · {len(atlas.holding(by_text[text]))} heads" if text else _ANY
 
-    chosen = st.sidebar.selectbox("Find heads by claim", options, key="find", format_func=label)
-    publish("find", chosen or "", "")
-    return by_text.get(chosen or "")
+    return by_text.get(dropdown(st.sidebar, "Find heads by claim", "find", options=options, format_func=label))
 
 
 def head_choice(atlas: Atlas) -> tuple[int, int]:

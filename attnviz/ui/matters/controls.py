@@ -9,7 +9,8 @@ from attnviz.analysis.matters.report import Report
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
-from attnviz.ui.address.state import asked, forget, publish, remember, remembered, restore, value
+from attnviz.ui.address.state import asked, forget, publish, remember, remembered, value
+from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.examples import examples
 from attnviz.ui.layout import escaped
@@ -91,12 +92,10 @@ def target_picker(report: Report) -> None:
     if not (options := list(report.targets)):
         return
     st.session_state.about_first = options[0]
-    restore("about", options[0], options)
-    chosen = st.sidebar.selectbox(
-        "Asked about", options, key="about", format_func=lambda name: report.targets[name], on_change=take, args=([],),
-        help="What about the output the words are worth something to.",
+    dropdown(
+        st.sidebar, "Asked about", "about", options=options, format_func=lambda name: report.targets[name], on_change=take,
+        args=([],), help="What about the output the words are worth something to.",
     )  # fmt: skip
-    publish("about", "" if chosen == options[0] else chosen, "")
 
 
 def ask_again() -> None:

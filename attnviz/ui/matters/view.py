@@ -14,7 +14,8 @@ from attnviz.figures.matters.methods import STYLE as WAYS_STYLE
 from attnviz.figures.matters.methods import ways_table
 from attnviz.figures.matters.shaded_text import STYLE as TEXT_STYLE
 from attnviz.figures.matters.shaded_text import shaded_text
-from attnviz.ui.address.state import publish, value
+from attnviz.ui.address.state import value
+from attnviz.ui.address.widgets import one_shown
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.matters.controls import take
@@ -49,10 +50,7 @@ def chosen_way(report: Report) -> str:
     ready = [name for name in report.shares if name != "random"]
     heads = [name for name in ready if name not in METHODS]
     first = next(name for name in (*heads, "attention", ready[0]) if name in ready)
-    chosen = value("way", first)
-    shown = chosen if chosen in ready else first
-    publish("way", shown, first)
-    return shown
+    return one_shown("way", ready, first)
 
 
 def headline(report: Report, way: str, place: DeltaGenerator) -> None:

@@ -16,8 +16,8 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import html as shared
 from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
 from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
-from attnviz.ui.address.state import LINK_CHARACTERS, forget, publish, restore, value
-from attnviz.ui.address.widgets import bounded, clicked, dropdown, segments, toggle
+from attnviz.ui.address.state import forget, publish, value
+from attnviz.ui.address.widgets import bounded, clicked, dropdown, segments, text_field, toggle
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
 from attnviz.ui.edit.current_map import Shown
@@ -203,22 +203,21 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
 
 def reference_box() -> str:
     """Where a person writes what the summary should be."""
-    restore("reference", "")
-    text = st.text_area(
+    written = text_field(
+        st.text_area,
         "A summary of your own",
-        key="reference",
+        "reference",
         height="content",
         placeholder="Write what you would keep: every way is then measured against it (ROUGE)",
     )
-    publish("reference", text if len(text) <= LINK_CHARACTERS else "", "")
-    long_notice("summary", text)
-    if len(text) > MOST_REFERENCE:
+    long_notice("summary", written)
+    if len(written) > MOST_REFERENCE:
         st.error(
-            f"This summary has {len(text):,} characters and at most {MOST_REFERENCE:,} are compared: shorten it.",
+            f"This summary has {len(written):,} characters and at most {MOST_REFERENCE:,} are compared: shorten it.",
             icon=":material/edit:",
         )
         return ""
-    return text.strip()
+    return written.strip()
 
 
 def forget_word() -> None:

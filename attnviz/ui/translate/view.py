@@ -11,8 +11,8 @@ from attnviz.analysis.view import HeadMatrix, word_groups
 from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, alignments, script
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.translate.decode import Draft
-from attnviz.ui.address.state import forget_cell, publish, value
-from attnviz.ui.address.widgets import sent
+from attnviz.ui.address.state import forget_cell
+from attnviz.ui.address.widgets import one_shown, sent
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.explorer import places_of, select_cell
 from attnviz.ui.head_picker import named
@@ -26,10 +26,7 @@ _KEY, _SEQ = "alignments", "alignments_seq"
 
 def large_slot(slots: list[int]) -> int:
     """The slot of the model whose alignment is drawn large; the first, where the one that was chosen is not there."""
-    chosen = value("hero", 1)
-    chosen = chosen if chosen in slots else slots[0]
-    publish("hero", chosen, slots[0])
-    return chosen
+    return one_shown("hero", slots, slots[0])
 
 
 def show_alignments(shown: Mapping[int, Drafted], drawn: Drawing, large: int, fixed: Mapping[int, int]) -> None:
@@ -42,8 +39,7 @@ def show_alignments(shown: Mapping[int, Drafted], drawn: Drawing, large: int, fi
     """
     unlike = differences([each.trace.output for each in shown.values()])
     models = [_aligned(slot, shown[slot], drawn, fixed[slot], marked) for slot, marked in zip(shown, unlike, strict=True)]
-    is_open = value("alternatives", "") == "open"
-    publish("alternatives", "open" if is_open else "", "")
+    is_open = one_shown("alternatives", ("", "open"), "") == "open"
     settings = {"seq": st.session_state.get(_SEQ, 0), "hero": large, "open": is_open, "least": LEAST_WEIGHT}
     name, package = alignments(models, **settings, theme=theme().name, fullScale=drawn.full_scale)
     # Streamlit keeps the callback of every figure that a visit has seen: it holds names, and no trace.
