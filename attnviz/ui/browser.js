@@ -33,6 +33,8 @@ function listen() {
   document.addEventListener("keydown", enter, true);
   document.addEventListener("input", (event) => closest(event, BOXES) && (unsent = /** @type {Element} */ (event.target)), true);
   new MutationObserver(taken).observe(document.body, { subtree: true, attributeFilter: ["data-test-script-state"] });
+  new MutationObserver(group).observe(document.body, { subtree: true, childList: true });
+  group();
   document.addEventListener("click", closeMenu);
   document.addEventListener("click", follow, true);
   // Before Streamlit asks for the page that the browser went to: what is being typed is sent first.
@@ -46,12 +48,13 @@ const closest = (event, selector) => /** @type {Element} */ (event.target).close
 function taken() {
   const isRunning = document.querySelector("[data-test-script-state=running]");
   if (isRunning && document.activeElement !== unsent) unsent = null;
-  group();
 }
 
 // Streamlit puts a section's links, which are items of a list, into a `div` of the list, where no item may be.
 function group() {
-  for (const each of document.querySelectorAll(`${MENU}, ${MENU} li`)) each.setAttribute("role", "none");
+  const items = document.querySelectorAll(`:is(${MENU}, ${MENU} li):not([role])`);
+  if (!items.length) return;
+  for (const each of items) each.setAttribute("role", "none");
   for (const title of document.querySelectorAll(`${MENU} header`)) {
     title.parentElement?.setAttribute("role", "group");
     title.parentElement?.setAttribute("aria-label", title.querySelector("p")?.innerText ?? "");
