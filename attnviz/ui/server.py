@@ -22,11 +22,14 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
+from attnviz.paths import app_folder
 from attnviz.ui.background import import_ahead
 from attnviz.ui.frame.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
 REFUSED = ("clear_cache", "set_run_on_save", "load_git_info")
+# Where Streamlit Cloud lays an app's repository.
+CLOUD = Path("/mount/src")
 SCRIPT = Path(__file__).parent / "frame" / "router.py"
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _UNKNOWN = (
@@ -150,7 +153,7 @@ def _is_known(host: str) -> bool:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
         return False
-    return name in own_names() or _is_number(name)
+    return name in own_names() or _is_number(name) or _is_on_streamlit_cloud()
 
 
 def _is_number(name: str) -> bool:
@@ -160,6 +163,11 @@ def _is_number(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_on_streamlit_cloud() -> bool:
+    """Tell whether Streamlit's own front stands before the app, and decides which names lead to it."""
+    return CLOUD in app_folder().parents and settings.names("ATTNVIZ_HOSTS") is None
 
 
 def own_names() -> set[str]:

@@ -101,6 +101,14 @@ def test_another_name_is_refused(host: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert ask(door, host=host, kind="websocket") == [{"type": "websocket.close", "code": 1008}]
 
 
+def test_on_streamlit_cloud_any_name_is_answered_unless_names_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTNVIZ_HOSTS", raising=False)
+    monkeypatch.setattr(server, "app_folder", lambda: server.CLOUD / "attnviz")
+    assert ask(server.HostCheck(app), host="attention.streamlit.app")[0]["status"] == 200
+    monkeypatch.setenv("ATTNVIZ_HOSTS", "attention.streamlit.app")
+    assert ask(server.HostCheck(app), host="evil.example")[0]["status"] == 421
+
+
 def test_only_what_changes_nothing_for_others_is_heard() -> None:
     sent = [BackMsg(clear_cache=True), BackMsg(set_run_on_save=True), BackMsg(load_git_info=True), BackMsg(stop_script=True)]
     waiting = [{"type": "websocket.receive", "bytes": message.SerializeToString()} for message in sent]
