@@ -188,7 +188,7 @@ SHOW = f"""async () => {{
   {FIND}
   const began = performance.now();
   [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Show").click();
-  while (!find(document)?.explorer.grid.pictures) await new Promise((done) => setTimeout(done, 20));
+  while (!find(document)?.explorer.views) await new Promise((done) => setTimeout(done, 20));
   {AFTER_FRAMES}
   return performance.now() - began;
 }}"""
@@ -197,16 +197,16 @@ SWITCH_PAGE = f"""async (index) => {{
   const {{ explorer }} = find(document);
   await new Promise((done) => setTimeout(done, 700));
   const began = performance.now();
-  explorer.openHead((7 * index + 3) % 12, (5 * index + 1) % 12);
-  while (!explorer.current()) await new Promise((done) => setTimeout(done, 2));
+  explorer.actions.openHead((7 * index + 3) % 12, (5 * index + 1) % 12);
+  while (!explorer.state.current) await new Promise((done) => setTimeout(done, 2));
   {AFTER_FRAMES}
   return performance.now() - began;
 }}"""
 SWITCH_OURS = f"""async (index) => {{
   const {{ explorer }} = document.querySelector(".explorer");
   const began = performance.now();
-  explorer.openHead((7 * index + 3) % 12, (5 * index + 1) % 12);
-  while (!explorer.current()) await new Promise((done) => setTimeout(done));
+  explorer.actions.openHead((7 * index + 3) % 12, (5 * index + 1) % 12);
+  while (!explorer.state.current) await new Promise((done) => setTimeout(done));
   {AFTER_FRAMES}
   return performance.now() - began;
 }}"""
@@ -224,7 +224,7 @@ MOVE = (
     + FIND
     + """
   const { explorer } = find(document);
-  explorer.show(view);
+  explorer.actions.show(view);
   await new Promise((done) => setTimeout(done, 1500));
   const { canvas } = explorer[view];
   const box = canvas.getBoundingClientRect();

@@ -34,7 +34,7 @@ DRAWN = """(word) => new Promise((done, fail) => {
   const parts = () => [...document.querySelectorAll(".st-key-hero [data-testid=stBidiComponentIsolated]")];
   const explorer = ({ shadowRoot }) => shadowRoot?.querySelector(".explorer[data-head]")?.explorer;
   const explorers = () => parts().map(explorer).filter(Boolean);
-  const tokens = (explorer) => (explorer.current() ? explorer.overview.keys.map(([text]) => text) : []);
+  const tokens = (explorer) => (explorer.state.current ? explorer.state.overview.keys.map(([text]) => text) : []);
   const drawn = ({ shadowRoot }) => [...(shadowRoot?.children ?? [])].filter(({ tagName }) => tagName !== "STYLE");
   const texts = () => parts().flatMap(drawn).map(({ textContent }) => textContent);
   const shown = () => (explorers().length ? explorers().flatMap(tokens) : texts());

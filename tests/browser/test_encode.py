@@ -164,7 +164,7 @@ def test_a_long_text_comes_head_by_head(page: Page, app_url: str) -> None:
     open_page(page, app_url, text=text)
     page.locator(".explorer[data-head='3:1']").wait_for(timeout=PICTURE)
     explorer = page.locator(".explorer[data-view]")
-    assert explorer.evaluate("({ explorer }) => [...explorer.store.chunks.keys()]") == ["thumbs", "3:1"]
+    assert explorer.evaluate("({ explorer }) => [...explorer.state.store.chunks.keys()]") == ["thumbs", "3:1"]
     page.mouse.click(*head_at(page, attention, 0, 2))
     page.locator(".explorer[data-head='0:2']").wait_for(timeout=PICTURE)
     assert head_weights(page)[200] == pytest.approx(attention.weights(0, 2)[200].tolist(), abs=DIGITS)
@@ -173,7 +173,7 @@ def test_a_long_text_comes_head_by_head(page: Page, app_url: str) -> None:
     expect(page.locator(".chips [aria-pressed=true]")).to_have_count(2)
     settle(page)
     page.wait_for_timeout(1000)
-    drawn = explorer.evaluate("({ explorer }) => explorer.arcs.arcs.filter(([head]) => head === 5).length")
+    drawn = explorer.evaluate("({ explorer }) => explorer.views.arcs.arcs.filter(([head]) => head === 5).length")
     # Four digits of a weight travel: 0.02996 is 0.0300.
     assert drawn == (attention.weights(0, 5) >= 0.02995).sum()
 

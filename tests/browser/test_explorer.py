@@ -39,7 +39,7 @@ def view(opened: Page, name: str) -> None:
 def spot(opened: Page, query: int, key: int) -> tuple[float, float]:
     """The middle of a cell of the matrix, in the window."""
     x, y = opened.locator(".explorer").evaluate(
-        """({ explorer: { matrix } }, [query, key]) => {
+        """({ explorer: { views: { matrix } } }, [query, key]) => {
           const { left, top, cell } = matrix.size;
           const box = matrix.canvas.getBoundingClientRect();
           return [box.x + left + (key + 0.5) * cell, box.y + top + (query + 0.5) * cell];
@@ -122,7 +122,7 @@ def test_a_bright_cell_is_seen_where_many_share_a_pixel(page: Page, tmp_path: Pa
         page.keyboard.up("Control")
         page.wait_for_timeout(250)
     expect(page.locator(".note")).to_contain_text("→")
-    cells = page.locator(".explorer").evaluate("({ explorer: { matrix } }) => matrix.size.shown.keys")
+    cells = page.locator(".explorer").evaluate("({ explorer: { views: { matrix } } }) => matrix.size.shown.keys")
     assert cells < count / 8
 
 
@@ -133,7 +133,7 @@ def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path:
     view(page, "Arcs")
     page.get_by_role("button", name="L1·H4").click()
     page.wait_for_timeout(200)
-    arcs = page.locator(".explorer").evaluate("({ explorer: { arcs } }) => arcs.arcs")
+    arcs = page.locator(".explorer").evaluate("({ explorer: { views: { arcs } } }) => arcs.arcs")
     drawn = {(head, query, key): weight for head, query, key, _, weight in arcs}
     weights = attention.layer_weights(1)
     expected = {
@@ -146,7 +146,7 @@ def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path:
     expect(page.locator(".pane.arcs")).to_contain_text(f"Left out: {100 * left_out:.{1 if left_out < 0.1 else 0}f} %")
     page.get_by_label("Show links").fill("0.2")
     page.wait_for_timeout(200)
-    fewer = page.locator(".explorer").evaluate("({ explorer: { arcs } }) => arcs.arcs.length")
+    fewer = page.locator(".explorer").evaluate("({ explorer: { views: { arcs } } }) => arcs.arcs.length")
     assert fewer == (weights[[2, 4]] >= 0.19995).sum()
 
 
@@ -254,7 +254,7 @@ def test_everything_is_reached_by_keyboard(page: Page, tmp_path: Path) -> None:
     assert page.locator(".explorer").evaluate(selected) == [moved, key]
     keys.press("+")
     page.wait_for_timeout(300)
-    assert page.locator(".explorer").evaluate("({ explorer: { matrix } }) => matrix.window.zoom") > 1
+    assert page.locator(".explorer").evaluate("({ explorer: { views: { matrix } } }) => matrix.window.zoom") > 1
     keys.press("Escape")
     page.wait_for_timeout(300)
     keys.press("Escape")
@@ -272,7 +272,7 @@ def test_everything_is_reached_by_keyboard(page: Page, tmp_path: Path) -> None:
     page.locator(".chips button").first.focus()
     tab_to("arcs")
     keys.press("ArrowDown")
-    assert page.locator(".explorer").evaluate("({ explorer: { arcs } }) => arcs.pointed.axis") == "queries"
+    assert page.locator(".explorer").evaluate("({ explorer: { views: { arcs } } }) => arcs.pointed.axis") == "queries"
     keys.press("Escape")
     keys.press("Escape")
     page.locator(".explorer[data-view=grid]").wait_for()

@@ -175,10 +175,3 @@ def test_how_a_map_is_looked_at_is_told_and_opens_the_same(page: Page) -> None:
             or view != "text"
         )
         other.close()
-
-
-@pytest.mark.parametrize(
-    "look", ["?", "order_?~kind_~links_9~chips_1.2_x-99.1~zoom_0_1", "zoom_______~~_", "chips_0.0_9999.99"]
-)
-def test_a_look_that_cannot_be_read_is_the_first_one(page: Page, look: str) -> None:
-    assert afresh(page, ATTENTION, look=look) == afresh(page, ATTENTION)

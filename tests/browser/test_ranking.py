@@ -28,7 +28,7 @@ def test_heads_of_the_whole_model_are_sorted_and_opened_by_mouse_and_keyboard(pa
     entropy = {place: mean_entropy(head_matrix(attention, layer=place[0], head=place[1])) for place in places}
     wanted = sorted(places, key=lambda place: round(entropy[place], 3))
     ranked = page.locator(".explorer").evaluate(
-        "({ explorer }) => explorer.ranking.ranked.heads.map((each) => each.slice(0, 2))"
+        "({ explorer }) => explorer.views.ranking.ranked.map((each) => each.slice(0, 2))"
     )
     assert [tuple(place) for place in ranked] == wanted
     expect(page.locator(".pane.grid .caption").last).to_have_text(
@@ -52,8 +52,8 @@ def test_the_head_in_view_is_in_sight_in_a_long_list(page: Page, tmp_path: Path)
     show(page, tmp_path, trace_of(make_map(numbered(9), layers=12, heads=7)))
     order(page, "distance")
     at, top, height = page.locator(".explorer").evaluate(
-        """({ explorer: { ranking, state } }) => [
-          ranking.ranked.heads.findIndex(([layer, head]) => layer === state.layer && head === state.head),
+        """({ explorer: { views: { ranking }, state } }) => [
+          ranking.ranked.findIndex(([layer, head]) => layer === state.layer && head === state.head),
           ranking.frame.scrollTop, ranking.frame.clientHeight]"""
     )
     assert top <= at * 44 <= top + height - 44
@@ -63,7 +63,7 @@ def test_beside_the_matrix_the_heads_and_the_text_fill_their_column(page: Page, 
     page.set_viewport_size({"width": LAPTOP + 72, "height": 900})
     show(page, tmp_path, trace_of(make_map(typed(TEN_WORDS), layers=6, heads=12)))
     cell, matrix, strip = page.locator(".explorer").evaluate(
-        """({ explorer: { matrix, strip } }) => [matrix.size.cell, matrix.canvas.getBoundingClientRect().bottom,
+        """({ explorer: { views: { matrix, strip } } }) => [matrix.size.cell, matrix.canvas.getBoundingClientRect().bottom,
           [...strip.lines.querySelectorAll(".token")].at(-1).getBoundingClientRect().bottom]"""
     )
     assert cell >= 28
@@ -77,10 +77,11 @@ def test_in_a_long_text_the_chosen_word_is_in_sight(page: Page, tmp_path: Path, 
     if name == "text":
         view(page, "Text")
     shown = """({ explorer }, [name, index]) => {
-      explorer.selectCell(index, 0);
-      explorer[name].draw();
-      const box = name === "strip" ? explorer.strip.element : explorer.text.lines;
-      const [inner, outer] = [explorer[name].keys[index], box].map((each) => each.getBoundingClientRect());
+      const { actions, views } = explorer;
+      actions.selectCell(index, 0);
+      views[name].draw();
+      const box = name === "strip" ? views.strip.element : views.text.lines;
+      const [inner, outer] = [views[name].keys[index], box].map((each) => each.getBoundingClientRect());
       return inner.top >= outer.top && inner.bottom <= outer.bottom && box.scrollHeight > box.clientHeight;
     }"""
     for index in (390, 200, 3):
@@ -93,20 +94,22 @@ def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Bro
         words = "counterrevolutionaries disagreed incomprehensibly " + WORDS
         show(opened, tmp_path, trace_of(make_map(typed(words), layers=2, heads=3)))
         view(opened, "Matrix")
-        script = """({ explorer: { matrix } }) => {
-          const drawn = [];
-          const context = Object.create(matrix.context, {});
-          for (const name of ["rowLabel", "columnLabel"]) matrix[name] = (_, index) => drawn.push([name, index]);
-          matrix.labels(context, matrix.explorer.overview.queries, matrix.explorer.overview.keys);
-          delete matrix.rowLabel;
-          delete matrix.columnLabel;
-          return [matrix.size.cell, drawn];
+        script = """({ explorer: { views: { matrix } } }) => {
+          const drawn = { row: [], column: [] };
+          const { fillText } = CanvasRenderingContext2D.prototype;
+          CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            const { b, d, e } = this.getTransform();
+            b ? drawn.column.push(e / Math.hypot(b, d)) : drawn.row.push(y);
+          };
+          matrix.draw();
+          CanvasRenderingContext2D.prototype.fillText = fillText;
+          return drawn;
         }"""
-        cell, drawn = opened.locator(".explorer").evaluate(script)
-        for name, apart in (("rowLabel", 15), ("columnLabel", 20)):
-            places = sorted(index for each, index in drawn if each == name)
+        drawn = opened.locator(".explorer").evaluate(script)
+        for name, apart in (("row", 15), ("column", 20)):
+            places = sorted(drawn[name])
             assert len(places) > 2
-            assert min(other - one for one, other in pairwise(places)) * cell >= apart
+            assert min(other - one for one, other in pairwise(places)) >= apart
         opened.touchscreen.tap(*spot(opened, 0, 2))
         opened.wait_for_timeout(300)
         expect(opened.locator(".note")).to_contain_text("counterrevolutionaries → incomprehensibly")

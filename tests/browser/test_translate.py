@@ -38,7 +38,7 @@ def links(page: Page) -> dict[tuple[int, int], float]:
 def drawn_weights(page: Page) -> list[list[float]]:
     """The weights of the large picture, as its script has unpacked them."""
     return page.locator(".alignment[data-hero]").evaluate(
-        """({ alignment: { model } }) => {
+        """({ alignment: { state: { model } } }) => {
           const row = (query) => model.keys.map((_, key) => model.weight(query, key));
           return model.queries.map((_, query) => row(query));
         }"""
@@ -323,7 +323,8 @@ def test_four_models_fit_any_window_and_axe_finds_nothing(
 
 def hard_links(page: Page) -> list[int]:
     """The column of the dot in each row of the matrix."""
-    return page.locator(".alignment[data-hero]").evaluate("({ alignment: { model } }) => model.links.map(([, key]) => key)")
+    links = "({ alignment: { state } }) => state.model.links.map(([, key]) => key)"
+    return page.locator(".alignment[data-hero]").evaluate(links)
 
 
 def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, folder: Path) -> None:

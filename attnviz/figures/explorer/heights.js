@@ -1,23 +1,22 @@
-// How high the parts of the picture are: by the window, and beside each other by the matrix.
+// How high the parts of the picture are: by the window, and beside each other by the matrix. `given`: what the page leaves to the
+// picture while it presents; else 0.
 
-import { clamp } from "./paint.js";
+import { clamp } from "../drawing/canvas.js";
 
 // Below the heads, for some lines of the text.
 const STRIP_ROOM = 100;
 const LEAST = 240;
 
-// What the page leaves to the picture while it presents; else 0.
-export const roomHeight = (root) => Number.parseFloat(getComputedStyle(root).getPropertyValue("--picture-height")) || 0;
-
-export function matrixHeight({ root, state }) {
-  const [share, most] = state.view === "grid" ? [0.58, 720] : [0.75, 900];
-  return roomHeight(root) || clamp(window.innerHeight * share, 440, most);
+/** @param {string} view @param {number} given @param {number} windowHeight */
+export function matrixHeight(view, given, windowHeight) {
+  const [share, most] = view === "grid" ? [0.58, 720] : [0.75, 900];
+  return given || clamp(windowHeight * share, 440, most);
 }
 
-// Of the heads: beside a matrix they are as high as it is, less the text below them.
-export function columnHeight({ root, isBeside, matrix }) {
-  const room = roomHeight(root);
-  if (!isBeside) return room || clamp(window.innerHeight * 0.6, LEAST, 720);
-  const { top, height } = matrix.measure();
-  return room ? top + height : Math.max(top + height - STRIP_ROOM, LEAST);
+/** Of the heads: beside a matrix they are as high as it is, less the text below them.
+ * @param {{ top: number, height: number } | null} matrix @param {number} given @param {number} windowHeight */
+export function columnHeight(matrix, given, windowHeight) {
+  if (!matrix) return given || clamp(windowHeight * 0.6, LEAST, 720);
+  const whole = matrix.top + matrix.height;
+  return given ? whole : Math.max(whole - STRIP_ROOM, LEAST);
 }

@@ -1,9 +1,20 @@
 // All heads of the model as one list, sorted by a measure: a small picture, the head's name, and a bar as long as its measure.
 // Only what can be seen is drawn: the canvas is as high as its frame, however many heads there are.
 
-import { columnHeight } from "./heights.js";
-import { clamp, fit, fontOf, make } from "./paint.js";
-import { headTitle } from "./store.js";
+import { clamp, fit, fontOf } from "../drawing/canvas.js";
+import { make } from "../drawing/elements.js";
+import { listen } from "../drawing/pointer.js";
+import { headTitle } from "./heads.js";
+import { ORDERS } from "./orders.js";
+import { onScroll, View } from "./view.js";
+
+/**
+ * @import { HeadNote } from "./heads.js"
+ * @import { Order } from "./orders.js"
+ * @import { Thumbnails } from "./thumbnails.js"
+ * @import { Parts } from "./view.js"
+ * @typedef {[layer: number, head: number, note: HeadNote]} RankedHead
+ */
 
 const ROW = 44;
 const PICTURE = 38;
@@ -13,135 +24,147 @@ const BAR = NAME + 74;
 const BAR_HEIGHT = 12;
 const MEASURE = 92;
 
-export class RankingView {
-  constructor(explorer) {
-    Object.assign(this, { explorer, pointed: null, ranked: null, revealed: null });
+export class RankingView extends View {
+  /** @type {number | null} */
+  pointed = null;
+  /** @type {RankedHead[]} */
+  ranked = [];
+  order = "";
+  revealed = "";
+  size = { width: 0, height: 0 };
+  /** @type {CanvasRenderingContext2D | null} */
+  context = null;
+
+  /** @param {Parts} parts @param {Thumbnails} thumbnails @param {() => number} roomForHeads */
+  constructor(parts, thumbnails, roomForHeads) {
+    super(parts);
+    this.thumbnails = thumbnails;
+    this.roomForHeads = roomForHeads;
     this.caption = make("p", { class: "caption" });
     this.canvas = make("canvas", { class: "ranking", tabindex: "0", role: "application" });
-    this.view = make("div", { class: "stack" }, this.canvas);
-    this.sizer = make("div", { class: "sizer" }, this.view);
+    this.sizer = make("div", { class: "sizer" }, make("div", { class: "stack" }, this.canvas));
     this.frame = make("div", { class: "frame" }, this.sizer);
     this.element = make("div", { class: "pane grid" }, this.caption, this.frame);
-    const { canvas } = this;
-    canvas.addEventListener("pointermove", (event) => this.point(this.placeAt(event)));
-    canvas.addEventListener("pointerleave", () => this.point(null));
-    canvas.addEventListener("blur", () => this.point(null));
-    canvas.addEventListener("click", (event) => this.open(this.placeAt(event)));
-    canvas.addEventListener("keydown", (event) => this.key(event));
-    this.frame.addEventListener("scroll", () => {
-      cancelAnimationFrame(this.scrolling);
-      this.scrolling = requestAnimationFrame(() => this.paint());
+    listen(this.canvas, {
+      point: (event) => this.point(event && this.placeAt(event)),
+      click: (event) => this.open(this.placeAt(event)),
+      key: (event) => this.key(event),
     });
+    onScroll(this.frame, () => this.paint());
   }
 
-  // Every head of the model, [layer, head, note], in the order that was chosen.
+  // Every head of the model in the order that was chosen.
   rank() {
-    const { overview, order } = this.explorer;
-    if (this.ranked?.order === order) return this.ranked.heads;
+    const { overview, order } = this.state;
+    if (this.order === order) return;
     const { value } = ORDERS[order];
-    const heads = overview.notes.map((note, index) => [Math.floor(index / overview.heads), index % overview.heads, note]);
-    heads.sort(([, , one], [, , other]) => value(one) - value(other));
-    this.ranked = { order, heads };
-    this.revealed = null;
-    return heads;
+    const { heads } = overview;
+    this.ranked = overview.notes.map((note, index) => [Math.floor(index / heads), index % heads, note]);
+    this.ranked.sort(([, , one], [, , other]) => value(one) - value(other));
+    this.order = order;
+    this.revealed = "";
   }
 
   draw() {
-    const { explorer } = this;
-    if (!explorer.grid.thumbs || !this.element.clientWidth) return;
-    const heads = this.rank();
-    const { caption } = ORDERS[explorer.order];
-    this.caption.textContent = `All ${heads.length} heads of the model, ${caption}`;
-    this.canvas.setAttribute("aria-label", `${heads.length} heads, ${caption}. Arrow keys move, Enter opens one.`);
-    const height = Math.min(heads.length * ROW, columnHeight(explorer));
-    this.size = { width: this.element.clientWidth - 6, height };
-    this.frame.style.height = `${height}px`;
-    this.sizer.style.height = `${heads.length * ROW}px`;
-    this.context = fit(this.canvas, this.size.width, height);
+    if (!this.thumbnails.levels || !this.element.clientWidth) return;
+    this.rank();
+    const { caption } = ORDERS[this.state.order];
+    const count = this.ranked.length;
+    this.caption.textContent = `All ${count} heads of the model, ${caption}`;
+    this.canvas.setAttribute("aria-label", `${count} heads, ${caption}. Arrow keys move, Enter opens one.`);
+    this.size = { width: this.element.clientWidth - 6, height: Math.min(count * ROW, this.roomForHeads()) };
+    this.frame.style.height = `${this.size.height}px`;
+    this.sizer.style.height = `${count * ROW}px`;
+    this.context = fit(this.canvas, this.size.width, this.size.height);
     this.reveal();
     this.paint();
   }
 
   // Once for each head that is opened: scrolling away from it is allowed.
   reveal() {
-    const { layer, head } = this.explorer.state;
-    const name = `${layer} ${head}`;
-    if (name === this.revealed) return;
-    this.revealed = name;
-    const at = this.ranked.heads.findIndex((each) => each[0] === layer && each[1] === head);
+    if (this.state.headName === this.revealed) return;
+    this.revealed = this.state.headName;
+    const at = this.chosen();
     if (at >= 0) this.bringIntoView(at);
   }
 
+  chosen() {
+    return this.ranked.findIndex(([layer, head]) => layer === this.state.layer && head === this.state.head);
+  }
+
+  /** @param {number} at */
   bringIntoView(at) {
     this.frame.scrollTop = clamp(this.frame.scrollTop, (at + 1) * ROW - this.size.height, at * ROW);
   }
 
   paint() {
-    if (!this.context || !this.ranked) return;
-    const { context, frame, size } = this;
+    const { context, frame, size, ranked } = this;
+    if (!context || !ranked.length) return;
     context.clearRect(0, 0, size.width, size.height);
     const first = Math.max(0, Math.floor(frame.scrollTop / ROW));
-    const last = Math.min(this.ranked.heads.length, Math.ceil((frame.scrollTop + size.height) / ROW));
-    for (let at = first; at < last; at++) this.paintRow(at, at * ROW - frame.scrollTop);
+    const last = Math.min(ranked.length, Math.ceil((frame.scrollTop + size.height) / ROW));
+    for (let at = first; at < last; at++) this.paintRow(context, at, at * ROW - frame.scrollTop);
   }
 
-  paintRow(at, top) {
-    const { context, size, explorer } = this;
-    const { palette, state, grid, overview } = explorer;
-    const [layer, head, note] = this.ranked.heads[at];
-    const { most, tell, length } = ORDERS[explorer.order];
-    const isChosen = layer === state.layer && (state.head === null || state.head === head);
+  /** @param {CanvasRenderingContext2D} context @param {number} at @param {number} top */
+  paintRow(context, at, top) {
+    const { size, state, surface: { colours } } = this;
+    const [layer, head, note] = this.ranked[at];
+    /** @type {Order} */
+    const { most, tell, length } = ORDERS[state.order];
+    const isChosen = state.isChosen(layer, head);
     const middle = top + ROW / 2;
+    /** @param {string} text @param {number} x @param {CanvasTextAlign} side @param {string} colour */
+    const write = (text, x, side, colour, style = "") => {
+      context.font = fontOf(this.canvas, style);
+      context.textAlign = side;
+      context.fillStyle = colour;
+      context.fillText(text, x, middle);
+    };
     if (isChosen || at === this.pointed) {
-      context.fillStyle = palette.panel;
+      context.fillStyle = colours.panel;
       context.fillRect(0, top, size.width, ROW - 2);
     }
-    context.font = fontOf(this.canvas);
-    context.textAlign = "right";
-    context.fillStyle = palette.faint;
-    context.fillText(`${at + 1}.`, RANK - 10, middle);
-    const picture = grid.chosen({ cell: PICTURE, height: PICTURE })[layer * overview.heads + head];
-    context.drawImage(picture, RANK, top + (ROW - 2 - PICTURE) / 2, PICTURE, PICTURE);
-    context.textAlign = "left";
-    context.font = fontOf(this.canvas, isChosen ? "bold" : "");
-    context.fillStyle = isChosen ? palette.accent : palette.text;
-    context.fillText(headTitle(layer, head), NAME, middle);
+    write(`${at + 1}.`, RANK - 10, "right", colours.faint);
+    const pictures = this.thumbnails.pictures({ cell: PICTURE, height: PICTURE }, this.canvas);
+    context.drawImage(pictures[layer * state.overview.heads + head], RANK, top + (ROW - 2 - PICTURE) / 2, PICTURE, PICTURE);
+    write(headTitle(layer, head), NAME, "left", isChosen ? colours.accent : colours.text, isChosen ? "bold" : "");
     const room = Math.max(0, size.width - BAR - MEASURE);
-    const longest = most ?? Math.max(...this.ranked.heads.map(([, , each]) => length(each)), 1e-9);
-    context.fillStyle = palette.border;
+    const longest = most ?? Math.max(...this.ranked.map(([, , each]) => length(each)), 1e-9);
+    context.fillStyle = colours.border;
     context.fillRect(BAR, middle - BAR_HEIGHT / 2, room, BAR_HEIGHT);
-    context.fillStyle = palette.accent;
+    context.fillStyle = colours.accent;
     context.fillRect(BAR, middle - BAR_HEIGHT / 2, (room * length(note)) / longest, BAR_HEIGHT);
-    context.textAlign = "right";
-    context.font = fontOf(this.canvas);
-    context.fillStyle = palette.text;
-    context.fillText(tell(note), size.width - 8, middle);
+    write(tell(note), size.width - 8, "right", colours.text);
   }
 
+  /** @param {MouseEvent} event */
   placeAt(event) {
     const at = Math.floor((event.offsetY + this.frame.scrollTop) / ROW);
-    return this.ranked && at < this.ranked.heads.length ? at : null;
+    return at < this.ranked.length ? at : null;
   }
 
+  /** @param {number | null} at */
   point(at) {
     if (at === this.pointed) return;
     this.pointed = at;
     this.paint();
-    const { grid, note } = this.explorer;
-    if (at === null) return note.hide();
-    const [layer, head] = this.ranked.heads[at];
-    grid.note(this.canvas, layer, head, NAME, (at + 1) * ROW - this.frame.scrollTop - 8);
+    if (at === null) return this.surface.note.hide();
+    const [layer, head] = this.ranked[at];
+    this.thumbnails.note(this.canvas, layer, head, NAME, (at + 1) * ROW - this.frame.scrollTop - 8);
   }
 
+  /** @param {number | null} at @param {{ keyboard?: boolean }} [options] */
   open(at, options) {
-    if (at !== null) this.explorer.openHead(...this.ranked.heads[at].slice(0, 2), options);
+    if (at === null) return;
+    const [layer, head] = this.ranked[at];
+    this.actions.openHead(layer, head, options);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const { state } = this.explorer;
-    const last = this.ranked.heads.length - 1;
-    const chosen = this.ranked.heads.findIndex(([layer, head]) => layer === state.layer && head === state.head);
-    const at = this.pointed ?? Math.max(chosen, 0);
+    const last = this.ranked.length - 1;
+    const at = this.pointed ?? Math.max(this.chosen(), 0);
     const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: last }[event.key];
     if (event.key === "Enter") this.open(at, { keyboard: true });
     else if (event.key === "Escape") this.point(null);
@@ -154,31 +177,3 @@ export class RankingView {
     event.preventDefault();
   }
 }
-
-// The measures that heads are sorted by. value: what is first is least; length: of the bar, of which `most` is the longest, else
-// the largest of all heads.
-export const ORDERS = {
-  model: { label: "as in the model" },
-  entropy: {
-    label: "sharpest first",
-    caption: "those with the lowest entropy first",
-    value: (note) => note.entropy,
-    length: (note) => note.entropy,
-    tell: (note) => `${note.entropy.toFixed(2)} bits`,
-  },
-  diagonal: {
-    label: "to neighbours first",
-    caption: "those that look most at neighbouring tokens first",
-    most: 1,
-    value: (note) => -note.diagonal,
-    length: (note) => note.diagonal,
-    tell: (note) => `${Math.round(100 * note.diagonal)} %`,
-  },
-  distance: {
-    label: "furthest first",
-    caption: "those that look furthest first",
-    value: (note) => -note.distance,
-    length: (note) => note.distance,
-    tell: (note) => `${note.distance.toFixed(1)} tokens`,
-  },
-};

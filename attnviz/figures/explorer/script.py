@@ -9,7 +9,16 @@ from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import DARK, FONT, HEAD_COLOURS, LIGHT, Theme
 
 FOLDER = Path(__file__).parent
-STYLE = f".explorer {{ --font: {FONT}; }}\n" + (FOLDER / "explorer.css").read_text(encoding="utf-8")
+_SHARED = FOLDER.parent / "drawing" / "drawing.css"
+
+
+def style(path: Path) -> str:
+    """Join the style of a picture to that which the explorer and the alignments share."""
+    shared, own = (each.read_text(encoding="utf-8") for each in (_SHARED, path))
+    return f":is(.explorer, .alignment) {{ --font: {FONT}; }}\n{shared}\n{own}"
+
+
+STYLE = style(FOLDER / "explorer.css")
 
 
 @functools.cache

@@ -1,93 +1,108 @@
 // The text itself: every token shaded by what one token gives it, or gets from it.
 
-import { clamp, make, word } from "./paint.js";
-import { headName } from "./store.js";
+import { clamp } from "../drawing/canvas.js";
+import { around, make, word } from "../drawing/elements.js";
+import { headName } from "./heads.js";
+import { View } from "./view.js";
 
-export class TextView {
-  // `strip`: a line under the matrix, of the keys alone, shaded by the row that is pointed at there.
-  constructor(explorer, { strip = false } = {}) {
-    Object.assign(this, { explorer, strip, pointed: null, overview: null });
+/**
+ * @import { Axis } from "./heads.js"
+ * @import { Parts } from "./view.js"
+ */
+
+const STEPS_ALONG = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+
+export class TextView extends View {
+  /** @type {{ axis: Axis, index: number } | null} */
+  pointed = null;
+  /** @type {HTMLElement[]} */
+  queries = [];
+  /** @type {HTMLElement[]} */
+  keys = [];
+  // Whether queries and keys are the same tokens: then they stand in one line.
+  isSingle = false;
+  shaded = "";
+
+  /** @param {Parts} parts @param {{ strip?: boolean }} [options] a line under the matrix, of the keys alone, shaded by the row that is pointed at there */
+  constructor(parts, { strip = false } = {}) {
+    super(parts);
+    this.strip = strip;
     this.caption = make("p", { class: "caption" });
     this.lead = make("p", { class: "lead" });
     this.lines = make("div", { class: "lines" });
     this.choice = make("div", { class: "row choice", role: "group", "aria-label": "Which attention" });
-    for (const [gives, text] of [[true, "gives"], [false, "receives"]]) {
-      this.choice.append(make("button", { type: "button", onclick: () => this.turn(gives) }, text));
-    }
+    this.choices = /** @type {[boolean, string][]} */ ([[true, "gives"], [false, "receives"]]).map(([gives, text]) => {
+      return make("button", { type: "button", onclick: () => this.actions.look({ gives }) }, text);
+    });
+    this.choice.append(...this.choices);
     const head = strip ? [] : [make("div", { class: "row" }, this.caption, this.choice)];
     this.element = make("div", { class: strip ? "strip" : "pane text" }, ...head, ...(strip ? [this.lead] : []), this.lines);
-    this.lines.addEventListener("pointerover", (event) => this.point(event.target.closest("[data-index]")));
-    this.lines.addEventListener("pointerleave", () => this.point(null));
-    this.lines.addEventListener("focusin", (event) => this.point(event.target.closest("[data-index]")));
-    this.lines.addEventListener("focusout", () => this.point(null));
-    this.lines.addEventListener("click", (event) => this.pick(event.target.closest("[data-index]")));
-    this.lines.addEventListener("keydown", (event) => this.key(event));
+    const { lines } = this;
+    for (const name of ["pointerover", "focusin"]) lines.addEventListener(name, (event) => this.point(around(event, "[data-index]")));
+    for (const name of ["pointerleave", "focusout"]) lines.addEventListener(name, () => this.point(null));
+    lines.addEventListener("click", (event) => this.pick(around(event, "[data-index]")));
+    lines.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // Made when it is first seen, for a long text has thousands of tokens. One line where queries and keys are the same tokens, else one of each.
+  // Made when it is first seen, for a long text has thousands of tokens.
   build() {
-    const { overview } = this.explorer;
-    Object.assign(this, { overview, pointed: null });
-    this.single = overview.queries.length === overview.keys.length && overview.own.every((column, row) => column === row);
-    this.queries = this.single || this.strip ? [] : this.line("queries");
+    const { overview } = this.state;
+    this.isSingle = overview.queries.length === overview.keys.length && overview.own.every((column, row) => column === row);
+    this.queries = this.isSingle || this.strip ? [] : this.line("queries");
     this.keys = this.line("keys");
     const parts = [];
     if (this.queries.length) parts.push(make("p", { class: "axis" }, "Who looks"), this.paragraph("queries"));
     if (this.queries.length) parts.push(make("p", { class: "axis" }, "At whom"));
     this.lines.replaceChildren(...parts, this.paragraph("keys"));
-    this.choice.hidden = !this.single;
-    this.shaded = null;
+    this.choice.hidden = !this.isSingle;
   }
 
+  /** @param {Axis} axis */
   line(axis) {
-    return this.explorer.overview[axis].map(([text, special], index) => {
+    return this.state.overview[axis].map(([text, special], index) => {
       const kind = special ? "token special" : "token";
       return make("span", { class: kind, role: "button", tabindex: "-1", dir: "auto", "data-axis": axis, "data-index": index }, text);
     });
   }
 
+  /** @param {Axis} axis */
   paragraph(axis) {
-    const [queries, keys] = this.explorer.overview.direction;
+    const [queries, keys] = this.state.overview.direction;
     const name = axis === "queries" ? "Tokens that look" : "Tokens";
     this[axis][0].tabIndex = 0;
     return make("div", { class: "tokens", role: "group", "aria-label": name, dir: axis === "queries" ? queries : keys }, ...this[axis]);
   }
 
-  turn(gives) {
-    this.explorer.look({ gives });
-  }
-
-  // The token whose attention is shown: what is pointed at, else the selected query.
+  /** The token whose attention is shown: what is pointed at, else the selected query. @returns {{ axis: Axis, index: number }} */
   shown() {
-    const { state } = this.explorer;
-    if (this.strip) return { axis: "queries", index: this.explorer.pointedCell?.query ?? state.query };
-    if (this.pointed) return this.pointed;
-    return this.single && !state.gives ? { axis: "keys", index: state.query } : { axis: "queries", index: state.query };
+    const { options, pointedCell, selected: { query } } = this.state;
+    if (this.strip) return { axis: "queries", index: pointedCell?.query ?? query };
+    return this.pointed ?? { axis: this.isSingle && !options.gives ? "keys" : "queries", index: query };
   }
 
   draw() {
-    const head = this.explorer.current();
-    if (!head || !this.element.isConnected || this.element.hidden || this.explorer.state.query === null) return;
-    if (!this.overview) this.build();
-    const { palette, state, overview } = this.explorer;
+    const { state, surface: { palette } } = this;
+    const head = state.current;
+    if (!head || !this.element.isConnected || this.element.hidden || state.query === null) return;
+    if (!this.keys.length) this.build();
     const { axis, index } = this.shown();
-    const mark = `${headName(head.layer, head.head)} ${axis} ${index} ${palette.name} ${state.fullScale} ${state.query} ${state.gives}`;
+    const { gives } = state.options;
+    const mark = `${headName(head.layer, head.head)} ${axis} ${index} ${palette.theme.name} ${state.fullScale} ${state.query} ${gives}`;
     if (mark === this.shaded) return;
     this.shaded = mark;
-    const end = state.fullScale ? 1 : Math.max(head.highest / head.one, 1e-9);
+    const end = head.scaleEnd(state.fullScale);
     const byRow = axis === "queries";
-    const targets = byRow || this.single ? this.keys : this.queries;
-    const others = byRow ? this.queries : this.single ? [] : this.keys;
+    const targets = byRow || this.isSingle ? this.keys : this.queries;
+    const others = byRow ? this.queries : this.isSingle ? [] : this.keys;
     targets.forEach((span, other) => {
       const [query, key] = byRow ? [index, other] : [other, index];
-      const masked = head.masked(query, key);
-      const colour = masked ? palette.masked : palette.colour(head.weight(query, key) / end);
+      const isMasked = head.masked(query, key);
+      const colour = isMasked ? palette.theme.masked : palette.colour(head.weight(query, key) / end);
       span.style.background = colour;
       span.style.color = palette.ink(colour);
-      span.classList.toggle("masked", masked);
+      span.classList.toggle("masked", isMasked);
       span.title = head.tell(query, key);
-      const own = byRow ? overview.own[index] === other : this.single && index === other;
-      span.classList.toggle("query", own);
+      span.classList.toggle("query", byRow ? state.overview.own[index] === other : this.isSingle && index === other);
     });
     others.forEach((span, other) => {
       span.style.background = span.style.color = "";
@@ -95,17 +110,13 @@ export class TextView {
       span.classList.toggle("query", other === index);
     });
     this.tell(axis, index);
-    if (this.strip || !this.pointed) this.reveal(this.placeIn(axis, index));
+    if (this.strip || !this.pointed) this.reveal(axis === "queries" ? state.overview.own[index] : index);
   }
 
-  // Where the token that is looked from stands in the line of keys; null where it is none of them.
-  placeIn(axis, index) {
-    return axis === "queries" ? this.explorer.overview.own[index] : index;
-  }
-
-  // Scrolls a long text, and nothing around it, so that a token can be seen.
+  /** Scrolls a long text, and nothing around it, so that a token can be seen: a key, or with null the selected query.
+   * @param {number | null} index */
   reveal(index) {
-    const token = index === null ? this.queries[this.explorer.state.query] : this.keys[index];
+    const token = index === null ? this.queries[this.state.selected.query] : this.keys[index];
     if (!token) return;
     const scroller = this.strip ? this.element : this.lines;
     const [inner, outer] = [token.getBoundingClientRect(), scroller.getBoundingClientRect()];
@@ -114,57 +125,53 @@ export class TextView {
     }
   }
 
+  /** @param {Axis} axis @param {number} index */
   tell(axis, index) {
     // In the strip the one who looks stands among the others, outlined; between two texts it has to be named.
-    const { overview } = this.explorer;
+    const { overview, options: { gives } } = this.state;
+    const token = () => make("strong", {}, word(overview[axis][index][0]));
     this.lead.hidden = overview.own[index] !== null;
-    this.lead.replaceChildren(make("strong", {}, word(overview[axis][index][0])), " looks at");
-    const token = make("strong", {}, word(overview[axis][index][0]));
-    this.caption.replaceChildren(token, axis === "queries" ? " gives its attention to …" : " receives attention from …");
-    const [gives, receives] = this.choice.children;
-    gives.setAttribute("aria-pressed", this.explorer.state.gives);
-    receives.setAttribute("aria-pressed", !this.explorer.state.gives);
+    this.lead.replaceChildren(token(), " looks at");
+    this.caption.replaceChildren(token(), axis === "queries" ? " gives its attention to …" : " receives attention from …");
+    this.choices.forEach((button, place) => button.setAttribute("aria-pressed", String(gives === (place === 0))));
   }
 
+  /** @param {HTMLElement | null} span */
   point(span) {
     if (this.strip) return;
-    this.pointed = span ? this.placeOf(span) : null;
+    this.pointed = span && this.placeOf(span);
     this.draw();
-    const head = this.explorer.current();
-    if (!span || !head) return;
-    const { axis, index } = this.pointed;
-    const link = head.strongestOf(axis, index);
-    if (link) this.explorer.live.sayCell(this.explorer.overview, head, ...link);
+    const head = this.state.current;
+    const link = head && this.pointed && head.strongestOf(this.pointed.axis, this.pointed.index);
+    if (link) this.sayCell(head, ...link);
   }
 
+  /** @param {HTMLElement} span @returns {{ axis: Axis, index: number }} */
   placeOf(span) {
-    const axis = this.single && this.explorer.state.gives ? "queries" : span.dataset.axis;
+    const axis = this.isSingle && this.state.options.gives ? "queries" : /** @type {Axis} */ (span.dataset.axis);
     return { axis, index: Number(span.dataset.index) };
   }
 
+  /** @param {HTMLElement | null} span */
   pick(span) {
-    const head = this.explorer.current();
-    if (!span || !head) return;
-    let { axis, index } = this.placeOf(span);
-    if (this.strip) {
-      index = this.explorer.overview.own.indexOf(index);
-      axis = "queries";
-      if (index < 0) return;
-    }
-    const link = head.strongestOf(axis, index);
-    if (link) this.explorer.selectCell(...link);
+    if (!span) return;
+    const { axis, index } = this.placeOf(span);
+    const query = this.state.overview.own.indexOf(index);
+    if (this.strip && query < 0) return;
+    const link = this.state.current?.strongestOf(this.strip ? "queries" : axis, this.strip ? query : index);
+    if (link) this.actions.selectCell(...link);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const span = event.target.closest("[data-index]");
-    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
+    const span = around(event, "[data-index]");
     if (event.key === "Enter" || event.key === " ") this.pick(span);
-    else if (event.key === "Escape") this.explorer.back();
-    else if (step) {
-      const { axis, index } = span.dataset;
-      const mirrored = span.parentElement.dir === "rtl" && event.key.match(/Left|Right/) ? -1 : 1;
-      const line = this[axis];
-      const next = line[clamp(Number(index) + mirrored * step, 0, line.length - 1)];
+    else if (event.key === "Escape") this.actions.back();
+    else if (span && event.key in STEPS_ALONG) {
+      const step = STEPS_ALONG[/** @type {keyof typeof STEPS_ALONG} */ (event.key)];
+      const isMirrored = span.parentElement?.dir === "rtl" && event.key.match(/Left|Right/);
+      const line = this[/** @type {Axis} */ (span.dataset.axis)];
+      const next = line[clamp(Number(span.dataset.index) + (isMirrored ? -step : step), 0, line.length - 1)];
       span.tabIndex = -1;
       next.tabIndex = 0;
       next.focus();

@@ -17,14 +17,12 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.explorer.packages import pack_chunks
-from attnviz.figures.explorer.script import FOLDER as SHARED
-from attnviz.figures.explorer.script import themes
+from attnviz.figures.explorer.script import style, themes
 from attnviz.figures.javascript import bundle
-from attnviz.figures.theme import FONT
 from attnviz.figures.tokens import direction, shown_text, visible_text
 
 _FOLDER = Path(__file__).parent
-STYLE = f".alignment {{ --font: {FONT}; }}\n" + (_FOLDER / "alignments.css").read_text(encoding="utf-8")
+STYLE = style(_FOLDER / "alignments.css")
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,7 @@ class Aligned:
 @functools.cache
 def script() -> str:
     """Join the whole script to one ES module, with what it shares with the explorer's."""
-    shared = {name: (SHARED / name).read_text(encoding="utf-8") for name in ("paint.js", "say.js", "store.js", "strike.js")}
-    return bundle(_FOLDER / "alignments.js", {**shared, "themes.js": themes()})
+    return bundle(_FOLDER / "alignments.js", {"themes.js": themes()})
 
 
 def alignments(models: Sequence[Aligned], **settings: object) -> tuple[str, bytes]:

@@ -1,37 +1,41 @@
 // The popover at the chosen word: each token that it was written with, its probability, and what could stand in its place.
 
-import { clamp, make, word } from "./paint.js";
+import { clamp } from "../drawing/canvas.js";
+import { make, word } from "../drawing/elements.js";
+import { View } from "./view.js";
 
-export class Choices {
-  constructor(app) {
-    this.app = app;
+/**
+ * @import { Choice } from "./model.js"
+ * @import { Parts } from "./view.js"
+ * @import { WordPair } from "./word_pair.js"
+ */
+
+export class Choices extends View {
+  /** @param {Parts} parts @param {WordPair} pair */
+  constructor(parts, pair) {
+    super(parts);
+    this.pair = pair;
     this.element = make("div", { class: "choices", role: "dialog", hidden: true });
     this.element.addEventListener("keydown", (event) => this.key(event));
-    this.onPress = (event) => {
+    /** @param {Event} event */
+    const onPress = (event) => {
       const path = event.composedPath();
-      const isWord = path.some((each) => each.matches?.("[data-pick]"));
-      if (!this.element.hidden && !path.includes(this.element) && !(isWord && path.includes(app.root))) app.closeChoices();
+      const isWord = path.some((each) => each instanceof Element && each.matches("[data-pick]"));
+      const isOutside = !path.includes(this.element) && !(isWord && path.includes(this.surface.root));
+      if (!this.element.hidden && isOutside) this.actions.closeChoices();
     };
-    document.addEventListener("pointerdown", this.onPress);
-  }
-
-  destroy() {
-    document.removeEventListener("pointerdown", this.onPress);
+    document.addEventListener("pointerdown", onPress, { signal: this.surface.leaving });
   }
 
   draw() {
-    const { app, element } = this;
-    const { model, chosen, name } = app;
-    const choices = model.choices[chosen.query];
-    element.hidden = !app.isOpen || !choices.length;
-    for (const each of app.pair.target.children) {
-      if (each.ariaHasPopup) each.setAttribute("aria-expanded", !element.hidden && Number(each.dataset.row) === chosen.query);
-    }
+    const { element, state } = this;
+    const { choices, chosen, model } = state;
+    element.hidden = !state.isOpen || !choices.length;
+    this.pair.markOpen(element.hidden ? null : chosen.query);
     if (element.hidden) return;
-    const drawn = `${name} ${model.slot} ${chosen.query}`;
-    if (this.drawn !== drawn) {
-      this.drawn = drawn;
-      const close = make("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => app.closeChoices({ focus: true }) }, "×");
+    if (this.changes(`${state.drawn} ${chosen.query}`)) {
+      const onclick = () => this.actions.closeChoices({ focus: true });
+      const close = make("button", { type: "button", class: "close", "aria-label": "Close", onclick }, "×");
       const canSteer = choices.some(({ alternatives }) => alternatives.some(([, , can]) => can));
       const hint = canSteer ? "Click one: the model goes on from there." : "The target was typed: change it there.";
       element.setAttribute("aria-label", `What could stand in place of ${model.queries[chosen.query][0]}`);
@@ -40,19 +44,23 @@ export class Choices {
     this.place();
   }
 
+  /** @param {Choice} choice */
   step({ step, text, p, fixed, alternatives }) {
-    const buttons = alternatives.map(([name, value, can], place) =>
-      make("button", { type: "button", class: "alternative", disabled: !can, "data-choice": `${step}:${place}`, onclick: () => this.app.steer(step, place) },
-        make("i", { style: `width:${100 * clamp(value, 0, 1)}%` }), word(name), make("em", {}, value.toFixed(2))));
+    const buttons = alternatives.map(([name, value, can], place) => {
+      const attributes = { type: "button", class: "alternative", disabled: !can, "data-choice": `${step}:${place}` };
+      const share = make("i", { style: `width:${100 * clamp(value, 0, 1)}%` });
+      const onclick = () => this.actions.steer(step, place);
+      return make("button", { ...attributes, onclick }, share, word(name), make("em", {}, value.toFixed(2)));
+    });
     const written = make("div", { class: "written" }, word(text), make("em", {}, p.toFixed(2)));
     return make("div", { class: fixed ? "step fixed" : "step" }, written, ...buttons);
   }
 
   // Below its word, or above it where the picture ends; never over the edge.
   place() {
-    const { app, element } = this;
-    const at = app.pair.wordAt(app.chosen.query);
-    const [frame, anchor] = [app.root.getBoundingClientRect(), at.getBoundingClientRect()];
+    const { element } = this;
+    const at = this.pair.wordAt(this.state.chosen.query);
+    const [frame, anchor] = [this.surface.root.getBoundingClientRect(), at.getBoundingClientRect()];
     const left = clamp(anchor.left - frame.left, 0, Math.max(0, frame.width - element.offsetWidth));
     const below = anchor.bottom - frame.top + 4;
     const above = anchor.top - frame.top - element.offsetHeight - 4;
@@ -60,17 +68,25 @@ export class Choices {
     element.style.top = `${below + element.offsetHeight > frame.height + 40 && above > 0 ? above : below}px`;
   }
 
-  focus() {
-    const { element } = this;
-    (element.querySelector(".alternative:enabled") ?? element.querySelector(".close"))?.focus({ preventScroll: true });
+  /** @returns {HTMLElement[]} */
+  get open() {
+    return Array.from(this.element.querySelectorAll(".alternative:enabled"));
   }
 
+  focus() {
+    /** @type {HTMLElement | null} */
+    const close = this.element.querySelector(".close");
+    (this.open[0] ?? close)?.focus({ preventScroll: true });
+  }
+
+  /** @param {KeyboardEvent} event */
   key(event) {
-    if (event.key === "Escape") this.app.closeChoices({ focus: true });
+    if (event.key === "Escape") this.actions.closeChoices({ focus: true });
     else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      const all = Array.from(this.element.querySelectorAll(".alternative:enabled"));
-      const at = all.indexOf(event.target.closest(".alternative")) + (event.key === "ArrowDown" ? 1 : -1);
-      all[(at + all.length) % all.length]?.focus();
+      const all = this.open;
+      const from = all.findIndex((each) => each.contains(/** @type {Node} */ (event.target)));
+      const to = from + (event.key === "ArrowDown" ? 1 : -1);
+      all[(to + all.length) % all.length]?.focus();
     } else return;
     event.preventDefault();
   }

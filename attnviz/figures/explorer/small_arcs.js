@@ -1,28 +1,30 @@
 // A head as small arcs, as BertViz's model view draws it: lines from who looks, on the left, to whom, on the right.
 
-import { THUMB_MASKED } from "./store.js";
+import { THUMB_MASKED } from "./heads.js";
 
-const SKETCH_LEAST = 0.05;
-const SKETCH_LEVELS = 6;
+const LEAST_SHARE = 0.05;
+const SMALL_LEVELS = 6;
 
 // `levels`: the head's small picture, a share of its largest weight a pixel; `end`: the share of the scale that the largest has.
-export function sketchArcs(levels, { rows, columns }, end, colour, { width, height, ratio }) {
+/** @param {Uint8Array} levels @param {{ rows: number, columns: number }} overview @param {number} end @param {string} colour
+ * @param {{ width: number, height: number, ratio: number }} size */
+export function smallArcs(levels, { rows, columns }, end, colour, { width, height, ratio }) {
   const canvas = new OffscreenCanvas(Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio)));
-  const context = canvas.getContext("2d");
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.scale(ratio, ratio);
-  const paths = Array.from({ length: SKETCH_LEVELS + 1 }, () => new Path2D());
+  const paths = Array.from({ length: SMALL_LEVELS + 1 }, () => new Path2D());
   for (let cell = 0; cell < levels.length; cell++) {
     if (levels[cell] === THUMB_MASKED) continue;
     const share = (levels[cell] / (THUMB_MASKED - 1)) * end;
-    if (share < SKETCH_LEAST) continue;
-    const path = paths[Math.ceil(share * SKETCH_LEVELS)];
+    if (share < LEAST_SHARE) continue;
+    const path = paths[Math.ceil(share * SMALL_LEVELS)];
     path.moveTo(0, ((Math.floor(cell / columns) + 0.5) * height) / rows);
     path.lineTo(width, (((cell % columns) + 0.5) * height) / columns);
   }
   context.strokeStyle = colour;
   paths.forEach((path, level) => {
-    context.globalAlpha = level / SKETCH_LEVELS;
-    context.lineWidth = 0.6 + level / SKETCH_LEVELS;
+    context.globalAlpha = level / SMALL_LEVELS;
+    context.lineWidth = 0.6 + level / SMALL_LEVELS;
     context.stroke(path);
   });
   return canvas;

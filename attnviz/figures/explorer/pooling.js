@@ -1,9 +1,15 @@
 // From cells to pixels: which code every pixel of a region of a head shows.
 
-import { MASKED } from "./store.js";
+import { MASKED } from "./heads.js";
+
+/**
+ * @import { Head } from "./heads.js"
+ * @typedef {{ x: number, y: number, step: number, columns: number, rows: number }} Region  the cell at the top left; cells a pixel
+ */
 
 // A pixel inside a cell shows that cell. A pixel that covers several shows the largest of them, so that a single bright one
-// survives, and is masked only where all of them are. `x`, `y`: the cell at the top left; `step`: cells a pixel.
+// survives, and is masked only where all of them are.
+/** @param {Pick<Head, "codes" | "nKeys" | "nQueries" | "zero">} head @param {Region} region */
 export function poolRegion(head, { x, y, step, columns, rows }) {
   const across = spans(x, step, columns, head.nKeys);
   const down = spans(y, step, rows, head.nQueries);
@@ -22,7 +28,8 @@ export function poolRegion(head, { x, y, step, columns, rows }) {
   return pooled;
 }
 
-// The cells that each pixel of a side stands for, from start to just before end.
+/** The cells that each pixel of a side stands for, from start to just before end.
+ * @param {number} from @param {number} step @param {number} pixels @param {number} count */
 function spans(from, step, pixels, count) {
   const starts = new Int32Array(pixels);
   const ends = new Int32Array(pixels);
@@ -35,6 +42,7 @@ function spans(from, step, pixels, count) {
   return { starts, ends };
 }
 
+/** @param {Pick<Head, "codes" | "nKeys" | "zero">} head @param {number} top @param {number} bottom @param {number} left @param {number} right */
 function largestCode({ codes, nKeys, zero }, top, bottom, left, right) {
   if (bottom - top === 1 && right - left === 1) return codes[top * nKeys + left];
   let largest = -1;

@@ -1,0 +1,25 @@
+// Elements of the page. Tokens in them are text, never markup.
+
+/** What the arrow keys do: rows down, columns across. @type {Record<string, [number, number]>} */
+export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {Record<string, any>} attributes @param {(Node | string)[]} children
+ */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.className = value;
+    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** A token in running text keeps its own direction. @param {string} text */
+export const word = (text) => make("bdi", {}, text);
+
+/** The element around an event's target that a selector fits. @param {Event} event @param {string} selector */
+export const around = (event, selector) => /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest(selector));

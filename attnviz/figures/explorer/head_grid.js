@@ -1,0 +1,149 @@
+// All heads: layers down, heads across, each a small picture. A click, or Enter, opens a head.
+
+import { clamp, fit } from "../drawing/canvas.js";
+import { strike, fade } from "../drawing/edit_marks.js";
+import { ARROWS, make } from "../drawing/elements.js";
+import { listen } from "../drawing/pointer.js";
+import { View } from "./view.js";
+
+/**
+ * @import { Thumbnails } from "./thumbnails.js"
+ * @import { Parts } from "./view.js"
+ * @typedef {{ layer: number, head: number }} GridPlace
+ */
+
+const GRID_LEFT = 30;
+const GRID_TOP = 26;
+const GRID_GAP = 3;
+const GRID_LEAST = 22;
+const GRID_MOST = 120;
+// Beside a matrix that is higher, small pictures may be so much higher than wide.
+const GRID_STRETCH = 1.5;
+// The keys that edit what is pointed at; with Shift a whole layer.
+const EDIT_KEYS = ["Delete", "Backspace"];
+
+export class HeadGrid extends View {
+  /** @type {GridPlace | null} */
+  pointed = null;
+
+  /** @param {Parts} parts @param {Thumbnails} thumbnails @param {() => number} roomForHeads */
+  constructor(parts, thumbnails, roomForHeads) {
+    super(parts);
+    this.thumbnails = thumbnails;
+    this.roomForHeads = roomForHeads;
+    this.caption = make("p", { class: "caption" });
+    this.canvas = make("canvas", { class: "heads", tabindex: "0", role: "application" });
+    this.element = make("div", { class: "pane grid" }, this.caption, this.canvas);
+    listen(this.canvas, {
+      point: (event) => this.point(event && this.cellAt(event)),
+      click: (event) => this.click(event, this.cellAt(event)),
+      key: (event) => this.key(event),
+    });
+    const { layers, heads } = this.state.overview;
+    const label = `${layers} layers by ${heads} heads. Arrow keys move between heads, Enter opens one, Delete edits one in Edit mode.`;
+    this.canvas.setAttribute("aria-label", label);
+  }
+
+  /** In Edit mode a head is switched off or on, and by the number of a layer all of it. @param {MouseEvent} event @param {GridPlace | null} place */
+  click(event, place) {
+    const { state, actions } = this;
+    const layer = Math.floor((event.offsetY - GRID_TOP) / (this.measure().height + GRID_GAP));
+    if (place) state.edits.on ? actions.edit({ ...place }) : actions.openHead(place.layer, place.head);
+    else if (state.edits.on && event.offsetX < GRID_LEFT && layer >= 0 && layer < state.overview.layers) actions.edit({ layer, head: null });
+  }
+
+  measure() {
+    const { heads, layers, rows, columns } = this.state.overview;
+    const room = this.element.clientWidth;
+    const cell = clamp((room - GRID_LEFT) / heads - GRID_GAP, GRID_LEAST, GRID_MOST);
+    const own = Math.max(cell * Math.min(rows / columns, 1.6), 12);
+    // The grid fills its column, as far as its pictures stay true to what they show.
+    const filling = (this.roomForHeads() - GRID_TOP) / layers - GRID_GAP;
+    const height = this.state.isBeside ? clamp(filling, own, Math.max(own, cell * GRID_STRETCH)) : own;
+    const width = GRID_LEFT + heads * (cell + GRID_GAP);
+    return { cell, height, width, total: GRID_TOP + layers * (height + GRID_GAP) };
+  }
+
+  draw() {
+    if (!this.element.clientWidth) return;
+    const { state, surface: { colours } } = this;
+    const { overview } = state;
+    const act = state.edits.on ? "Click one to switch it off or on" : "Click one";
+    const isOne = overview.layers * overview.heads === 1;
+    this.caption.textContent = isOne ? "The one head of this model" : `Rows: layers, columns: heads. ${act}.`;
+    const { cell, height, width, total } = this.measure();
+    const context = fit(this.canvas, width, total);
+    // While they are decoded their place is kept: nothing below it moves when they come.
+    if (!this.thumbnails.levels) return;
+    context.textAlign = "center";
+    for (let head = 0; head < overview.heads; head += cell < 18 ? 2 : 1) {
+      context.fillStyle = state.head === head ? colours.accent : colours.faint;
+      context.fillText(String(head), GRID_LEFT + head * (cell + GRID_GAP) + cell / 2, GRID_TOP / 2);
+    }
+    this.thumbnails.pictures({ cell, height }, this.canvas).forEach((picture, index) => {
+      this.drawHead(context, picture, Math.floor(index / overview.heads), index % overview.heads, { cell, height });
+    });
+  }
+
+  /** @param {CanvasRenderingContext2D} context @param {OffscreenCanvas} picture @param {number} layer @param {number} head
+   * @param {{ cell: number, height: number }} size */
+  drawHead(context, picture, layer, head, { cell, height }) {
+    const { state, surface: { colours } } = this;
+    const [x, y] = [GRID_LEFT + head * (cell + GRID_GAP), GRID_TOP + layer * (height + GRID_GAP)];
+    if (!head) {
+      context.fillStyle = state.layer === layer ? colours.accent : colours.faint;
+      context.fillText(String(layer), GRID_LEFT / 2, y + height / 2);
+    }
+    if (state.drawsArcs) {
+      context.fillStyle = colours.panel;
+      context.fillRect(x, y, cell, height);
+    }
+    context.drawImage(picture, x, y, cell, height);
+    if (state.isOff(layer, head)) {
+      if (!state.overview.signed) fade(context, colours, [x, y, cell, height]);
+      strike(context, colours, [x, y, cell, height]);
+    }
+    const isPointed = this.pointed?.layer === layer && this.pointed.head === head;
+    if (!isPointed && !state.isChosen(layer, head)) return;
+    context.strokeStyle = isPointed ? colours.text : colours.accent;
+    context.lineWidth = 2;
+    context.strokeRect(x - 1, y - 1, cell + 2, height + 2);
+  }
+
+  /** @param {MouseEvent} event @returns {GridPlace | null} */
+  cellAt(event) {
+    if (!this.thumbnails.levels) return null;
+    const { overview } = this.state;
+    const { cell, height } = this.measure();
+    const head = Math.floor((event.offsetX - GRID_LEFT) / (cell + GRID_GAP));
+    const layer = Math.floor((event.offsetY - GRID_TOP) / (height + GRID_GAP));
+    const isThere = head >= 0 && head < overview.heads && layer >= 0 && layer < overview.layers;
+    return isThere ? { layer, head } : null;
+  }
+
+  /** @param {GridPlace | null} place */
+  point(place) {
+    if (place?.layer === this.pointed?.layer && place?.head === this.pointed?.head) return;
+    this.pointed = place;
+    this.draw();
+    if (!place) return this.surface.note.hide();
+    const { cell, height } = this.measure();
+    const x = GRID_LEFT + (place.head + 0.5) * (cell + GRID_GAP);
+    this.thumbnails.note(this.canvas, place.layer, place.head, x, GRID_TOP + (place.layer + 1) * (height + GRID_GAP) - 8);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const { state, actions } = this;
+    const at = this.pointed ?? { layer: state.layer, head: state.head ?? 0 };
+    if (event.key === "Enter") actions.openHead(at.layer, at.head, { keyboard: true });
+    else if (state.edits.on && EDIT_KEYS.includes(event.key)) actions.edit({ layer: at.layer, head: event.shiftKey ? null : at.head });
+    else if (event.key === "Escape") this.point(null);
+    else if (event.key in ARROWS) {
+      const [down, across] = ARROWS[event.key];
+      const layer = clamp(at.layer + down, 0, state.overview.layers - 1);
+      this.point({ layer, head: clamp(at.head + across, 0, state.overview.heads - 1) });
+    } else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,195 @@
+// The heads of a map, unpacked from its package (packages.py) when they are looked at.
+
+export const MASKED = 65535;
+export const THUMB_MASKED = 255;
+// Codes of this many cells stay unpacked: 64 MB. What was looked at longest ago goes first.
+const CELLS_KEPT = 32e6;
+
+/**
+ * @import { Bytes } from "../drawing/package.js"
+ * @typedef {[text: string, special: number, piece: string]} Token
+ * @typedef {[query: number, key: number, weight: number]} Link
+ * @typedef {"queries" | "keys"} Axis
+ * @typedef {{ entropy: number, highest: number, link: Link | null, diagonal: number | null, distance: number | null }} HeadNote
+ * @typedef {{ name: string, kind: string, layers: number, heads: number, rows: number, columns: number, queries: Token[],
+ *   keys: Token[], own: (number | null)[], direction: [string, string], notes: HeadNote[], signed?: boolean,
+ *   chunks: Map<string, Bytes> }} Overview  the header of a map: rows and columns are those of its small pictures
+ * @typedef {[layer: number, head: number | null]} HeadPlace  head null: the mean of the layer
+ */
+
+/** @param {Bytes} bytes */
+async function inflate(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** "3:1" is L3·H1, "3:mean" the mean over the heads of layer 3. @param {number} layer @param {number | null} head */
+export const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
+/** @param {number} layer @param {number | null} head */
+export const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all heads` : `L${layer}·H${head}`);
+
+// The heads of one map under one view. A head that is not here is asked for, and waited for.
+export class HeadStore {
+  /** @type {Map<string, { value: Head | null, promise?: Promise<Head> }>} */
+  unpacked = new Map();
+  /** @type {Map<string, PromiseWithResolvers<void> & { place: HeadPlace }>} */
+  waiting = new Map();
+
+  /** @param {Overview} overview @param {(places: HeadPlace[]) => void} ask */
+  constructor(overview, ask) {
+    this.overview = overview;
+    this.ask = ask;
+    this.chunks = new Map(overview.chunks);
+    this.thumbs = inflate(/** @type {Bytes} */ (overview.chunks.get("thumbs")));
+  }
+
+  /** Asks again for what has not come: of two messages that a host is sent at once, the first may be lost. @param {Map<string, Bytes>} chunks */
+  add(chunks) {
+    for (const [name, chunk] of chunks) {
+      this.chunks.set(name, chunk);
+      this.waiting.get(name)?.resolve();
+      this.waiting.delete(name);
+    }
+    if (this.waiting.size) this.askAll();
+  }
+
+  askAll() {
+    this.ask(Array.from(this.waiting.values(), ({ place }) => place));
+  }
+
+  /** The head if it is unpacked already, to draw without waiting. @param {number} layer @param {number | null} head */
+  ready(layer, head) {
+    return this.unpacked.get(headName(layer, head))?.value ?? null;
+  }
+
+  /** @param {number} layer @param {number | null} head */
+  head(layer, head) {
+    const name = headName(layer, head);
+    const kept = this.unpacked.get(name) ?? { value: null };
+    this.unpacked.delete(name);
+    this.unpacked.set(name, kept);
+    kept.promise ??= this.unpack(layer, head).then((value) => {
+      kept.value = value;
+      this.forgetOldest();
+      return value;
+    });
+    // What failed is tried again when it is next asked for.
+    kept.promise.catch(() => this.unpacked.delete(name));
+    return kept.promise;
+  }
+
+  /** @param {number} layer @param {number | null} head */
+  async unpack(layer, head) {
+    const name = headName(layer, head);
+    if (!this.chunks.has(name)) {
+      const wait = this.waiting.get(name) ?? { ...Promise.withResolvers(), place: /** @type {HeadPlace} */ ([layer, head]) };
+      this.waiting.set(name, wait);
+      this.askAll();
+      await wait.promise;
+    }
+    const chunk = /** @type {Bytes} */ (this.chunks.get(name));
+    return new Head(layer, head, this.overview, chunk[0], await inflate(chunk.subarray(1)));
+  }
+
+  forgetOldest() {
+    let cells = 0;
+    for (const { value } of this.unpacked.values()) cells += value?.codes.length ?? 0;
+    for (const [name, { value }] of this.unpacked) {
+      if (cells <= CELLS_KEPT || this.unpacked.size === 1) return;
+      if (!value) continue;
+      cells -= value.codes.length;
+      this.unpacked.delete(name);
+    }
+  }
+}
+
+// The weights of a head as codes, one a cell.
+export class Head {
+  // The code furthest from 0, and whether there are masked cells.
+  highest = 0;
+  anyMasked = false;
+
+  /** @param {number} layer @param {number | null} head @param {{ queries: any[], keys: any[], signed?: boolean }} overview
+   * @param {number} decimals @param {Uint8Array} bytes the low bytes of all codes, then the high ones */
+  constructor(layer, head, { queries, keys, signed = false }, decimals, bytes) {
+    this.layer = layer;
+    this.head = head;
+    this.nQueries = queries.length;
+    this.nKeys = keys.length;
+    this.signed = signed;
+    this.decimals = decimals;
+    this.one = 10 ** decimals;
+    // Of a difference the codes begin at -1.
+    this.zero = signed ? this.one : 0;
+    const cells = bytes.length / 2;
+    this.codes = new Uint16Array(cells);
+    for (let cell = 0; cell < cells; cell++) {
+      const code = bytes[cell] | (bytes[cells + cell] << 8);
+      this.codes[cell] = code;
+      if (code === MASKED) this.anyMasked = true;
+      else if (Math.abs(code - this.zero) > this.highest) this.highest = Math.abs(code - this.zero);
+    }
+  }
+
+  /** @param {number} query @param {number} key */
+  masked(query, key) {
+    return this.codes[query * this.nKeys + key] === MASKED;
+  }
+
+  /** A masked cell has a weight of exactly 0. @param {number} query @param {number} key */
+  weight(query, key) {
+    const code = this.codes[query * this.nKeys + key];
+    return code === MASKED ? 0 : (code - this.zero) / this.one;
+  }
+
+  /** @param {number} query @param {number} key */
+  tell(query, key) {
+    return this.masked(query, key) ? "masked" : this.write(this.weight(query, key));
+  }
+
+  /** A weight with its digits, a difference with its sign. @param {number} weight */
+  write(weight) {
+    return `${this.signed && weight > 0 ? "+" : ""}${weight.toFixed(this.decimals)}`;
+  }
+
+  /** The largest weights, of a difference the furthest from 0, the largest first. @param {number} count @returns {Link[]} */
+  strongest(count) {
+    /** @type {[cell: number, size: number][]} */
+    const candidates = [];
+    let least = 0;
+    for (let cell = 0; cell < this.codes.length; cell++) {
+      const size = Math.abs(this.codes[cell] - this.zero);
+      if (size <= least || this.codes[cell] === MASKED) continue;
+      candidates.push([cell, size]);
+      if (candidates.length < 8 * count) continue;
+      candidates.sort((one, other) => other[1] - one[1]).length = count;
+      least = candidates[count - 1][1];
+    }
+    candidates.sort((one, other) => other[1] - one[1]);
+    return candidates.slice(0, count).map(([cell]) => {
+      return [Math.floor(cell / this.nKeys), cell % this.nKeys, (this.codes[cell] - this.zero) / this.one];
+    });
+  }
+
+  /** The strongest link of one query, or of one key; null where all is masked.
+   * @param {Axis} axis @param {number} index @returns {[query: number, key: number] | null} */
+  strongestOf(axis, index) {
+    /** @type {[number, number] | null} */
+    let place = null;
+    let largest = -1;
+    const count = axis === "queries" ? this.nKeys : this.nQueries;
+    for (let other = 0; other < count; other++) {
+      const [query, key] = axis === "queries" ? [index, other] : [other, index];
+      const size = Math.abs(this.weight(query, key));
+      if (this.masked(query, key) || size <= largest) continue;
+      largest = size;
+      place = [query, key];
+    }
+    return place;
+  }
+
+  /** What the largest weight is a share of: 1, or itself. @param {boolean} fullScale */
+  scaleEnd(fullScale) {
+    return fullScale ? 1 : Math.max(this.highest / this.one, 1e-9);
+  }
+}

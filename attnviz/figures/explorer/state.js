@@ -1,0 +1,158 @@
+// What the explorer shows: a map, one head of it, and how that is drawn. What stands on the screen is a function of this and of the
+// room there is, of nothing else.
+
+import { clamp } from "../drawing/canvas.js";
+import { headName, HeadStore } from "./heads.js";
+import { ORDERS } from "./orders.js";
+import { chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js";
+
+/**
+ * @import { HeadEdits } from "../drawing/edit_marks.js"
+ * @import { HeadPlace, Overview } from "./heads.js"
+ * @import { ViewOptions, Zoom } from "./view_options.js"
+ * @typedef {{ on: boolean, heads: [layer: number, head: number][], columns: [layer: number | null, key: number][],
+ *   cells: [layer: number, head: number, query: number, key: number, what: string][] }} Edits  what is edited, and whether clicks edit
+ * @typedef {{ layer: number, head: number | null, query?: number | null, key?: number | null, view?: string, look?: string,
+ *   fullScale: boolean, theme: string, seq?: number, shownViews?: string[], extra?: string[], fact?: string, follows?: boolean,
+ *   edits?: Partial<Edits> | null }} Settings  what a host says is to be looked at; edits null: it cannot be edited
+ */
+
+export const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
+/** @type {Edits} */
+const NO_EDITS = { on: false, heads: [], cells: [], columns: [] };
+
+export class ExplorerState {
+  /** @type {Overview} */
+  overview = /** @type {any} */ (null);
+  /** @type {HeadStore | null} */
+  store = null;
+  view = "grid";
+  layer = 0;
+  /** @type {number | null} */
+  head = 0;
+  /** @type {number | null} */
+  query = null;
+  /** @type {number | null} */
+  key = null;
+  fullScale = true;
+  theme = "light";
+  /** @type {ViewOptions} */
+  options = { ...FIRST_OPTIONS };
+  // Counts what a person chose: what the host says of an earlier choice is older already.
+  seq = 0;
+  views = Object.keys(TABS);
+  /** @type {string[]} Tabs whose picture the page draws. */
+  extra = [];
+  fact = "";
+  follows = false;
+  edits = NO_EDITS;
+  canEdit = false;
+  // Whether the grid and the matrix stand side by side.
+  isBeside = false;
+  /** @type {{ query: number, key: number } | null} The cell of the matrix that is pointed at. */
+  pointedCell = null;
+
+  /** Shows another map, or the same one under another view of its tokens. @param {Overview} overview @param {(places: HeadPlace[]) => void} ask */
+  open(overview, ask) {
+    if (this.store) this.query = this.key = null;
+    this.overview = overview;
+    this.store = new HeadStore(overview, ask);
+    this.pointedCell = null;
+    this.settle();
+  }
+
+  /** Takes what the host says is to be looked at. What a person has chosen meanwhile is newer. @param {Settings} settings */
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false, edits = null }) {
+    if (seq >= this.seq) {
+      Object.assign(this, { layer, head, query, key, view: view ?? this.view, seq });
+      if (look !== undefined) this.options = readOptions(look);
+    }
+    Object.assign(this, { fullScale, theme, follows, canEdit: edits !== null, edits: { ...NO_EDITS, ...edits } });
+    Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact });
+    if (this.store) this.settle();
+  }
+
+  // A map may have fewer heads than the one before; and where no link was chosen, it is the head's most telling one.
+  settle() {
+    const { overview } = this;
+    this.layer = clamp(this.layer, 0, overview.layers - 1);
+    if (this.head !== null) this.head = clamp(this.head, 0, overview.heads - 1);
+    const isThere = this.query !== null && this.query < overview.queries.length && Number(this.key) < overview.keys.length;
+    if (!isThere) this.openHead(this.layer, this.head);
+  }
+
+  /** @param {number} layer @param {number | null} head */
+  openHead(layer, head) {
+    const link = head === null ? null : this.overview.notes[layer * this.overview.heads + head].link;
+    const [query, key] = link ?? [null, null];
+    Object.assign(this, { layer, head, query, key });
+  }
+
+  // The head in view, once it is unpacked.
+  get current() {
+    return this.store?.ready(this.layer, this.head) ?? null;
+  }
+
+  get selected() {
+    return { query: this.query ?? 0, key: this.key ?? 0 };
+  }
+
+  // A map is called by its content.
+  get mark() {
+    return this.overview.name.slice(0, 6);
+  }
+
+  // What of the options a map can be drawn with: one between two texts has no diagonal and no distances.
+  get orders() {
+    const all = /** @type {(keyof typeof ORDERS)[]} */ (Object.keys(ORDERS));
+    const known = this.overview.signed ? 1 : this.overview.notes[0].distance === null ? 2 : all.length;
+    return all.slice(0, known);
+  }
+
+  get order() {
+    return this.orders.includes(this.options.order) ? this.options.order : "model";
+  }
+
+  get drawsArcs() {
+    return this.options.kind === "arcs" && !this.overview.signed;
+  }
+
+  /** @returns {Zoom} */
+  get zoom() {
+    const { zoom } = this.options;
+    return zoom?.of === this.mark ? zoom : { of: this.mark, zoom: 1, x: 0, y: 0 };
+  }
+
+  // The heads that the arcs show, each with the number of its colour: those that were chosen for the head in view, else it alone.
+  get colouredHeads() {
+    const { options: { chips }, layer, head } = this;
+    const known = chips?.of === chipsName(layer, head) ? [...chips.on].filter(([each]) => Number(each) < this.overview.heads) : [];
+    return new Map(known.length ? known : [[head, 0]]);
+  }
+
+
+  /** @param {number} layer @param {number | null} head */
+  isChosen(layer, head) {
+    return layer === this.layer && (this.head === null || head === this.head);
+  }
+
+  /** @param {number} layer @param {number | null} head */
+  isOff(layer, head) {
+    return this.edits.heads.some(([ofLayer, ofHead]) => ofLayer === layer && ofHead === head);
+  }
+
+  /** What is edited in the head in view, or with the mean in any of the layer. @returns {HeadEdits} */
+  get headEdits() {
+    const { layer, head, edits } = this;
+    return {
+      off: this.isOff(layer, head),
+      columns: edits.columns.filter(([of]) => of === null || of === layer).map(([, key]) => key),
+      cells: edits.cells.filter(([of, own]) => of === layer && (head === null || own === head)).map(([, , ...cell]) => cell),
+    };
+  }
+
+  // What the head in view is called in its attributes.
+  get headName() {
+    return headName(this.layer, this.head);
+  }
+}

@@ -1,0 +1,36 @@
+// A view of the explorer, which may wait for heads that are on their way.
+
+import { PictureView } from "../drawing/view.js";
+
+/**
+ * @import { Surface } from "../drawing/surface.js"
+ * @import { Actions } from "./actions.js"
+ * @import { Head } from "./heads.js"
+ * @import { ExplorerState } from "./state.js"
+ * @typedef {<Value>(promise: Promise<Value>, then: (value: Value) => void) => void} Later  calls unless another map has come meanwhile
+ * @typedef {{ state: ExplorerState, actions: Actions, surface: Surface, later: Later, draw(): void }} Parts
+ */
+
+/** @extends {PictureView<ExplorerState, Actions>} */
+export class View extends PictureView {
+  /** @param {Parts} parts */
+  constructor(parts) {
+    super(parts);
+    this.later = parts.later;
+  }
+
+  /** Says a cell to a screen reader. @param {Head} head @param {number} query @param {number} key */
+  sayCell(head, query, key) {
+    const { queries, keys } = this.state.overview;
+    this.surface.live.say(`“${queries[query][0]}” to “${keys[key][0]}”, ${head.tell(query, key)}`);
+  }
+}
+
+/** Redraws a canvas that shows a part of a longer list while it is scrolled. @param {HTMLElement} frame @param {() => void} paint */
+export function onScroll(frame, paint) {
+  let frameOfTime = 0;
+  frame.addEventListener("scroll", () => {
+    cancelAnimationFrame(frameOfTime);
+    frameOfTime = requestAnimationFrame(paint);
+  });
+}

@@ -1,0 +1,71 @@
+// How a map is looked at, and how that stands in an address: "order_entropy~links_0.1". What is not there is as at first.
+// chips, zoom: what was chosen for one head, or for one map, and says so: it counts only while that is looked at.
+
+import { headName } from "./heads.js";
+import { ORDERS } from "./orders.js";
+
+/**
+ * @typedef {{ of: string, on: Map<number | null, number> }} Chips  the heads that the arcs show, each with the number of its colour
+ * @typedef {{ of: string, zoom: number, x: number, y: number }} Zoom  how often it is enlarged, and the cell at its top left
+ * @typedef {{ order: keyof typeof ORDERS, kind: keyof typeof KINDS, links: number, gives: boolean, chips: Chips | null,
+ *   zoom: Zoom | null }} ViewOptions
+ */
+
+export const KINDS = { cells: "as matrices", arcs: "as arcs" };
+/** @type {ViewOptions} */
+export const FIRST_OPTIONS = { order: "model", kind: "cells", links: 0.03, gives: true, chips: null, zoom: null };
+export const MOST_LINKS = 0.5;
+/** @type {{ [Name in keyof ViewOptions]: [(value: any) => string, (values: string[]) => ViewOptions[Name] | null] }} */
+const PARTS = {
+  order: [(value) => value, ([value]) => (value in ORDERS ? /** @type {keyof typeof ORDERS} */ (value) : null)],
+  kind: [(value) => value, ([value]) => (value in KINDS ? /** @type {keyof typeof KINDS} */ (value) : null)],
+  links: [String, ([value]) => within(Number(value), 0, MOST_LINKS)],
+  gives: [() => "no", () => false],
+  chips: [writeChips, readChips],
+  zoom: [({ of, zoom, x, y }) => [of, zoom, x, y].join("_"), readZoom],
+};
+const NAMES = /** @type {(keyof ViewOptions)[]} */ (Object.keys(FIRST_OPTIONS));
+
+/** @param {number} layer @param {number | null} head */
+export const chipsName = (layer, head) => headName(layer, head).replace(":", ".");
+/** @param {number} number @param {number} low @param {number} high */
+const within = (number, low, high) => (number >= low && number <= high ? number : null);
+
+/** @param {ViewOptions} options */
+export function writeOptions(options) {
+  const changed = NAMES.filter((name) => options[name] !== FIRST_OPTIONS[name]);
+  return changed.map((name) => `${name}_${PARTS[name][0](options[name])}`).join("~");
+}
+
+/** What is no option, or one of another version, is left out. @param {string} text @returns {ViewOptions} */
+export function readOptions(text) {
+  /** @type {Record<string, unknown>} */
+  const read = {};
+  for (const part of text.split("~")) {
+    const [name, ...values] = part.split("_");
+    const value = Object.hasOwn(PARTS, name) ? PARTS[/** @type {keyof ViewOptions} */ (name)][1](values) : null;
+    if (value !== null) read[name] = value;
+  }
+  return { ...FIRST_OPTIONS, ...read };
+}
+
+/** @param {Chips} chips */
+function writeChips({ of, on }) {
+  return [of, Array.from(on, ([head, colour]) => `${head ?? "mean"}.${colour}`).join("-")].join("_");
+}
+
+/** @param {string[]} values @returns {Chips | null} */
+function readChips([of, heads = ""]) {
+  const on = new Map();
+  for (const chip of heads.split("-")) {
+    const [head, colour] = chip.split(".");
+    if (/^(\d{1,4}|mean)$/.test(head) && /^\d{1,2}$/.test(colour)) on.set(head === "mean" ? null : Number(head), Number(colour));
+  }
+  return on.size ? { of, on } : null;
+}
+
+/** @param {string[]} values @returns {Zoom | null} */
+function readZoom([of, ...numbers]) {
+  const [zoom, x, y] = numbers.map((number) => within(Number(number), 0, 1e6));
+  return zoom !== null && zoom >= 1 && x !== null && y !== null && numbers.length === 3 ? { of, zoom, x, y } : null;
+}

@@ -1,0 +1,144 @@
+// The alignment of the chosen model as a matrix: what it wrote down, what it read across. Pointer and keys over it.
+
+import { clamp, fit } from "../drawing/canvas.js";
+import { ARROWS, make, word } from "../drawing/elements.js";
+import { columnLabel, drawCross, labelled, margins, rowLabel } from "../drawing/matrix.js";
+import { listen } from "../drawing/pointer.js";
+import { drawAlignment, frameOf, wholePixels } from "./cells.js";
+import { View } from "./view.js";
+
+/**
+ * @import { Frame } from "../drawing/matrix.js"
+ * @import { Parts } from "./view.js"
+ * @typedef {{ query: number, key: number }} Cell
+ */
+
+const MOST_CELL = 44;
+const MOST_LEAN = 110;
+// So few rows keep cells of the least size that is asked for, on any window that is wide enough.
+const FEW_ROWS = 16;
+const BETWEEN_LABELS = 17;
+
+export class LargeMatrix extends View {
+  /** @type {(Frame & { wide: number, high: number }) | null} */
+  size = null;
+  /** @type {Cell | null} */
+  at = null;
+  /** @type {CanvasRenderingContext2D | null} */
+  over = null;
+
+  /** @param {Parts} parts */
+  constructor(parts) {
+    super(parts);
+    this.canvas = make("canvas", { tabindex: "0", role: "application", class: "cells" });
+    this.overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
+    this.element = make("div", { class: "pane matrix" }, make("div", { class: "stack" }, this.canvas, this.overlay));
+    listen(this.canvas, {
+      point: (event) => this.point(event && this.cellAt(event)),
+      click: (event) => this.select(this.cellAt(event)),
+      key: (event) => this.key(event),
+    });
+  }
+
+  /** Margins for the labels, and the size of a cell, in so much room. @param {number} room @param {number} most @param {number} leastCell */
+  measure(room, most, leastCell) {
+    const { model } = this.state;
+    const { left, top, right } = margins(this.surface, this.canvas, model, room, MOST_LEAN);
+    const least = model.queries.length <= FEW_ROWS ? leastCell : 0;
+    const high = Math.max((most - top) / model.queries.length, least);
+    const cell = wholePixels(Math.min((room - left - right) / model.keys.length, high, MOST_CELL));
+    const frame = frameOf(model, left, top, cell);
+    this.size = { ...frame, wide: left + frame.width + right, high: top + frame.height + 2 };
+    return this.size;
+  }
+
+  draw() {
+    const { size, state, surface } = this;
+    if (!size) return;
+    const { model, chosen } = state;
+    const { wide, high, left, top, cell } = size;
+    const label = `${model.queries.length} written words down by ${model.keys.length} read ones across. Arrow keys move, Enter selects.`;
+    this.canvas.setAttribute("aria-label", label);
+    const context = fit(this.canvas, wide, high);
+    this.over = fit(this.overlay, wide, high);
+    drawAlignment(context, model, size, surface, state.highest);
+    for (const [query, key] of model.links) {
+      context.beginPath();
+      context.arc(left + (key + 0.5) * cell, top + (query + 0.5) * cell, clamp(cell / 5, 2, 6), 0, 2 * Math.PI);
+      [context.fillStyle, context.strokeStyle, context.lineWidth] = [surface.colours.heads[1], surface.colours.background, 2];
+      context.stroke();
+      context.fill();
+    }
+    this.drawLabels(context, size);
+    drawCross(context, size, chosen, surface.colours.accent, 2);
+    this.drawPointed();
+  }
+
+  /** Every so many labels that they can be read, and those of the chosen words. @param {CanvasRenderingContext2D} context @param {Frame} frame */
+  drawLabels(context, frame) {
+    const { model: { queries, keys }, chosen } = this.state;
+    const { accent, text } = this.surface.colours;
+    /** @param {boolean} isChosen */
+    const style = (isChosen) => ({ colour: isChosen ? accent : text, bold: isChosen });
+    for (const query of labelled(queries.length, 0, queries.length, chosen.query, frame.cell, BETWEEN_LABELS)) {
+      rowLabel(context, frame, query, queries[query][0], style(query === chosen.query));
+    }
+    for (const key of labelled(keys.length, 0, keys.length, chosen.key, frame.cell, BETWEEN_LABELS)) {
+      columnLabel(context, frame, key, keys[key][0], style(key === chosen.key));
+    }
+  }
+
+  // What is pointed at, here or in another picture.
+  drawPointed() {
+    const { over, size, state, surface: { colours } } = this;
+    if (!over || !size) return;
+    over.clearRect(0, 0, this.overlay.width, this.overlay.height);
+    if (!state.pointed) return;
+    const { model } = state;
+    const lit = state.litIn(model);
+    const style = { colour: colours.text, bold: true, backing: colours.background };
+    drawCross(over, size, lit, colours.text, 1.5);
+    if (lit.query !== null) rowLabel(over, size, lit.query, model.queries[lit.query][0], style);
+    if (lit.key !== null) columnLabel(over, size, lit.key, model.keys[lit.key][0], style);
+  }
+
+  /** @param {MouseEvent} event @returns {Cell | null} */
+  cellAt(event) {
+    if (!this.size) return null;
+    const { left, top, cell } = this.size;
+    const [query, key] = [Math.floor((event.offsetY - top) / cell), Math.floor((event.offsetX - left) / cell)];
+    const { queries, keys } = this.state.model;
+    return query >= 0 && key >= 0 && query < queries.length && key < keys.length ? { query, key } : null;
+  }
+
+  /** @param {Cell | null} place */
+  point(place) {
+    const { actions, surface, size, state: { model } } = this;
+    this.at = place;
+    actions.pointAt(place && { model, ...place });
+    if (!place || !size) return surface.note.hide();
+    const [target, source] = [model.queries[place.query][0], model.keys[place.key][0]];
+    const value = model.masked(place.query, place.key) ? "masked" : model.weight(place.query, place.key).toFixed(4);
+    const [x, y] = [size.left + (place.key + 1) * size.cell, size.top + (place.query + 1) * size.cell];
+    const names = [make("strong", {}, word(target)), " ← ", make("strong", {}, word(source))];
+    surface.note.show(this.canvas, x, y, names, [`${model.said.number} `, make("strong", {}, value)]);
+    surface.live.say(`${target} from ${source}, ${value}`);
+  }
+
+  /** @param {Cell | null} place */
+  select(place) {
+    if (place) this.actions.select(place.query, place.key);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const at = this.at ?? this.state.chosen;
+    if (event.key === "Enter" || event.key === " ") this.select(at);
+    else if (event.key in ARROWS) {
+      const [down, right] = ARROWS[event.key];
+      const { queries, keys } = this.state.model;
+      this.point({ query: clamp(at.query + down, 0, queries.length - 1), key: clamp(at.key + right, 0, keys.length - 1) });
+    } else return;
+    event.preventDefault();
+  }
+}

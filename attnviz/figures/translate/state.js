@@ -1,0 +1,68 @@
+// What the alignments show: the models, which of them is large, the chosen cell of each, and what is pointed at.
+
+import { Model } from "./model.js";
+
+/**
+ * @import { Place } from "../drawing/matrix.js"
+ * @import { Bytes } from "../drawing/package.js"
+ * @import { Description } from "./model.js"
+ * @typedef {{ name: string, models: Description[], chunks: Map<string, Bytes>, seq: number, hero: number,
+ *   cells: Record<number, [query: number, key: number]>, open: boolean, theme: string, fullScale: boolean, least: number }} Message
+ */
+
+export class AlignmentState {
+  // Of the package, by its content.
+  name = "";
+  /** @type {Model[]} */
+  models = [];
+  // The slot of the model that is large.
+  hero = 0;
+  /** @type {Message["cells"]} */
+  cells = {};
+  // Whether what could stand in place of the chosen word is shown.
+  isOpen = false;
+  // Counts what a person chose: what Python says of an earlier choice is older already.
+  seq = 0;
+  // What the scale ends at, and the weight from which on a link is drawn.
+  highest = 1;
+  least = 0;
+  /** @type {(Place & { model: Model }) | null} */
+  pointed = null;
+
+  /** Takes what Python says is to be looked at; true where it is of other models. @param {Message} message */
+  update({ name, models, chunks, seq, hero, cells, open, fullScale, least }) {
+    const isOther = name !== this.name;
+    if (isOther) {
+      this.models = models.map((each) => new Model(each, /** @type {Bytes} */ (chunks.get(String(each.slot)))));
+      Object.assign(this, { name, cells, pointed: null });
+    }
+    if (seq >= this.seq) Object.assign(this, { seq, hero, cells, isOpen: open });
+    this.least = least;
+    this.highest = fullScale ? 1 : Math.max(...this.models.map(({ highest }) => highest), 1e-9);
+    return isOther;
+  }
+
+  get model() {
+    return this.models.find(({ slot }) => slot === this.hero) ?? this.models[0];
+  }
+
+  // The row and the column that are chosen in the large picture.
+  get chosen() {
+    const [query, key] = this.cells[this.model.slot];
+    return { query, key };
+  }
+
+  get choices() {
+    return this.model.said.choices[this.chosen.query];
+  }
+
+  // What the parts of the large picture are drawn from: another name is another picture.
+  get drawn() {
+    return `${this.name} ${this.model.slot}`;
+  }
+
+  /** The words of a model that are lit: those that are pointed at, wherever, else the chosen ones. @param {Model} model */
+  litIn(model) {
+    return this.pointed ? model.find(this.pointed.model, this.pointed) : model.find(this.model, this.chosen);
+  }
+}

@@ -1,0 +1,23 @@
+// A part of the alignments.
+
+import { PictureView } from "../drawing/view.js";
+
+/**
+ * @import { Surface } from "../drawing/surface.js"
+ * @import { AlignmentActions } from "./actions.js"
+ * @import { AlignmentState } from "./state.js"
+ * @typedef {{ state: AlignmentState, actions: AlignmentActions, surface: Surface }} Parts
+ */
+
+/** @extends {PictureView<AlignmentState, AlignmentActions>} */
+export class View extends PictureView {
+  // What it was drawn from.
+  drawn = "";
+
+  /** Whether it is to be drawn anew from something else. @param {string} from */
+  changes(from) {
+    const isOther = this.drawn !== from;
+    this.drawn = from;
+    return isOther;
+  }
+}

@@ -1,0 +1,53 @@
+// The walk through the steps: where it may go, and what stays when something else is computed.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { asks, follow, go, isLocked, look, tone } from "../../../../attnviz/figures/compute/walk.js";
+
+function step(name, rows, columns) {
+  const cells = rows.map((_, row) => columns.map((_, column) => ({ id: `${name}:${row}:${column}`, text: "0" })));
+  return { title: name, start: [0, 0], matrices: [{ name, rows, columns, cells, weights: name === "W" }] };
+}
+const STEPS = [step("S", ["a", "b"], ["a", "b", "c"]), step("W", ["a", "b"], ["a", "b", "c"]), step("O", ["a"], ["0"])];
+const data = (more = {}) => ({ steps: STEPS, key: "k", seq: 0, hidden: null, at: [0, 1, 2], asked: null, tones: ["red", "blue", "green"], ...more });
+const walk = (more) => Object.assign(follow(data(more)), { draw() {}, tell() {} });
+
+test("it opens where Python says, at a cell that is there", () => {
+  assert.deepEqual([walk().step, walk().cell], [0, [1, 2]]);
+  assert.deepEqual(walk({ at: [2, 1, 2] }).cell, [0, 0]);
+  assert.equal(walk({ asked: "S:0:1" }).asked, "S:0:1");
+  assert.equal(walk({ asked: "X:0:1" }).asked, null);
+});
+
+test("a cell that was chosen stays while the same rows and columns stand there", () => {
+  const one = walk();
+  look(one, [1, 1]);
+  go(one, 1);
+  assert.deepEqual([one.step, one.cell], [1, [1, 1]]);
+  go(one, 2);
+  assert.deepEqual(one.cell, [0, 0]);
+  go(one, 7);
+  look(one, [3, 3]);
+  assert.deepEqual([one.step, one.cell], [2, [0, 0]]);
+});
+
+test("what comes after the weights is locked while a class guesses", () => {
+  const one = walk({ hidden: 1, at: [1, 0, 0] });
+  assert.deepEqual([asks(one), isLocked(one, 1), isLocked(one, 2)], [true, false, true]);
+  go(one, 2);
+  assert.equal(one.step, 1);
+});
+
+test("a person's own last move is newer than what Python says, until another computation comes", () => {
+  const one = walk();
+  go(one, 1);
+  Object.assign(one, { seq: 3, guess: 1, guessed: [0, 0] });
+  assert.deepEqual([follow(data({ seq: 2 }), one).step, one.guess], [1, 1]);
+  assert.deepEqual([follow(data({ seq: 3, key: "other" }), one).step, one.guess], [0, null]);
+});
+
+test("the result has a colour of its own", () => {
+  const three = { matrices: [{}, {}, {}] };
+  assert.deepEqual([0, 1, 2].map((index) => tone(walk(), three, index)), ["red", "blue", "green"]);
+});

@@ -1,0 +1,32 @@
+// A model's translation: its weights, and where its words stand in another's.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Model } from "../../../../attnviz/figures/translate/model.js";
+
+const words = (text) => text.split(" ").reduce(([tokens, at], word) => [[...tokens, [word, 0, at, at + word.length]], at + word.length + 1], [[], 0])[0];
+
+function model(target, source, weights, more = {}) {
+  const said = { slot: 1, queries: words(target), keys: [...words(source), ["</s>", 1, 99, 99]], links: null, off: false, hidden: [], edited: [], ...more };
+  return new Model(said, new Uint8Array(Float32Array.from(weights).buffer));
+}
+const ONE = model("le chat le", "the cat", [0.1, 0.7, 0.2, NaN, 0.4, 0.6, 0.3, 0.3, 0.4], { links: [[0, 1]] });
+
+test("weights are those of the package; a masked one is 0", () => {
+  assert.deepEqual([ONE.weight(0, 1).toFixed(1), ONE.weight(1, 0), ONE.masked(1, 0), ONE.masked(1, 1)], ["0.7", 0, true, false]);
+  assert.deepEqual([ONE.highest.toFixed(1), [0, 1, 2].map((query) => ONE.strongestOf(query))], ["0.7", [1, 2, 2]]);
+  assert.deepEqual([ONE.isHard(0, 1), ONE.isHard(1, 1)], [true, false]);
+});
+
+test("a word of the source stands where it stands, a special token where it is called so", () => {
+  const pieces = model("le chat", "the cat", new Float32Array(6), { keys: [["t", 0, 0, 1], ["he", 0, 1, 3], ["cat", 0, 4, 7], ["</s>", 1, 0, 0]] });
+  assert.deepEqual(pieces.find(ONE, { query: null, key: 1 }), { query: null, key: 2 });
+  assert.deepEqual(pieces.find(ONE, { query: null, key: 2 }), { query: null, key: 3 });
+});
+
+test("a written word is found for the same time, or not at all", () => {
+  const other = model("Le petit chat Le", "the cat", new Float32Array(12));
+  assert.deepEqual([0, 1, 2].map((query) => other.find(ONE, { query, key: null }).query), [0, 2, 3]);
+  assert.equal(ONE.find(other, { query: 1, key: null }).query, null);
+});
