@@ -43,3 +43,13 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'attnviz' has no attribute {name!r}")
     module, function = _LAZY[name].split(":")
     return getattr(importlib.import_module(module), function)
+
+
+def _frame(trace: AttentionTrace) -> str:
+    """Show the explorer where a notebook ends a cell with a trace."""
+    from attnviz.figures.explorer import frame
+
+    return frame(trace)
+
+
+AttentionTrace._repr_html_ = _frame

@@ -1,17 +1,23 @@
-"""Arrays of attention weights: their axes, what their rows must be, and a way to keep anyone from writing to them."""
+"""Arrays of attention weights: kinds of attention, axes, softmax, what rows must be, and the weights of edited heads."""
 
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from attnviz.core.errors import TraceError
 
+Kind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Weights = Float[np.ndarray, "query key"]
 Entropy = Float[np.ndarray, " query"]
 LayerWeights = Float[np.ndarray, "head query key"]
 # float32 softmax rows are exact to about 1e-6; eager models that cast it to half precision and back are not.
 ROW_SUM_TOLERANCE = 1e-4
+# The exponential of a masked score is exactly 0; and 0 times it is 0, where 0 times -inf would be no number.
+MASKED_SCORE = np.float32(-1e30)
 
 
 def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
@@ -52,3 +58,60 @@ def check_rows(weights: LayerWeights, layer: int) -> None:
             f"the row of query {query} in layer {layer} head {head} sums to {sums[head, query]:.4f} instead of 1; "
             "give weights after the softmax, one row a query"
         )
+
+
+def masked_softmax(
+    scores: Float[np.ndarray, "*batch key"], visible: Bool[np.ndarray, "*#batch key"] | None
+) -> Float[np.ndarray, "*batch key"]:
+    """Apply softmax over the keys: exactly 0 where a key is not visible, and a row of zeros where none is."""
+    weights = scores.copy()
+    if visible is not None:
+        np.copyto(weights, MASKED_SCORE, where=~visible)
+    softmax_in_place(weights)
+    return weights
+
+
+def softmax_in_place(scores: Float[np.ndarray, "*batch key"], entropy: Float[np.ndarray, "*batch"] | None = None) -> None:
+    """Turn scores into weights; a score of `MASKED_SCORE` becomes exactly 0, and a row of nothing else a row of zeros.
+
+    `entropy` is given that of each row, in nats: H = log Σ exp s - Σ p s, which needs no logarithm of any weight.
+    """
+    highest = scores.max(axis=-1, keepdims=True)
+    # A row with nothing to see keeps its scores, whose exponentials are all 0.
+    scores -= np.where(highest > MASKED_SCORE / 2, highest, 0)
+    shifted = None if entropy is None else scores.copy()
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)
+    total[total == 0] = 1
+    scores /= total
+    if shifted is not None:
+        # Rounding leaves a hair below 0 for a row that looks at one key only.
+        np.maximum(np.log(total[..., 0]) - np.vecdot(scores, shifted), 0, out=entropy)
+
+
+@dataclass(frozen=True, eq=False)
+class EditedHeads:
+    """Heads of a layer whose weights were changed while the model read: these are the weights that it used.
+
+    Raises:
+        TraceError: there are not as many weights as heads, or a row sums neither to 1 nor to 0.
+    """
+
+    heads: tuple[int, ...]
+    weights: LayerWeights
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen(self.weights))
+        if len(self.heads) != len(self.weights) or len(set(self.heads)) != len(self.heads) or not self.heads:
+            raise TraceError(f"{len(self.weights)} edited heads have the numbers {self.heads}")
+        check_rows(self.weights, 0)
+
+    def lay_over(
+        self, weights: LayerWeights, heads: Int[np.ndarray, " head"], entropy: Float[np.ndarray, "head query"] | None
+    ) -> None:
+        """Write these weights over those of the heads of these numbers, and their rows' entropy, in nats."""
+        for place, head in enumerate(heads.tolist()):
+            if head in self.heads:
+                rows = weights[place] = self.weights[self.heads.index(head)]
+                if entropy is not None:
+                    entropy[place] = -(rows * np.log(np.where(rows > 0, rows, 1))).sum(axis=-1)

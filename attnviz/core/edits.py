@@ -11,10 +11,9 @@ from dataclasses import astuple, dataclass, fields
 from typing import Any
 from urllib.parse import quote, unquote
 
-from attnviz.core.checks import described, shortened
-from attnviz.core.errors import EditError
-from attnviz.core.kinds import Kind
-from attnviz.core.single_edit import EDITS, Edit, HeadPatched, HeadSet, HeadValue, LinkCut, WeightSet, WordHidden, check
+from attnviz.core.arrays import Kind
+from attnviz.core.edit_types import EDITS, Edit, HeadPatched, HeadSet, HeadValue, LinkCut, WeightSet, WordHidden, check
+from attnviz.core.errors import EditError, described, shortened
 
 # More than the heads of any model of the hub's usual sizes; and what an address can carry beside a text.
 MOST, LONGEST = 1024, 8000

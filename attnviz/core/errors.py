@@ -1,4 +1,8 @@
-"""Every error a person can meet. Each message is one sentence for that person: what is wrong, and what to do."""
+"""Every error a person can meet, and how a message names what is wrong. Each is one sentence: what is wrong, and what to do."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 class AttnvizError(Exception):
@@ -51,3 +55,83 @@ class CancelledError(AttnvizError):
 
 class EditError(AttnvizError, ValueError):
     """An edit of a model's attention cannot be made: there is no such head or word, or nothing would be left to look at."""
+
+
+@contextmanager
+def failing_as(kind: type[AttnvizError], sentence: str) -> Iterator[None]:
+    """Raises `kind(sentence)` in place of whatever goes wrong inside; what attnviz says itself is left as it is.
+
+    >>> with failing_as(AttnvizError, "This file is damaged; get it again."):
+    ...     int("many")
+    Traceback (most recent call last):
+    attnviz.core.errors.AttnvizError: This file is damaged; get it again.
+
+    Raises:
+        AttnvizError: of that kind.
+        MemoryError: there is not enough memory, whoever noticed it.
+    """
+    try:
+        yield
+    except (AttnvizError, MemoryError):
+        raise
+    except Exception as error:
+        if "not enough memory" in str(error) or "out of memory" in str(error):
+            raise MemoryError("This needs more memory than there is: try a shorter text or a smaller model.") from error
+        raise kind(sentence) from error
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise kind(sentence) from error
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a library in Rust gave up. Each brings a class of its own, which cannot be imported and is no `Exception`.
+
+    >>> is_panic(KeyboardInterrupt())
+    False
+    """
+    return type(error).__name__ == "PanicException"
+
+
+def is_unicode(value: object) -> bool:
+    """Whether this is a text of whole characters: half of one (a lone surrogate) cannot be written to any file or page.
+
+    >>> is_unicode("😀"), is_unicode(chr(0xD83D)), is_unicode(b"a")
+    (True, False, False)
+    """
+    if not isinstance(value, str):
+        return False
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """A text as one short line, between quotes.
+
+    >>> shortened("The cat sat.", most=7)
+    "'The cat'…"
+    """
+    return repr(text) if len(text) <= most else f"{text[:most]!r}…"
+
+
+def described(value: object) -> str:
+    """A value as a message names it: its type, and of small ones what it is.
+
+    >>> described(b"hi"), described(None), described([1, 2])
+    ("bytes b'hi'", 'None', 'a list')
+    """
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    if isinstance(value, str | bytes | bool | int | float):
+        return f"{kind} {repr(value)[:40]}"
+    return f"a{'n' if kind[:1].lower() in 'aeiou' else ''} {kind}"
+
+
+def nearest(written: str, known: Sequence[str], n: int = 2, cutoff: float = 0.7) -> list[str]:
+    """List the known names that someone who wrote another may have meant, nearest first, `n` at most.
+
+    >>> nearest("objj", ["obj", "iobj", "nsubj"])
+    ['obj', 'iobj']
+    """
+    by_case = {name.casefold(): name for name in known}
+    return [by_case[name] for name in difflib.get_close_matches(written.casefold(), by_case, n, cutoff)]

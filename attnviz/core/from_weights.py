@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.core.checks import described, shortened
-from attnviz.core.errors import TraceError
+from attnviz.core.errors import TraceError, described, shortened
 from attnviz.core.trace import KINDS, AttentionMap, AttentionTrace, DenseWeights, Kind, Prompt, Token
 
 _SHAPES = {2: "query key", 3: "head query key", 4: "layer head query key", 5: "layer batch head query key"}

@@ -6,10 +6,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from attnviz.core.arrays import Kind, frozen
 from attnviz.core.errors import TraceError
-from attnviz.core.kinds import Kind
 from attnviz.core.trace import Token
-from attnviz.core.weights import frozen
 
 Head = tuple[Kind, int, int]
 Unit = Literal["nats", "cosine"]

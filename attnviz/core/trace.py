@@ -4,16 +4,16 @@ Models make an `AttentionTrace`; analysis, figures, export and pages read it. Ev
 when it is built, so that a bad one cannot exist. Query stands before key, layer before head, everywhere.
 """
 
-import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool
 
-from attnviz.core.checks import described, is_unicode, shortened
+from attnviz.core.arrays import KINDS, Kind
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import PromptError, TraceError
-from attnviz.core.kinds import KINDS, Kind
+from attnviz.core.errors import PromptError, TraceError, described, is_unicode, shortened
 from attnviz.core.weights import DenseWeights, Entropy, LayerWeights, QueryKeyWeights, Weights, WeightStore
 
 
@@ -223,6 +223,8 @@ class AttentionTrace:
     revision: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     edits: Edits = NO_EDITS
+    # How a notebook shows a trace: attnviz/__init__.py sets it, for the values know of no picture.
+    _repr_html_: ClassVar[Callable[["AttentionTrace"], str]]
 
     def __post_init__(self) -> None:
         kinds = [attention.kind for attention in self.maps]
@@ -274,11 +276,6 @@ class AttentionTrace:
             if attention.kind == kind:
                 return attention
         raise TraceError(f"{self.model} has no {kind} attention; it has {', '.join(self.kinds)}")
-
-    def _repr_html_(self) -> str:
-        """Show the explorer where a notebook ends a cell with a trace."""
-        # By name, since the values import nothing that stands above them.
-        return importlib.import_module("attnviz.figures.explorer").frame(self)
 
 
 def _sizes(attention: AttentionMap) -> str:

@@ -10,10 +10,19 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.core.arrays import Entropy, LayerWeights, Weights, address, causal_triangle, check_rows, frozen
-from attnviz.core.edited_heads import EditedHeads
+from attnviz.core.arrays import (
+    MASKED_SCORE,
+    EditedHeads,
+    Entropy,
+    LayerWeights,
+    Weights,
+    address,
+    causal_triangle,
+    check_rows,
+    frozen,
+    softmax_in_place,
+)
 from attnviz.core.errors import TraceError
-from attnviz.core.softmax import MASKED_SCORE, softmax_in_place
 
 # So many weights of a head are computed at a time: they stay in the processor's cache from their scores to the softmax.
 SLAB_CELLS = 2**17

@@ -8,8 +8,7 @@ import os
 from pathlib import Path
 
 from attnviz.core import disk
-from attnviz.core.checks import described
-from attnviz.core.errors import ArgumentError, EditError, TraceError
+from attnviz.core.errors import ArgumentError, EditError, TraceError, described
 from attnviz.core.trace import AttentionTrace
 from attnviz.files.container import seal, unseal
 from attnviz.files.contents import describe, rebuild

@@ -1,6 +1,5 @@
 """The catalog of models by name, and `load`, which finds every other model too."""
 
-import difflib
 import importlib
 import os
 from collections.abc import Callable
@@ -9,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from attnviz.core.checks import described
-from attnviz.core.errors import ArgumentError, ModelNotFoundError
+from attnviz.core.errors import ArgumentError, ModelNotFoundError, described, nearest
 from attnviz.models.base import Architecture, AttentionModel, Progress, silent
 
 Task = Literal["encode", "translate", "answer", "summarize"]
@@ -175,6 +173,5 @@ def _nearest(name: str) -> str:
     ' Did you mean minilm?'
     """
     known = [*CATALOG, *(model for models in HUB.values() for model in models)]
-    by_case = {model.casefold(): model for model in known}
-    near = difflib.get_close_matches(name.casefold(), by_case, n=3, cutoff=0.75)
-    return f" Did you mean {' or '.join(by_case[model] for model in near)}?" if near and name not in known else ""
+    near = [] if name in known else nearest(name, known, n=3, cutoff=0.75)
+    return f" Did you mean {' or '.join(near)}?" if near else ""

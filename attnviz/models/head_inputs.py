@@ -14,9 +14,10 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attnviz.core.arrays import causal_triangle
 from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected, Projections
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
-from attnviz.core.weights import QueryKeyWeights, causal_triangle
+from attnviz.core.weights import QueryKeyWeights
 from attnviz.models.base import AttentionModel
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.models.translate.own import TranslationModel

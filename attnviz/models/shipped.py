@@ -15,9 +15,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from attnviz.core.disk import sha256
-from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.core.errors import ModelError, ModelNotFoundError, failing_as
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.models.failures import failing_as
 from attnviz.paths import assets_folder
 
 OwnKind = Literal["seq2seq", "transformer", "answerer", "summarizer"]

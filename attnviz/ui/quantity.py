@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.quantity import NUMBERS, TITLES, WEIGHINGS, WeighedTrace, Weighing
 from attnviz.analysis.wording import head_name
-from attnviz.core.kinds import Kind
+from attnviz.core.arrays import Kind
 from attnviz.export.python import prompt_expression
 from attnviz.models.translate.decode import DecodingOptions
 from attnviz.ui.address.state import publish, value

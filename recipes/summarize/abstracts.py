@@ -14,8 +14,8 @@ from attnviz.analysis.summarize.rouge import rouge, stems
 from attnviz.analysis.summarize.selection import read_passage
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.summarize.own import read, sentence_numbers
-from attnviz.text.language import is_content_word
 from attnviz.text.sentences import Sentences
+from attnviz.text.words import is_content_word
 from recipes.sentence_pairs import read_records
 
 

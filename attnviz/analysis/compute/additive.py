@@ -14,8 +14,8 @@ from attnviz.analysis.compute.rounding import MINUS, spelled
 from attnviz.analysis.compute.rounding import units as as_units
 from attnviz.analysis.compute.softmax_context import softmax_and_context
 from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin, Term, Vector, cell, dot
+from attnviz.core.arrays import masked_softmax
 from attnviz.core.head_inputs import Additive, Projected
-from attnviz.core.softmax import masked_softmax
 
 
 def unfold_additive(inside: Additive, pair: QueryKey) -> tuple[ComputationStep, ...]:

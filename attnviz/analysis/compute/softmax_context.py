@@ -15,7 +15,7 @@ from attnviz.analysis.compute.steps import (
     softmax_origin,
     weight_rows,
 )
-from attnviz.core.softmax import masked_softmax
+from attnviz.core.arrays import masked_softmax
 
 
 def softmax_and_context(

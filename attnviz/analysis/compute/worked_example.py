@@ -19,8 +19,8 @@ from attnviz.analysis.compute.steps import (
     softmax_origin,
     weight_rows,
 )
+from attnviz.core.arrays import masked_softmax
 from attnviz.core.head_inputs import Computed, Tables
-from attnviz.core.softmax import masked_softmax
 
 _PROJECTION_SENTENCES = {
     "Q": "Every row of X is multiplied by the same W_Q: a token's query is what it looks for.",

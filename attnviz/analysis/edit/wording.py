@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from attnviz.analysis.wording import head_name
+from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
-from attnviz.core.kinds import Kind
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
 _SET = {"zero": "off", "mean": "at its mean", "uniform": "uniform"}

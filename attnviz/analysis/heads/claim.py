@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 import regex
 
-from attnviz.core.errors import ClaimError
+from attnviz.core.errors import ClaimError, nearest
 from attnviz.text.conllu import PARTS_OF_SPEECH, RELATIONS
-from attnviz.text.nearest import nearest
 
 MOST_CHARACTERS = 400
 FURTHEST = 20

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from attnviz.analysis.ablate.head_costs import written_cost
-from attnviz.core.kinds import Kind
+from attnviz.core.arrays import Kind
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.export.sheet import COLUMN, FONT, LINE, PADDING, Item, Label, Polyline, Rectangle, Sheet, side_by_side, titled
 from attnviz.figures.ablate.costs import largest_of

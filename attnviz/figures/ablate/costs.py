@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from attnviz.analysis.ablate.head_costs import name_of, written_cost
-from attnviz.core.kinds import Kind
+from attnviz.core.arrays import Kind
 from attnviz.core.shares import Head, HeadCosts
 from attnviz.figures.diverging import diverging
 from attnviz.figures.head_grid import STYLE as GRID

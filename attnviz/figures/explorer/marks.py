@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attnviz.analysis.view import HeadMatrix, Lens
+from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
 from attnviz.core.errors import EditError
-from attnviz.core.kinds import Kind
 from attnviz.core.trace import AttentionMap
 
 Parts = tuple[tuple[int, ...], ...]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from attnviz.core.arrays import Kind
 from attnviz.core.edits import NO_EDITS, Edits, HeadSet, HeadValue
-from attnviz.core.kinds import Kind
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress, silent

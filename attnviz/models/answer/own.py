@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnviz.core.arrays import EditedHeads
 from attnviz.core.cancellation import cancellation_point
-from attnviz.core.edited_heads import EditedHeads
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer

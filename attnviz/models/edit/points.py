@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
+from attnviz.core.arrays import EditedHeads, Kind
 from attnviz.core.edits import Edits, HeadPatched
 from attnviz.core.errors import EditError
-from attnviz.core.kinds import Kind
 from attnviz.core.trace import Prompt
-from attnviz.core.weights import EditedHeads, QueryKeyLayer
+from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import AttentionModel
 from attnviz.nn.edit import edited_pass
 from attnviz.nn.edit.edited_pass import Intervention, Patterns, intervening

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from attnviz import settings
-from attnviz.core.errors import ModelError, UnsupportedModelError
-from attnviz.core.kinds import Kind
+from attnviz.core.arrays import Kind
+from attnviz.core.errors import ModelError, UnsupportedModelError, failing_as
 from attnviz.models.base import Architecture, ModelCard
-from attnviz.models.failures import failing_as
 from attnviz.models.hub import widening
 from attnviz.models.hub.capture import reader_for
 from attnviz.models.hub.encoder import TracedModel, body_of, check_pieces

@@ -21,9 +21,8 @@ from transformers import (
     AutoTokenizer,
 )
 
-from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from attnviz.core.errors import ModelError, ModelNotFoundError, UnsupportedModelError, failing_as
 from attnviz.models import device
-from attnviz.models.failures import failing_as
 from attnviz.models.hub.sizes import check_size, count_parameters, read_config
 
 CONFIG = "config.json"

@@ -20,10 +20,9 @@ from huggingface_hub.file_download import repo_folder_name
 from tqdm.auto import tqdm
 
 from attnviz import settings
-from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError
+from attnviz.core.errors import ModelError, ModelNotFoundError, ModelTooLargeError, failing_as
 from attnviz.models import device
 from attnviz.models.base import Progress
-from attnviz.models.failures import failing_as
 from attnviz.models.hub import conversion
 from attnviz.models.hub.checkpoint import CONFIG, NUMBERS, PICKLES, SAFETENSORS, Checkpoint, no_weights, only_pickles
 

@@ -11,12 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import EditError, ModelError, PromptError
+from attnviz.core.errors import EditError, ModelError, PromptError, failing_as
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import ModelCard
 from attnviz.models.edit.points import EditPoints, edited
-from attnviz.models.failures import failing_as
 from attnviz.models.hub.capture import AttentionFunctionReader, Reader, Stacks
 from attnviz.models.hub.qkv_layers import qkv_layers
 from attnviz.nn.attention import Attended

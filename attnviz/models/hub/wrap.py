@@ -5,8 +5,7 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from attnviz.core.checks import described
-from attnviz.core.errors import ArgumentError
+from attnviz.core.errors import ArgumentError, described
 from attnviz.models.hub.adapt import Facts, build
 from attnviz.models.hub.encoder import TracedModel
 

@@ -3,9 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
-from attnviz.core.checks import described
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import PromptError
+from attnviz.core.errors import PromptError, described
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
 from attnviz.models.edit.points import edited

@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnviz.core.arrays import Kind
 from attnviz.core.edits import NO_EDITS, Edits, HeadPatched
-from attnviz.core.kinds import Kind
 from attnviz.nn.edit.rows import HeadEdits, RowContext, edited_rows, gathered, softmax
 
 # kind, layer, head and text -> the weights of that head over that text.

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edits, HeadPatched, HeadSet, LinkCut, WordHidden
 from attnviz.core.errors import EditError
-from attnviz.core.kinds import Kind
 
 Rows = Float[Tensor, "batch query key"]
 Past = Float[Tensor, "batch earlier key"]

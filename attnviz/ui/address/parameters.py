@@ -13,9 +13,9 @@ from typing import Any
 from attnviz.analysis.answer.question_attention import SIDES
 from attnviz.analysis.quantity import WEIGHINGS
 from attnviz.analysis.view import BETWEEN
+from attnviz.core.edit_types import HEAD_VALUES
 from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
-from attnviz.core.single_edit import HEAD_VALUES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
 from attnviz.text.url_text import pack, unpack

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.core.kinds import Kind
+from attnviz.core.arrays import Kind
 from attnviz.core.trace import Prompt
 from attnviz.figures.edit.before_after import Said, changed_text, number, ranked
 from attnviz.ui.background.results import Answered, answer

@@ -9,9 +9,9 @@ from typing import Any
 import streamlit as st
 
 from attnviz.analysis.edit.wording import toggled
+from attnviz.core.arrays import Kind
 from attnviz.core.edits import NO_EDITS, Edit, Edits, HeadSet
 from attnviz.core.errors import EditError
-from attnviz.core.kinds import Kind
 from attnviz.core.trace import Prompt
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.layout import escaped

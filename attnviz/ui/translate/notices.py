@@ -8,7 +8,7 @@ from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.translate.spelling import spelled_out
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Prompt
-from attnviz.text.language import seems_english
+from attnviz.text.words import seems_english
 from attnviz.ui.address.state import forget, forget_cell, forget_drafts, restore
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.examples import examples

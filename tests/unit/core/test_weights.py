@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnviz.core.arrays import frozen, masked_softmax
 from attnviz.core.errors import TraceError
-from attnviz.core.softmax import masked_softmax
-from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore, frozen
+from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore
 
 HEADS, KEY_HEADS, QUERIES, KEYS, DIM, LAYERS = 6, 3, 5, 7, 11, 2
 RANDOM = np.random.default_rng(13)

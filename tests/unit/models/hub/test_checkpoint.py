@@ -12,10 +12,9 @@ import pytest
 import transformers as hf
 from safetensors.torch import load_file
 
-from attnviz.core.errors import AttnvizError, ModelError, ModelTooLargeError, UnsupportedModelError
+from attnviz.core.errors import AttnvizError, ModelError, ModelTooLargeError, UnsupportedModelError, failing_as
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.failures import failing_as
 from attnviz.models.hub import checkpoint, sizes
 from tests import tiny
 

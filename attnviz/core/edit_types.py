@@ -7,9 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from attnviz.core.checks import described, is_unicode
-from attnviz.core.errors import EditError
-from attnviz.core.kinds import KINDS, Kind
+from attnviz.core.arrays import KINDS, Kind
+from attnviz.core.errors import EditError, described, is_unicode
 
 HeadValue = Literal["zero", "mean", "uniform"]
 HEAD_VALUES: tuple[HeadValue, ...] = get_args(HeadValue)
