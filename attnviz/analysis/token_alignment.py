@@ -9,17 +9,26 @@ from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import Token
 
+Pairs = tuple[tuple[int, int], ...]
 
-def same_tokens(first: Sequence[Token], second: Sequence[Token]) -> dict[int, int]:
-    """Find for each token of the first text its place in the second: the longest runs of equal tokens, in their order.
 
-    >>> words = [[Token(word, 0, 1) for word in text.split()] for text in ("it was too tired", "so it was wide")]
-    >>> same_tokens(*words)
-    {0: 1, 1: 2}
+def align_tokens(before: Sequence[Token], after: Sequence[Token], *, replaced: bool = True) -> Pairs:
+    """Pair the tokens of two texts: those of equal text in order, and between them runs of one length, one by one.
+
+    Without `replaced` only tokens of equal text are paired.
+
+    >>> texts = [[Token(word, 0, 0) for word in text.split()] for text in ("it was too tired .", "it was really too wide .")]
+    >>> align_tokens(*texts)
+    ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5))
+    >>> align_tokens(*texts, replaced=False)
+    ((0, 0), (1, 1), (2, 3), (4, 5))
     """
-    texts = [[token.text for token in tokens] for tokens in (first, second)]
-    blocks = SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
-    return {block.a + step: block.b + step for block in blocks for step in range(block.size)}
+    texts = [[(token.text, token.special) for token in tokens] for tokens in (before, after)]
+    pairs: list[tuple[int, int]] = []
+    for step, start, stop, first, last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        if step == "equal" or (replaced and step == "replace" and stop - start == last - first):
+            pairs += zip(range(start, stop), range(first, last), strict=True)
+    return tuple(pairs)
 
 
 def same_cell(first: HeadMatrix, second: HeadMatrix, query: int) -> tuple[int, int]:
@@ -27,7 +36,7 @@ def same_cell(first: HeadMatrix, second: HeadMatrix, query: int) -> tuple[int, i
 
     The head's own most telling cell where that token is not in the second text, or looks at no other word.
     """
-    row = same_tokens(first.queries, second.queries).get(query)
+    row = dict(align_tokens(first.queries, second.queries, replaced=False)).get(query)
     if row is None:
         return focus_cell(second)
     words = np.array([not token.special for token in second.keys])

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.atlas import ANTECEDENT, CLAIMS, Atlas, AtlasExample, ClaimFacts
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.examples import examples_of
-from attnviz.analysis.heads.inference import CONFIDENCE, RESAMPLES, SEED
+from attnviz.analysis.heads.inference import SEED
 from attnviz.analysis.heads.statistics import Statistics, measure, merge
-from attnviz.analysis.heads.verdict import Half, report, supported
+from attnviz.analysis.heads.verdict import Half, compare_with_rivals, supported
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.batches import trace_all
@@ -33,7 +34,7 @@ def make(model: AttentionModel, *, most: int | None = None, progress: Progress =
     resolved = look(model, winogender, rivals=rivals, progress=progress)
     sources = [*[looks] * len(claims), resolved]
     claims.append(parse(ANTECEDENT))
-    halves = [report(claim, source.evidence(claim)) for claim, source in zip(claims, sources, strict=True)]
+    halves = [compare_with_rivals(claim, source.evidence(claim)) for claim, source in zip(claims, sources, strict=True)]
     marks = np.array(supported(halves))
     statistics = _statistics(model, treebank[::EVERY])
     rates, low, high = (np.array(values) for values in zip(*map(_intervals, halves), strict=True))
@@ -57,11 +58,8 @@ def _facts(claim: Claim, half: Half) -> ClaimFacts:
 def _intervals(half: Half) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compute the rate of every head, and between which it lies in 95 of 100 samples of sentences."""
     queries, hits = half.reported.queries, half.reported.hits[:, :, :-1]
-    shape, n = hits.shape[1:], max(len(queries), 1)
-    draws = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), RESAMPLES)
-    rates = (draws @ hits.reshape(n, -1)) / np.maximum(draws @ queries, 1)[:, None]
-    low, high = np.quantile(rates, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-    return hits.sum(axis=0) / max(queries.sum(), 1), low.reshape(shape), high.reshape(shape)
+    low, high = bootstrap(hits, queries, seed=SEED)
+    return hits.sum(axis=0) / max(queries.sum(), 1), low, high
 
 
 def _statistics(model: AttentionModel, sentences: Sequence) -> Statistics:

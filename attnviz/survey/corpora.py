@@ -5,8 +5,7 @@ The annotated sample is made with `python -m attnviz.survey.corpora DEV.conllu.g
 
 import gzip
 import sys
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from attnviz.core.errors import CorpusError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.paths import assets_folder
 from attnviz.text.conllu import ParsedSentence, read_conllu
+from attnviz.text.data_files import text_lines
 from attnviz.text.winogender import plain_sentence, read_winogender
 
 TREEBANK, WINOGENDER = "ewt", "winogender"
@@ -30,7 +30,7 @@ def shipped(name: str) -> tuple[ParsedSentence, ...]:
     (1500, 720)
     """
     path = assets_folder() / "corpora" / SHIPPED[name]
-    return (read_conllu if name == TREEBANK else read_winogender)(read_text(path), path.name)
+    return (read_conllu if name == TREEBANK else read_winogender)(_read_text(path), path.name)
 
 
 def corpus(name: str) -> tuple[ParsedSentence, ...]:
@@ -45,8 +45,8 @@ def corpus(name: str) -> tuple[ParsedSentence, ...]:
     if not path.is_file():
         raise CorpusError(f"There is no corpus {name!r}: name {' or '.join(SHIPPED)}, CoNLL-U, or a text, one sentence a line.")
     if path.name.removesuffix(".gz").endswith(".conllu"):
-        return read_conllu(read_text(path), path.name)
-    return plain(read_text(path).splitlines(), path.name)
+        return read_conllu(_read_text(path), path.name)
+    return plain(_read_text(path).splitlines(), path.name)
 
 
 def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence, ...]:
@@ -68,32 +68,8 @@ def plain(lines: Iterable[str], name: str = "this text") -> tuple[ParsedSentence
     return tuple(sentences)
 
 
-def read_text(path: Path) -> str:
-    """Read a file of text, compressed with gzip or not.
-
-    Raises:
-        CorpusError: it cannot be read, or is no text in UTF-8.
-    """
-    return "".join(lines_of(path))
-
-
-def lines_of(path: Path) -> Iterator[str]:
-    """Read a file of text line by line.
-
-    Raises:
-        CorpusError: as of `read_text`.
-    """
-    number = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):  # noqa: B007 - the number is told where reading fails
-                yield line
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path.name} is no text in UTF-8 after line {number:,}: save it in UTF-8.") from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise CorpusError(
-            f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): choose another file."
-        ) from error
+def _read_text(path: Path) -> str:
+    return "".join(text_lines(path))
 
 
 def _sample(text: str) -> str:
@@ -118,5 +94,5 @@ def _thin(line: str) -> str:
 
 
 if __name__ == "__main__":
-    made = gzip.compress(_sample(read_text(Path(sys.argv[1]))).encode(), 9, mtime=0)
+    made = gzip.compress(_sample(_read_text(Path(sys.argv[1]))).encode(), 9, mtime=0)
     (assets_folder() / "corpora" / SHIPPED[TREEBANK]).write_bytes(made)

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.counts import count
-from attnviz.analysis.heads.verdict import Evidence, Tested, choose, judge
+from attnviz.analysis.heads.verdict import Evidence, Tested, choose, judge_claims
 from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
 from attnviz.core.errors import ClaimError
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -55,9 +55,9 @@ class CorpusAttention:
         """Test claims together.
 
         Raises:
-            ClaimError: as of `evidence` and of `judge`.
+            ClaimError: as of `evidence` and of `judge_claims`.
         """
-        return judge(claims, [self.evidence(claim) for claim in claims])
+        return judge_claims(claims, [self.evidence(claim) for claim in claims])
 
     def test_each(self, claims: Sequence[Claim | ClaimError]) -> list[Tested | ClaimError]:
         """Test claims together; what is wrong with one stands in its place, as what was wrong with its text does already."""
@@ -73,7 +73,9 @@ class CorpusAttention:
                 results.append(ClaimError(""))
             except ClaimError as error:
                 results.append(error)
-        for index, tested in zip(evidence, judge(*zip(*evidence.values(), strict=True)) if evidence else (), strict=True):
+        for index, tested in zip(
+            evidence, judge_claims(*zip(*evidence.values(), strict=True)) if evidence else (), strict=True
+        ):
             results[index] = tested
         return results
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from attnviz import memory
 from attnviz.analysis.heads.statistics import Statistics, measure, merge
 from attnviz.core.errors import CorpusError
+from attnviz.core.journal import exclusive
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.survey.batches import trace_all
-from attnviz.survey.corpora import lines_of
 from attnviz.survey.folder import State, load, save, write_tables
+from attnviz.text.data_files import text_lines
 
 # Texts of a part: enough of like length for full batches, and few enough to lose little when a run is killed.
 PART = 256
@@ -46,7 +47,7 @@ class SurveyJob:
     def parts(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Cut the texts of this shard into numbered parts: every N-th part of the corpus, beginning with the K-th."""
         number, total = self.shard
-        texts = (line.strip() for path in self.files for line in lines_of(path) if line.strip())
+        texts = (line.strip() for path in self.files for line in text_lines(path) if line.strip())
         return islice(enumerate(_batched(texts, PART)), number - 1, None, total)
 
 
@@ -60,8 +61,17 @@ def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progre
 
     Raises:
         CorpusError: there is nothing to read, or the folder holds a survey of something else.
+        AttnvizError: another process is surveying into the folder.
     """
     memory.bound_heaps()
+    folder.mkdir(parents=True, exist_ok=True)
+    with exclusive(folder):
+        state = _read_corpus(model, job, folder, progress)
+    write_tables(folder, state)
+    return state
+
+
+def _read_corpus(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progress) -> State:
     state = _begun(job, folder)
     done = state.parts if state else 0
     for index, (_, texts) in enumerate(job.parts()):
@@ -75,7 +85,6 @@ def survey(model: AttentionModel, job: SurveyJob, folder: Path, progress: Progre
             progress(f"{statistics.read:,} texts, {statistics.tokens:,} tokens", None)
     if state is None:
         raise CorpusError("There is no text to read in this shard: give files of one text a line.")
-    write_tables(folder, state)
     return state
 
 

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 import attnviz
 from attnviz.analysis.compute.long_vectors import QueryKey
-from attnviz.analysis.compute.rounding import shown
+from attnviz.analysis.compute.rounding import number_text
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
@@ -60,9 +60,9 @@ def check_ends_at_the_heatmap(opened: InspectedTrace, kind: str, cells: int) -> 
         assert actual.difference < 1e-6
         # Read from the page: the row adds up, and the cell reads as it does in the heatmap.
         assert sum(float(text) for text in step.result.shown[0]) == pytest.approx(float(step.result.totals[0]), abs=1e-9)
-        assert step.result.shown[0][step.start[1]] == shown(float(weights[query, key]))
+        assert step.result.shown[0][step.start[1]] == number_text(float(weights[query, key]))
         if attention.visible(layer)[query, key]:
-            assert step.origins[step.start].text.endswith(shown(float(weights[query, key])))
+            assert step.origins[step.start].text.endswith(number_text(float(weights[query, key])))
 
 
 @pytest.mark.parametrize("name", PROMPTS)
@@ -121,7 +121,7 @@ def check_made(opened: InspectedTrace, kind: str) -> None:
         step = next(step for step in steps if step.symbol == symbol)
         for column, dim in enumerate(step.result.columns[:-1]):
             assert step.result.values[0, column] == pytest.approx(float(vectors[at, int(dim)]), abs=1e-5)
-            assert step.origins[0, column].text.endswith(f" = {shown(float(vectors[at, int(dim)]))}")
+            assert step.origins[0, column].text.endswith(f" = {number_text(float(vectors[at, int(dim)]))}")
 
 
 @pytest.mark.parametrize(("name", "kind"), [

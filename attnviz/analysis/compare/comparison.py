@@ -4,20 +4,17 @@ Tokens are aligned by their text; between those that are equal, as many on both 
 compared with the row of the aligned query, over all keys of both: what only one side has is a key of its own.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.token_alignment import Pairs, align_tokens
 from attnviz.analysis.view import default_map
 from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
-
-Pairs = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None =
             f"{before.model} has {layers[0]} layers of {heads[0]} heads and {after.model} has {layers[1]} of {heads[1]}: "
             "compare models of one shape, head by head."
         )
-    queries, keys = aligned(one.queries, other.queries), aligned(one.keys, other.keys)
+    queries, keys = align_tokens(one.queries, other.queries), align_tokens(one.keys, other.keys)
     if not queries or not keys:
         raise TraceError("These two texts have no token in common: compare texts that differ in some words.")
     left, right = np.array(queries).T
@@ -139,21 +136,6 @@ def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None =
         weights = _over_all_keys(one.layer_weights(layer)[:, left], other.layer_weights(layer)[:, right], keys)
         table.append(divergence(*weights).mean(axis=-1))
     return Comparison(one, other, queries, keys, np.stack(table))
-
-
-def aligned(before: Sequence[Token], after: Sequence[Token]) -> Pairs:
-    """Pair the tokens of two texts: those of equal text in order, and between them runs of one length, one by one.
-
-    >>> tokens = lambda text: [Token(word, 0, 0) for word in text.split()]
-    >>> aligned(tokens("it was too tired ."), tokens("it was really too wide ."))
-    ((0, 0), (1, 1), (2, 3), (3, 4), (4, 5))
-    """
-    texts = [[(token.text, token.special) for token in tokens] for tokens in (before, after)]
-    pairs: list[tuple[int, int]] = []
-    for step, start, stop, first, last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
-        if step == "equal" or (step == "replace" and stop - start == last - first):
-            pairs += zip(range(start, stop), range(first, last), strict=True)
-    return tuple(pairs)
 
 
 def divergence(one: Float[np.ndarray, "*batch key"], other: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:

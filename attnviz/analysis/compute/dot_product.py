@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.compute.long_vectors import MOST_DIMS, MOST_KEYS, Excerpt, QueryKey, excerpt_row
 from attnviz.analysis.compute.projection import Caption, project
-from attnviz.analysis.compute.rounding import shown, spelled
+from attnviz.analysis.compute.rounding import number_text, spelled
 from attnviz.analysis.compute.rounding import units as as_units
 from attnviz.analysis.compute.softmax_context import softmax_and_context
 from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin, Term, Vector, cell, dot
@@ -87,7 +87,7 @@ def _score_rows(inside: DotProduct, pair: QueryKey, scores: Float[np.ndarray, " 
     plain = np.isclose(inside.scaling, width**-0.5)
     if inside.scaling != 1:
         scores = scores * inside.scaling
-        how = f"√{width} = {shown(width**0.5)} takes back that a sum of {width} products grows with their number."
+        how = f"√{width} = {number_text(width**0.5)} takes back that a sum of {width} products grows with their number."
         why = how if plain else "This model has a scale of its own for its scores."
         rows.append(("S′", "Scale", f"S′ = S / √{width}" if plain else f"S′ = {inside.scaling:.4g} · S", why, scores))
         name = "S′"
@@ -165,7 +165,7 @@ def _row_terms(
     after = cell(result, 0, column)
     width = inside.query.shape[1]
     if name == "S′" and np.isclose(inside.scaling, width**-0.5):
-        return (before, Term(f" / √{width} = "), before, Term(f" / {shown(width**0.5)} = "), after)
+        return (before, Term(f" / √{width} = "), before, Term(f" / {number_text(width**0.5)} = "), after)
     if name == "S′":
         return (before, Term(f" · {inside.scaling:.4g} = "), after)
     if name == "T":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.compute.rounding import shown
+from attnviz.analysis.compute.rounding import number_text
 from attnviz.analysis.compute.steps import Matrix, Vector
 
 MOST_DIMS, MOST_KEYS = 6, 6
@@ -48,7 +48,7 @@ class Excerpt:
 
     def texts(self, values: Float[np.ndarray, " position"]) -> tuple[str, ...]:
         """Write the shown values; one that has no number, as a sink has no dot product, stays empty."""
-        texts = [shown(float(values[index])) if np.isfinite(values[index]) else "" for index in self.kept]
+        texts = [number_text(float(values[index])) if np.isfinite(values[index]) else "" for index in self.kept]
         return (*texts, *([DOTS] if self.rest else []))
 
     def vector(self, matrix: Matrix, values: Float[np.ndarray, " position"]) -> Vector:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attnviz.analysis.compute.rounding import DECIMALS, largest_remainder, shown
+from attnviz.analysis.compute.rounding import DECIMALS, largest_remainder, number_text
 from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin, Term, summed, weight_rows
 from attnviz.analysis.view import word_groups
 from attnviz.core.trace import AttentionMap, Token
@@ -37,7 +37,7 @@ def merge_step(attention: AttentionMap, *, layer: int, head: int, query: int, ke
     names = "".join(rows), "".join(columns)
     result = Matrix("word", np.array([[total / len(rows)]]), names[:1], names[1:], weights=True)
     over = f" / {len(rows)}" if len(rows) > 1 else ""
-    text = f"({summed(counts)}){over} = {shown(total)}{over} = " if over else f"{summed(counts, DECIMALS)} = "
+    text = f"({summed(counts)}){over} = {number_text(total)}{over} = " if over else f"{summed(counts, DECIMALS)} = "
     cells = tuple(pieces.place(row, column) for row in range(len(rows)) for column in range(len(columns)))
     origin = Origin(cells, (Term(text), Term(result.shown[0][0], "word")))
     sentence = "What a word receives is the sum over its pieces; what it gives is the mean over them."

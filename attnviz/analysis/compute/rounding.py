@@ -8,10 +8,10 @@ DECIMALS = 2
 MINUS = "−"
 
 
-def shown(value: float, decimals: int = DECIMALS) -> str:
+def number_text(value: float, decimals: int = DECIMALS) -> str:
     """Write a number as it stands on the page; never minus zero.
 
-    >>> shown(-0.314), shown(-0.001)
+    >>> number_text(-0.314), number_text(-0.001)
     ('−0.31', '0.00')
     """
     return spelled(units(value, decimals), decimals)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.analysis.compute.rounding import DECIMALS, MINUS, largest_remainder, shown, spelled, units
+from attnviz.analysis.compute.rounding import DECIMALS, MINUS, largest_remainder, number_text, spelled, units
 
 # Longer sums show their largest terms, and the others as one.
 MOST_TERMS = 6
@@ -71,7 +71,7 @@ class Matrix:
 
     def __post_init__(self) -> None:
         if not self.shown:
-            object.__setattr__(self, "shown", tuple(tuple(map(shown, row)) for row in self.values.tolist()))
+            object.__setattr__(self, "shown", tuple(tuple(map(number_text, row)) for row in self.values.tolist()))
 
     def place(self, row: int, column: int) -> Place:
         """Say where a shown cell stands in the named matrix."""
@@ -127,7 +127,7 @@ class Vector:
     known: dict[int, tuple[str, Place]] = field(default_factory=dict)
 
     def text(self, index: int) -> str:
-        return self.known[index][0] if index in self.known else shown(float(self.values[index]))
+        return self.known[index][0] if index in self.known else number_text(float(self.values[index]))
 
     def places(self, indices: Iterable[int] | None = None) -> tuple[Place, ...]:
         """Say where these numbers stand, or all; those that do not are left out."""
@@ -223,7 +223,7 @@ def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at:
     known = [index for index, key in enumerate(seen.tolist()) if key in scores.known]
     kept, rest = _largest(energy, known, here)
     counts = largest_remainder([*energy[kept], *[energy[rest].sum()] * bool(rest)], keep=kept.index(here))
-    less = f" {MINUS} {shown(shift)}" if shift > 0 else f" + {shown(-shift)}" if shift else ""
+    less = f" {MINUS} {number_text(shift)}" if shift > 0 else f" + {number_text(-shift)}" if shift else ""
     powers = {index: Term(f"e^{{{scores.text(int(seen[index]))}{less}}}", scores.name) for index in kept}
     below = [term for index in kept for term in (Term(" + "), powers[index])][1:]
     below += [Term(f" + ({len(rest):,} more)")] * bool(rest)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.compute.rounding import shown
+from attnviz.analysis.compute.rounding import number_text
 from attnviz.analysis.compute.steps import (
     NOTHING,
     ComputationStep,
@@ -119,12 +119,13 @@ def _scaled(
     def origin(row: int, column: int) -> Origin:
         before, after = cell(scores, row, column), cell(result, row, column)
         return Origin(
-            (scores.place(row, column),), (before, Term(f" / √{dim} = "), before, Term(f" / {shown(root)} = "), after)
+            (scores.place(row, column),), (before, Term(f" / √{dim} = "), before, Term(f" / {number_text(root)} = "), after)
         )
 
     return ComputationStep(
         "÷√d", "Scale", f"S{which}′ = S{which} / √d_k",
-        f"A sum of {dim} products grows with their number; √{dim} = {shown(root)} takes that back, so that softmax stays soft.",
+        f"A sum of {dim} products grows with their number; √{dim} = {number_text(root)} takes that back, so that softmax stays "
+        "soft.",
         (scores, result), ("→",), each_cell(result, origin), focus,
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
         np.zeros(len(looked)),
     )
     for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
-        wanted, rows = asked(claim, sentence, strongest, clock)
+        wanted, rows = claimed_cells(claim, sentence, strongest, clock)
         if not len(rows):
             continue
         places = (strongest.top if claim.among_all else strongest.other)[:, :, rows]
@@ -75,7 +75,7 @@ def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
     return counts
 
 
-def asked(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
+def claimed_cells(claim: Claim, sentence: ParsedSentence, strongest: Strongest, clock: Clock) -> tuple[np.ndarray, np.ndarray]:
     """Mark where the claim says that each unit looks, and list the units that it is about and that were read."""
     n_units = strongest.top.shape[2]
     about = sources(claim, sentence, n_units, clock)
@@ -100,7 +100,7 @@ def cases(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
     """
     clock, tested = Clock(), []
     for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
-        wanted, rows = asked(claim, sentence, strongest, clock)
+        wanted, rows = claimed_cells(claim, sentence, strongest, clock)
         places = (strongest.top if claim.among_all else strongest.other)[layer, head]
         for row in rows.tolist():
             place, should = int(places[row]), tuple(np.flatnonzero(wanted[row]).tolist())

@@ -1,32 +1,12 @@
-"""How sure a rate is: intervals by resampling sentences, and tests that bear with many heads being looked at.
-
-Sentences are drawn, not words: words of one sentence go together (Berg-Kirkpatrick et al. 2012, section 2).
-"""
+"""How likely a rate is to be no better than its rivals, and the correction for multiple tests (Holm)."""
 
 import math
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-RESAMPLES, CONFIDENCE, SEED = 1000, 0.95, 0
-
-
-def bootstrap_interval(
-    hits: Float[np.ndarray, " sentence"], queries: Float[np.ndarray, " sentence"], *, seed: int = SEED
-) -> tuple[float, float]:
-    """Find between which rates Σ hits / Σ queries lies in 95 of 100 samples of as many sentences (Efron 1979).
-
-    >>> bootstrap_interval(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0]))
-    (1.0, 1.0)
-    """
-    kept = queries > 0
-    hits, queries = hits[kept], queries[kept]
-    if not len(queries):
-        return 0.0, 1.0
-    draws = np.random.default_rng(seed).multinomial(len(queries), np.full(len(queries), 1 / len(queries)), RESAMPLES)
-    rates = (draws @ hits) / (draws @ queries)
-    low, high = np.quantile(rates, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return float(low), float(high)
+# The share of samples that an interval holds, and what draws them.
+CONFIDENCE, SEED = 0.95, 0
 
 
 def one_sided_p(

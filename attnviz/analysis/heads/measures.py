@@ -76,88 +76,88 @@ class TokenPlaces:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RowValues:
     """The values of a measure: of each head and row, and which rows could be measured."""
 
     values: Float[np.ndarray, "head row"]
     measured: Bool[np.ndarray, " row"]
 
 
-def offset(weights: Weights, places: TokenPlaces, k: int) -> Measured:
+def offset(weights: Weights, places: TokenPlaces, k: int) -> RowValues:
     """What a token gives to the one k further on: a_{i, i+k} (Clark et al. 2019, section 3.1, for k = -1, 1)."""
     columns = places.rows + (places.shift or 0) + k
     inside = (columns >= 0) & (columns < len(places.keys)) & (places.shift is not None)
     inside[inside] &= ~places.special[columns[inside]]
-    return Measured(weights[:, places.rows, np.where(inside, columns, 0)], inside)
+    return RowValues(weights[:, places.rows, np.where(inside, columns, 0)], inside)
 
 
-def itself(weights: Weights, places: TokenPlaces) -> Measured:
+def itself(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to itself: a_{i, i}."""
     return offset(weights, places, 0)
 
 
-def previous(weights: Weights, places: TokenPlaces) -> Measured:
+def previous(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to the one before it: a_{i, i-1}."""
     return offset(weights, places, -1)
 
 
-def following(weights: Weights, places: TokenPlaces) -> Measured:
+def following(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to the one after it: a_{i, i+1}."""
     return offset(weights, places, 1)
 
 
-def first(weights: Weights, places: TokenPlaces) -> Measured:
+def first(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to the very first token: a_{i, 0}, where decoders park attention (Xiao et al. 2023)."""
     return _all(places, weights[:, places.rows, 0])
 
 
-def last(weights: Weights, places: TokenPlaces) -> Measured:
+def last(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to the very last token: a_{i, n-1}; in a decoder only the last row can."""
     return _all(places, weights[:, places.rows, len(places.keys) - 1])
 
 
-def special(weights: Weights, places: TokenPlaces) -> Measured:
+def special(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to special tokens: Σ_j a_{ij} over them (Clark et al. 2019, section 3.2)."""
     return _all(places, weights[:, places.rows][:, :, places.special].sum(axis=2))
 
 
-def punctuation(weights: Weights, places: TokenPlaces) -> Measured:
+def punctuation(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to punctuation: Σ_j a_{ij} over tokens without a letter or digit (Clark et al. 2019, section 3.2)."""
     return _all(places, weights[:, places.rows][:, :, places.punctuation].sum(axis=2))
 
 
-def same(weights: Weights, places: TokenPlaces) -> Measured:
+def same(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to earlier tokens of the same text (duplicate-token heads, Wang et al. 2022, section 3.2)."""
     return _over(weights, places, places.earlier_same)
 
 
-def after_same(weights: Weights, places: TokenPlaces) -> Measured:
+def after_same(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token gives to what followed it earlier: the prefix-matching score (Olsson et al. 2022, induction heads)."""
     return _over(weights, places, places.after_same)
 
 
-def entropy(weights: Weights, places: TokenPlaces) -> Measured:
+def entropy(weights: Weights, places: TokenPlaces) -> RowValues:
     """How spread a row is, in bits: -Σ_j a_{ij} log2 a_{ij} (Clark et al. 2019, section 3.3)."""
     rows = weights[:, places.rows]
     return _all(places, -np.einsum("hqk,hqk->hq", rows, np.log2(np.maximum(rows, np.finfo(np.float32).tiny))))
 
 
-def confidence(weights: Weights, places: TokenPlaces) -> Measured:
+def confidence(weights: Weights, places: TokenPlaces) -> RowValues:
     """The largest weight of a row among what is no special token (Voita et al. 2019, section 4, which leaves the end out)."""
     kept = ~places.special
     if not kept.any():
-        return Measured(np.zeros((len(weights), len(places.rows))), np.zeros(len(places.rows), dtype=bool))
+        return RowValues(np.zeros((len(weights), len(places.rows))), np.zeros(len(places.rows), dtype=bool))
     return _all(places, weights[:, places.rows][:, :, kept].max(axis=2))
 
 
-def distance(weights: Weights, places: TokenPlaces) -> Measured:
+def distance(weights: Weights, places: TokenPlaces) -> RowValues:
     """How far a row looks, in tokens: Σ_j a_{ij} |i - j| (Vig and Belinkov 2019, section 4.3)."""
     far = np.abs(places.distances).astype(weights.dtype)
     values = np.einsum("hqk,qk->hq", weights[:, places.rows], far)
-    return Measured(values, np.full(len(places.rows), places.shift is not None))
+    return RowValues(values, np.full(len(places.rows), places.shift is not None))
 
 
-def block(weights: Weights, places: TokenPlaces) -> Measured:
+def block(weights: Weights, places: TokenPlaces) -> RowValues:
     """What a token of a pair gives to the tokens of the other text: Σ_j a_{ij} over them."""
     rows = np.array([places.queries[row].segment for row in places.rows], dtype=int)
     columns = np.array([token.segment for token in places.keys], dtype=int)
@@ -165,7 +165,7 @@ def block(weights: Weights, places: TokenPlaces) -> Measured:
     return _over(weights, places, across)
 
 
-MEASURES: dict[str, Callable[[Weights, TokenPlaces], Measured]] = {
+MEASURES: dict[str, Callable[[Weights, TokenPlaces], RowValues]] = {
     "self": itself, "previous": previous, "next": following, "first": first, "last": last, "special": special,
     "punctuation": punctuation, "same": same, "after same": after_same, "entropy": entropy, "confidence": confidence,
     "distance": distance, "block": block,
@@ -214,10 +214,10 @@ def alignment_error(
     return 1 - right / (weights.shape[1] + sure.sum())
 
 
-def _all(places: TokenPlaces, values: Float[np.ndarray, "head row"]) -> Measured:
-    return Measured(values, np.ones(len(places.rows), dtype=bool))
+def _all(places: TokenPlaces, values: Float[np.ndarray, "head row"]) -> RowValues:
+    return RowValues(values, np.ones(len(places.rows), dtype=bool))
 
 
-def _over(weights: Weights, places: TokenPlaces, where: Bool[np.ndarray, "row key"]) -> Measured:
+def _over(weights: Weights, places: TokenPlaces, where: Bool[np.ndarray, "row key"]) -> RowValues:
     """Sum each row over the marked columns; rows without any are not measured."""
-    return Measured(np.einsum("hqk,qk->hq", weights[:, places.rows], where.astype(weights.dtype)), np.any(where, axis=1))
+    return RowValues(np.einsum("hqk,qk->hq", weights[:, places.rows], where.astype(weights.dtype)), np.any(where, axis=1))

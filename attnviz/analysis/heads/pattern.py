@@ -29,19 +29,19 @@ PATTERNS: dict[str, Drawn] = {
 }
 
 
-def write(drawn: Drawn) -> str:
+def pattern_text(drawn: Drawn) -> str:
     """Write a drawing as 16 hexadecimal digits, two a row.
 
-    >>> write(PATTERNS["First word"])
+    >>> pattern_text(PATTERNS["First word"])
     '8080808080808080'
     """
     return np.packbits(drawn).tobytes().hex()
 
 
-def read(written: str) -> Drawn | None:
-    """Read a drawing that `write` wrote; None: it is none.
+def read_pattern(written: str) -> Drawn | None:
+    """Read a drawing that `pattern_text` wrote; None: it is none.
 
-    >>> bool((read("8080808080808080") == PATTERNS["First word"]).all()), read("80")
+    >>> bool((read_pattern("8080808080808080") == PATTERNS["First word"]).all()), read_pattern("80")
     (True, None)
     """
     if not _WRITTEN.fullmatch(written):

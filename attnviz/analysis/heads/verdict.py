@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.counts import OFFSETS, Counts
-from attnviz.analysis.heads.inference import bootstrap_interval, holm, one_sided_p
+from attnviz.analysis.heads.inference import SEED, holm, one_sided_p
 from attnviz.core.errors import ClaimError
 
 # Of fewer words nothing can be said.
@@ -93,7 +94,7 @@ class Evidence:
     shuffled: Counts | None = None
 
 
-def report(claim: Claim, evidence: Evidence) -> Half:
+def compare_with_rivals(claim: Claim, evidence: Evidence) -> Half:
     """Compare every head with the rivals, on the sentences that did not choose them."""
     choosing, reported = evidence.model.of(slice(0, None, 2)), evidence.model.of(slice(1, None, 2))
     total = max(reported.queries.sum(), 1)
@@ -124,17 +125,17 @@ def supported(halves: Sequence[Half]) -> list[Bool[np.ndarray, "layer head"]]:
     return [mark & half.enough[:, :-1] for mark, half in zip(stands, halves, strict=True)]
 
 
-def judge(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> list[Tested]:
+def judge_claims(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> list[Tested]:
     """Test claims together. Each is one test, of a head that was named or that other sentences chose: Holm bears with all.
 
     Raises:
         ClaimError: a claim names a head that the model does not have, or is about no word of these sentences.
     """
     chosen = [choose(claim, each.model) for claim, each in zip(claims, evidence, strict=True)]
-    halves = [report(claim, each) for claim, each in zip(claims, evidence, strict=True)]
+    halves = [compare_with_rivals(claim, each) for claim, each in zip(claims, evidence, strict=True)]
     stands = holm(np.array([half.p[place] for half, place in zip(halves, chosen, strict=True)]))
     return [
-        tested(claim, each, half, place, holds=bool(stand))
+        sum_up(claim, each, half, place, holds=bool(stand))
         for claim, each, half, place, stand in zip(claims, evidence, halves, chosen, stands, strict=True)
     ]
 
@@ -163,11 +164,13 @@ def _best(counts: Counts, claim: Claim) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def tested(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int], *, holds: bool) -> Tested:
+def sum_up(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int], *, holds: bool) -> Tested:
     """Sum up what is known of one head; `holds`: its test stands, whatever others were made."""
     layer, head = place
     hits, queries = half.reported.hits[:, layer, head], half.reported.queries
-    low, high = bootstrap_interval(hits, queries)
+    # Sentences are drawn, not words: words of one sentence go together (Berg-Kirkpatrick et al. 2012, section 2).
+    asked = queries > 0
+    low, high = bootstrap(hits[asked], queries[asked], seed=SEED)
     rivals = tuple(rival for rival, _ in half.rivals)
     if evidence.shuffled is not None:
         mixed = evidence.shuffled.of(slice(1, None, 2))
@@ -179,8 +182,8 @@ def tested(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int],
         layer=layer,
         head=None if head == half.p.shape[1] - 1 else head,
         rate=float(hits.sum() / max(queries.sum(), 1)),
-        low=low,
-        high=high,
+        low=float(low),
+        high=float(high),
         overall=float(evidence.model.hits[:, layer, head].sum() / total),
         queries=int(queries.sum()),
         sentences=int(np.count_nonzero(queries)),

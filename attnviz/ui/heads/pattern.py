@@ -5,7 +5,7 @@ import streamlit as st
 from jaxtyping import Float
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.heads.pattern import PATTERNS, WORDS, Drawn, likeness, read, write
+from attnviz.analysis.heads.pattern import PATTERNS, WORDS, Drawn, likeness, pattern_text, read_pattern
 from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.figures import html as shared
 from attnviz.figures.heads.grid import STYLE
@@ -19,7 +19,7 @@ from attnviz.ui.markup import Markup
 
 _board, _grid = Markup("board", shared.STYLE + STYLE), Markup("likeness", shared.STYLE + STYLE)
 _FIRST = PATTERNS["Previous word"]
-_USUAL = write(_FIRST)
+_USUAL = pattern_text(_FIRST)
 
 
 def draws() -> bool:
@@ -40,7 +40,7 @@ def show_drawing(model: str, chosen: tuple[int, int], heading: DeltaGenerator) -
 def _drawn_pattern() -> Drawn:
     """What is drawn, with patterns to begin with beside it; a click on a cell draws it or takes it away."""
     restore("drawn", _USUAL)
-    asked = read(st.session_state.drawn)
+    asked = read_pattern(st.session_state.drawn)
     pattern = _FIRST if asked is None else asked
 
     def pick(picked: str) -> None:
@@ -48,7 +48,7 @@ def _drawn_pattern() -> Drawn:
         if kind == "cell" and number.isdecimal() and int(number) < WORDS**2:
             changed = pattern.copy()
             changed.flat[int(number)] ^= True
-            st.session_state.drawn = write(changed)
+            st.session_state.drawn = pattern_text(changed)
 
     left, right = st.columns([2, 5], gap="large", vertical_alignment="center")
     with left:
@@ -60,13 +60,13 @@ def _drawn_pattern() -> Drawn:
             f":material/touch_app: Rows look at columns: the first {WORDS} words of a sentence. Click cells, or go from one to "
             "the next with the arrow keys and press Enter."
         )
-    publish("drawn", write(pattern), _USUAL)
+    publish("drawn", pattern_text(pattern), _USUAL)
     return pattern
 
 
 def _choose() -> None:
     if chosen := st.session_state.pattern:
-        st.session_state.drawn = write(PATTERNS[chosen])
+        st.session_state.drawn = pattern_text(PATTERNS[chosen])
 
 
 def _said(alike: Float[np.ndarray, "layer head"], pattern: Drawn, sentences: int) -> tuple[Sentence, Sentence]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.token_alignment import same_cell, same_tokens
+from attnviz.analysis.token_alignment import align_tokens, same_cell
 from attnviz.analysis.view import head_matrix
 from attnviz.core.trace import AttentionMap, DenseWeights
 from tests.factories import make_map, sentence, typed
@@ -12,8 +12,15 @@ TIRED, WIDE = "the cat saw the dog since it was tired", "then the cat saw the do
 
 
 def test_equal_tokens_are_matched_in_their_order() -> None:
-    assert same_tokens(typed(TIRED), typed(WIDE)) == {index: index + 1 for index in range(8)}
-    assert same_tokens(typed("a b a"), typed("c d")) == {}
+    equal = tuple((index, index + 1) for index in range(8))
+    assert align_tokens(typed(TIRED), typed(WIDE), replaced=False) == equal
+    assert align_tokens(typed(TIRED), typed(WIDE)) == (*equal, (8, 9))
+    assert align_tokens(typed("a b a"), typed("c d")) == ()
+
+
+def test_words_in_each_others_place_are_aligned_where_there_are_as_many() -> None:
+    assert align_tokens(typed("too tired ."), typed("too wide .")) == ((0, 0), (1, 1), (2, 2))
+    assert align_tokens(typed("a b"), typed("a c d")) == ((0, 0),)
 
 
 def test_the_same_token_looks_at_its_own_strongest_word() -> None:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from attnviz.analysis.ablate.head_costs import as_csv, curve_csv, describe_costs, describe_curve, describe_head
+from attnviz.analysis.ablate.head_costs import describe_costs, describe_curve, describe_head
 from attnviz.analysis.wording import plain
 from attnviz.core.shares import HeadCosts, RemovalCurve
+from attnviz.export.ablate.cost_sheet import costs_csv, curve_csv
 
 COSTS = HeadCosts(
     "nats", -3.0, {"encoder": np.array([[0.02, -0.3, 0.01]]), "cross": np.array([[0.5, 0.04, 0.0], [0.1, 0.0, 1.25]])}
@@ -37,7 +38,7 @@ def test_the_curve_is_told_at_about_half_of_the_heads():
 
 
 def test_the_tables_hold_every_head_and_every_draw():
-    lines = as_csv(COSTS).decode().splitlines()
+    lines = costs_csv(COSTS).decode().splitlines()
     assert lines[:2] == ["kind,layer,head,cost,unit", "cross,1,2,1.25,nats"]
     assert len(lines) == 1 + 9
     assert curve_csv(CURVE).decode().splitlines() == [

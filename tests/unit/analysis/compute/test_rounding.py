@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.compute.rounding import largest_remainder, shown, spelled, units
+from attnviz.analysis.compute.rounding import largest_remainder, number_text, spelled, units
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_a_sum_of_others_is_met_all_the_same() -> None:
 
 
 def test_minus_is_a_minus_and_zero_has_none() -> None:
-    assert (shown(-1.2), shown(-0.004), spelled(-7)) == ("−1.20", "0.00", "−0.07")
+    assert (number_text(-1.2), number_text(-0.004), spelled(-7)) == ("−1.20", "0.00", "−0.07")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnviz.analysis.heads.pattern import PATTERNS, WORDS, likeness, read, write
+from attnviz.analysis.heads.pattern import PATTERNS, WORDS, likeness, pattern_text, read_pattern
 from attnviz.figures.heads.pattern import likeness_grid
 from attnviz.models import catalog
 from attnviz.survey import mean_attention
@@ -25,7 +25,7 @@ def test_a_planted_pattern_is_found_and_its_link_reads_as_it_was_written(planted
     noise[1, 0] += PATTERNS[planted]
     alike = likeness(noise, PATTERNS[planted])
     assert np.unravel_index(alike.argmax(), alike.shape) == (1, 0)
-    again = read(write(PATTERNS[planted]))
+    again = read_pattern(pattern_text(PATTERNS[planted]))
     assert again is not None
     assert (again == PATTERNS[planted]).all()
     assert 'data-pick="1.0"' in likeness_grid(alike, chosen=(1, 0))
@@ -33,7 +33,7 @@ def test_a_planted_pattern_is_found_and_its_link_reads_as_it_was_written(planted
 
 @pytest.mark.parametrize("written", ["", "80", "g" * 16, "8" * 17, "<script>"])
 def test_what_is_no_drawing_is_none(written):
-    assert read(written) is None
+    assert read_pattern(written) is None
 
 
 def test_a_drawing_of_nothing_or_of_everything_is_like_no_head():

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import OFFSETS, count
-from attnviz.analysis.heads.inference import bootstrap_interval, holm, one_sided_p
+from attnviz.analysis.heads.inference import SEED, holm, one_sided_p
 from attnviz.analysis.heads.matching import REGEX_SECONDS
-from attnviz.analysis.heads.verdict import Evidence, judge, report, supported
+from attnviz.analysis.heads.verdict import Evidence, compare_with_rivals, judge_claims, supported
 from attnviz.analysis.heads.word_attention import WordAttention, strongest
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.core.errors import ClaimError
@@ -58,7 +59,7 @@ def test_a_planted_head_is_found_and_its_claim_holds(text):
     blank = corpus(2, planted=False)[1]
     claim = parse(text)
     evidence = Evidence(count(claim, sentences, looked), count(claim, sentences, corpus(1, planted=False)[1]))
-    (tested,) = judge([claim], [evidence])
+    (tested,) = judge_claims([claim], [evidence])
     assert (tested.layer, tested.head) == PLANTED[text]
     assert tested.holds, describe_verdict(tested)
     assert "It holds" in describe_verdict(tested)
@@ -70,7 +71,7 @@ def test_heads_that_do_nothing_hold_no_claim():
     claims = [
         parse(f"{source} -> {target}") for source in ("det", "obj", "any") for target in ("head", "previous", "NOUN", "+2")
     ]
-    halves = [report(claim, Evidence(count(claim, sentences, looked))) for claim in claims]
+    halves = [compare_with_rivals(claim, Evidence(count(claim, sentences, looked))) for claim in claims]
     assert np.mean(supported(halves)) <= 0.05
 
 
@@ -120,7 +121,7 @@ def test_an_interval_and_a_test_are_those_of_drawing_sentences_again():
     generator = np.random.default_rng(0)
     queries = generator.integers(1, 6, 300).astype(float)
     hits = generator.binomial(queries.astype(int), 0.6).astype(float)
-    low, high = bootstrap_interval(hits, queries)
+    low, high = bootstrap(hits, queries, seed=SEED)
     assert low < hits.sum() / queries.sum() < high
     assert 0.03 < high - low < 0.12
     # A difference that is noise has a p of any size, a large one a small p.
@@ -146,13 +147,13 @@ def test_a_claim_that_cannot_be_tested_says_why():
     ):
         claim = parse(text)
         with pytest.raises(ClaimError, match=wrong):
-            judge([claim], [Evidence(count(claim, sentences, looked))])
+            judge_claims([claim], [Evidence(count(claim, sentences, looked))])
 
 
 def test_too_few_words_are_no_verdict():
     sentences, looked = corpus(4, size=6)
     claim = parse("obj -> head")
-    (tested,) = judge([claim], [Evidence(count(claim, sentences, looked))])
+    (tested,) = judge_claims([claim], [Evidence(count(claim, sentences, looked))])
     assert tested.is_small
     assert not tested.holds
     assert "Nothing can be said" in describe_verdict(tested)

@@ -1,0 +1,121 @@
+"""A journal: what a long run has measured already, a line each, so that a run that was killed goes on where it stopped.
+
+The first line is the header: all that the numbers depend on, such as the model's revision and a digest of the data. A journal
+with another header is begun anew. While it is open no other process may write it.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from attnviz.core.errors import AttnvizError
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None
+
+
+class Journal:
+    """The records of a run, by key: `done` has those of a run before and of this one.
+
+    >>> with Journal(None, {"model": "mine"}, print) as journal:
+    ...     journal.note("a text", 3, 0.5), journal.note("another", float("nan"))
+    (True, False)
+    >>> journal.done
+    {'a text': [3, 0.5]}
+    """
+
+    def __init__(self, path: Path | None, header: Mapping[str, Any], report: Callable[[str], None]) -> None:
+        """Prepare a journal in a file, or in memory alone where there is no path; `report` hears that one is begun anew."""
+        self.path, self.header, self._report = path, json.loads(json.dumps(header)), report
+        self.done: dict[Any, list[Any]] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> "Journal":
+        if self.path is not None:
+            with ExitStack() as stack:
+                self._file = stack.enter_context(self.path.open("a+b", buffering=0))
+                stack.enter_context(exclusive(self.path))
+                self._read(self.path)
+                self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def note(self, key: object, *values: object) -> bool:
+        """Write a record, whole and at once; where one of its numbers is not finite nothing is written, and False returned."""
+        try:
+            line = json.dumps([key, *values], allow_nan=False)
+        except ValueError:
+            return False
+        if self.path is not None:
+            self._file.write(line.encode() + b"\n")
+        self.done[key] = list(values)
+        return True
+
+    def _read(self, path: Path) -> None:
+        self._file.seek(0)
+        # The last line of a run that was killed may be half of one.
+        whole, end, _ = self._file.read().rpartition(b"\n")
+        first, *lines = whole.split(b"\n")
+        header = _parsed(first)
+        if whole and not isinstance(header, dict):
+            raise AttnvizError(f"{path} is no journal of attnviz: move it away, or name another file with --out.")
+        if header == self.header:
+            self._file.truncate(len(whole) + len(end))
+            records = map(_parsed, lines)
+            self.done = {record[0]: record[1:] for record in records if isinstance(record, list) and record}
+            return
+        if header:
+            other = ", ".join(name for name, value in self.header.items() if header.get(name) != value)
+            self._report(f"{path.name} is of a run with other settings ({other}): everything is measured anew.")
+        self._file.truncate(0)
+        self._file.write(json.dumps(self.header).encode() + b"\n")
+
+
+def _parsed(line: bytes) -> Any:
+    """Read a line of JSON; None where it is none, or holds a number that is not finite."""
+    try:
+        return json.loads(line, parse_constant=_not_finite)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _not_finite(name: str) -> None:
+    raise ValueError(name)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Keep a file or a folder to this process.
+
+    Raises:
+        AttnvizError: another process has it.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise AttnvizError(f"Another run is writing {path}: wait for it, or name another place.") from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def digest(values: Iterable[object]) -> str:
+    """Tell some values from others, by what they are written as, in 16 hexadecimal digits.
+
+    >>> digest(["a", "b"]) == digest(["ab"])
+    False
+    """
+    return hashlib.sha256("\n".join(map(repr, values)).encode()).hexdigest()[:16]

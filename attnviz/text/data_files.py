@@ -1,0 +1,63 @@
+"""Files of texts, packed by gzip or not: their lines, and the prompts that some formats hold."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from attnviz.core.errors import CorpusError, PromptError
+from attnviz.core.trace import Prompt
+
+# What a command that reads prompts says in its help.
+FORMATS = (
+    "FILE is .tsv (a text, a tab, what the model is to write), .jsonl (text, context or sentences; question, target) or any\n"
+    "other (a text a line); it may end in .gz, too. Empty lines are skipped."
+)
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Read a file of text line by line.
+
+    Raises:
+        CorpusError: it cannot be read, or is no text in UTF-8.
+    """
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):  # noqa: B007 - the number is told where reading fails
+                yield line
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path.name} is no text in UTF-8 after line {number:,}: save it in UTF-8.") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise CorpusError(
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or error}): choose another file."
+        ) from error
+
+
+def read_prompts(path: Path) -> Iterator[Prompt]:
+    """Read the prompts of a file, one a line, as `FORMATS` says.
+
+    Raises:
+        CorpusError: the file cannot be read, or a line is none; the message has its number.
+    """
+    suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
+    for number, line in enumerate(text_lines(path), 1):
+        if line.strip():
+            yield _prompt(line.rstrip("\r\n"), suffixes[-1] if suffixes else "", f"Line {number} of {path.name}")
+
+
+def _prompt(line: str, suffix: str, where: str) -> Prompt:
+    try:
+        if suffix == ".jsonl":
+            record = json.loads(line)
+            text = record.get("text") or record.get("context") or " ".join(record["sentences"])
+            return Prompt(text, question=record.get("question"), target=record.get("target"))
+        if suffix == ".tsv":
+            text, target = line.split("\t")[:2]
+            return Prompt(text, target=target)
+        return Prompt(line)
+    except PromptError as error:
+        raise CorpusError(f"{where} cannot be read: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorpusError(f"{where} is not as a {suffix} file has it: see the command's --help.") from error

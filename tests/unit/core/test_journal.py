@@ -1,0 +1,82 @@
+"""A journal holds what was measured: whole lines of finite numbers, of this run's settings, written by one process."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attnviz.core.errors import AttnvizError
+from attnviz.core.journal import Journal, digest, exclusive
+
+HEADER = {"model": "mine", "data": digest(["a", "b"])}
+
+
+def opened(path: Path, header: dict = HEADER, said: list[str] | None = None) -> Journal:
+    return Journal(path, header, [].append if said is None else said.append)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "out.csv.jsonl"
+    with opened(path) as journal:
+        assert journal.note("a", 1, [0.5])
+        assert journal.note("b", 2, [0.25])
+    return path
+
+
+def test_a_run_goes_on_with_what_was_noted_and_a_torn_last_line_is_dropped(path):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])
+    with opened(path) as journal:
+        assert journal.done == {"a": [1, [0.5]]}
+        journal.note("b", 2, [0.25])
+    assert path.read_bytes() == whole
+
+
+def test_each_record_is_in_the_file_as_soon_as_it_is_noted(path):
+    with opened(path) as journal:
+        journal.note("c", 3)
+        assert json.loads(path.read_text(encoding="utf-8").splitlines()[-1]) == ["c", 3]
+
+
+@pytest.mark.parametrize("other", [{**HEADER, "model": "yours"}, {**HEADER, "data": digest(["a", "c"])}, {"model": "mine"}])
+def test_a_run_with_other_settings_begins_anew_and_says_so(path, other):
+    said: list[str] = []
+    with opened(path, other, said) as journal:
+        assert journal.done == {}
+    assert path.read_text(encoding="utf-8").splitlines() == [json.dumps(other)]
+    assert "everything is measured anew" in said[0]
+
+
+def test_a_header_that_was_torn_is_written_again(path):
+    path.write_bytes(path.read_bytes()[:11])
+    with opened(path) as journal:
+        assert journal.done == {}
+    assert json.loads(path.read_text(encoding="utf-8")) == HEADER
+
+
+def test_another_file_is_not_written_over(tmp_path):
+    (tmp_path / "mine.jsonl").write_text("[1, 2]\n", encoding="utf-8")
+    with pytest.raises(AttnvizError, match="no journal of attnviz"), opened(tmp_path / "mine.jsonl"):
+        pass
+    assert (tmp_path / "mine.jsonl").read_text(encoding="utf-8") == "[1, 2]\n"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_a_number_that_is_not_finite_is_neither_written_nor_read(path, number):
+    whole = path.read_bytes()
+    with opened(path) as journal:
+        assert not journal.note("c", 1, [number])
+    assert path.read_bytes() == whole
+    path.write_bytes(whole + json.dumps(["c", 1, [number]]).encode() + b"\n[" * 9)
+    with opened(path) as journal:
+        assert sorted(journal.done) == ["a", "b"]
+
+
+def test_a_second_run_is_refused_while_the_first_is_writing(path, tmp_path):
+    with opened(path), pytest.raises(AttnvizError, match="Another run is writing"), opened(path):
+        pass
+    with exclusive(tmp_path), pytest.raises(AttnvizError, match="Another run is writing"), exclusive(tmp_path):
+        pass
+    with opened(path) as journal:
+        assert sorted(journal.done) == ["a", "b"]
