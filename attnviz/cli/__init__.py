@@ -11,7 +11,11 @@ from typing import Any
 
 import attnviz
 from attnviz import settings
-from attnviz.cli import ablate, faithful, heads, traces
+from attnviz.cli.ablate import add_ablate_command
+from attnviz.cli.arguments import PLAIN
+from attnviz.cli.faithful import add_faithful_command
+from attnviz.cli.heads import add_heads_commands
+from attnviz.cli.traces import add_trace_commands
 from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.paths import app_folder
 
@@ -50,17 +54,15 @@ def parser() -> argparse.ArgumentParser:
         prog="attnviz",
         description="Type a sentence and see what every attention head of a real model does with it.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=PLAIN,
     )
     top.add_argument("--version", action="version", version=f"attnviz {attnviz.__version__}")
     top.add_argument("--host", default="localhost", help="address to listen on (default: localhost, this machine only)")
     top.add_argument("--port", type=port, default=8501, help="port to listen on (default: 8501)")
     top.set_defaults(command=serve)
     commands = top.add_subparsers(title="commands", metavar="")
-    traces.add(commands)
-    ablate.add(commands)
-    faithful.add(commands)
-    heads.add(commands)
+    for add in (add_trace_commands, add_ablate_command, add_faithful_command, add_heads_commands):
+        add(commands)
     _training(commands)
     return top
 

@@ -1,62 +1,102 @@
-"""`attnviz faithful`: how far each way of asking what matters is to be believed, over a data set."""
+"""`attnviz faithful`: how far each attribution method is to be believed, over a data set."""
 
 import argparse
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-FAST = "frozen-gradient,attention,last-layer,received,rollout,value-norms,norms,gradient-attention,gradient-norm,gradient-input"
-DEFAULT = f"{FAST},integrated-gradients,leave-one-out,random"
+from attnviz.attribution.methods import USUAL, method_named
+from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
+from attnviz.cli.traces import progress_line
+from attnviz.core import disk
+from attnviz.core.errors import AttnvizError
+from attnviz.export.csv_table import Number, csv_table
+from attnviz.models import catalog
+from attnviz.text.data_files import FORMATS, read_prompts
+
+COLUMNS = ("text", "tokens", "way", "comprehensiveness", "sufficiency", "tau", "milliseconds")
+DEFAULT = ",".join(method.name for method in USUAL)
+_EPILOG = f"""examples:
+  attnviz faithful answer-en --data qa.dev.jsonl.gz
+  attnviz faithful transformer-en-fr --data pairs.tsv --methods rollout,leave-one-out,random --limit 100
+
+{FORMATS}
+A target is left out: what is explained is the model's own output.
+CSV.jsonl keeps what is done; with another model, other data, methods or another target everything is measured anew.
+
+{EXIT_CODES}"""
 
 
-def add(commands: Any) -> None:
-    """Add the command `attnviz faithful`."""
-    faithful = commands.add_parser("faithful", help="measure how far attention and other ways tell what matters to a model")
-    faithful.add_argument("model", help="the model, such as answer-en")
-    faithful.add_argument(
-        "--data", type=Path, required=True, metavar="FILE", help="the texts: .jsonl or .tsv, packed by gzip or not"
+def add_faithful_command(commands: Any) -> None:
+    """Add the command."""
+    faithful = commands.add_parser(
+        "faithful", help="how far attribution methods tell what matters", epilog=_EPILOG, formatter_class=PLAIN
     )
-    faithful.add_argument("--ways", default=DEFAULT, help=f"which ways, by commas (default: {DEFAULT})")
+    faithful.add_argument("model", help=MODEL)
+    faithful.add_argument("--data", type=Path, required=True, metavar="FILE", help="the texts")
     faithful.add_argument(
-        "--target",
-        default="",
-        help="what is asked about, such as token:0 or sentence:1 (default: what the model is for)",
+        "--methods", "--ways", default=DEFAULT, help=f"which attribution methods, by commas (default: {DEFAULT})"
     )
-    faithful.add_argument("--limit", type=int, default=500, metavar="N", help="how many texts (default: 500)")
-    faithful.add_argument("--max-tokens", type=int, default=170, metavar="N", help="leave out longer texts (default: 170)")
-    faithful.add_argument(
-        "--out", type=Path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv); a run goes on from it"
-    )
+    faithful.add_argument("--target", default="", help="what to explain, such as token:0 or sentence:1 (default: the output)")
+    faithful.add_argument("--limit", type=positive, default=500, metavar="N", help="how many texts (default: 500)")
+    faithful.add_argument("--max-tokens", type=positive, default=170, metavar="N", help="leave out longer texts (default: 170)")
+    faithful.add_argument("--out", type=Path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv)")
     faithful.add_argument("--save", action="store_true", help="put the table on the card of a model that was trained here")
-    faithful.set_defaults(command=measure)
+    faithful.set_defaults(command=measure_faithfulness)
 
 
-def measure(arguments: argparse.Namespace) -> int:
-    """Print the table of a survey; what is in its file already is not measured again."""
+def measure_faithfulness(arguments: argparse.Namespace) -> int:
+    """Print the table of a data set; what is in its journal already is not measured again."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.analysis.matters.methods import method_named
-    from attnviz.attribution.dataset import SurveyOptions, kept_figures, read_prompts, survey
-    from attnviz.models.catalog import load
+    from attnviz.attribution.dataset import DatasetOptions, card_figures, measure_dataset, method_figures
 
-    ways = [method_named(name.strip()) for name in arguments.ways.split(",")]
-    prompts = read_prompts(arguments.data)
-    model = load(arguments.model)
+    methods = [method_named(name.strip()) for name in arguments.methods.split(",")]
+    # A question is read beside its context by a model that reads two texts.
+    prompts = [
+        replace(prompt, pair=prompt.question, target=None) if prompt.question else replace(prompt, target=None)
+        for prompt in read_prompts(arguments.data)
+    ]
     out = arguments.out or Path(f"faithful-{Path(arguments.model).name}.csv")
-    options = SurveyOptions(arguments.limit, arguments.max_tokens, arguments.target)
-    figures = survey(model, prompts, ways, out, options, lambda line: print(line, flush=True))
+    _check_table(out)
+    model = catalog.load(arguments.model, progress=progress_line)
+    options = DatasetOptions(arguments.limit, arguments.max_tokens, arguments.target)
+    rows = measure_dataset(model, prompts, methods, out.with_name(f"{out.name}.jsonl"), options, _print_now)
+    disk.write(out, csv_table(COLUMNS, map(_cells, rows)))
+    figures = method_figures(rows)
     print(f"\n{'way':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}")
     for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):
         over = _interval(each.over_random) if each.over_random else ""
         tau = "" if each.tau is None else f"{each.tau:.3f}"
         print(
-            f"{each.way:22} {_interval(each.comprehensiveness):>24} {_interval(each.sufficiency):>24} {over:>24} {tau:>6} "
+            f"{each.method:22} {_interval(each.comprehensiveness):>24} {_interval(each.sufficiency):>24} {over:>24} {tau:>6} "
             f"{each.milliseconds:7.0f} {each.n_texts:6}"
         )
     if arguments.save:
         from recipes.commands import folder_of, save_figures
         from recipes.faithfulness_table import FAITHFULNESS
 
-        save_figures(folder_of(arguments.model), {FAITHFULNESS: kept_figures(figures, arguments.data.name)})
+        save_figures(folder_of(arguments.model), {FAITHFULNESS: card_figures(figures, arguments.data.name)})
     return 0
+
+
+def _check_table(path: Path) -> None:
+    """Keep another table from being written over."""
+    if path.is_file() and path.stat().st_size:
+        with path.open(newline="", encoding="utf-8", errors="replace") as file:
+            if tuple(next(csv.reader(file), ())) != COLUMNS:
+                raise AttnvizError(f"{path} is no table of attnviz faithful: name another file with --out.")
+
+
+def _cells(row: Any) -> Sequence[object]:
+    tau = "" if row.tau is None else Number(row.tau, ".6f")
+    shares = (Number(row.comprehensiveness, ".6f"), Number(row.sufficiency, ".6f"))
+    return (row.text, row.tokens, row.method, *shares, tau, Number(row.milliseconds, ".1f"))
+
+
+def _print_now(line: str) -> None:
+    print(line, flush=True)
 
 
 def _interval(interval: Any) -> str:

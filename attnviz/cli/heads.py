@@ -1,8 +1,6 @@
 """`attnviz claim`, `attnviz survey` and `attnviz atlas`: what heads do, over many sentences."""
 
 import argparse
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,14 @@ from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.examples import examples_of
 from attnviz.analysis.heads.verdict import Tested
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
+from attnviz.cli.arguments import MODEL, PLAIN, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.errors import ClaimError, CorpusError
+from attnviz.export.csv_table import Number, csv_table
 from attnviz.models import catalog
+from attnviz.text.data_files import text_lines
 
-_PLAIN = argparse.RawDescriptionHelpFormatter
 _CLAIM = """examples:
   attnviz claim minilm "L2·H0: obj -> head"              does layer 2 head 0 link objects to their verbs?
   attnviz claim minilm "any: det -> head"                which head does it best, and does it hold?
@@ -40,38 +40,31 @@ _SURVEY = """examples:
 A run that was stopped goes on where it was. FOLDER/heads.parquet has one row a head and measure."""
 
 
-def add(commands: Any) -> None:
-    """Adds the three commands."""
-    claim = commands.add_parser("claim", help="test what a head is said to do", epilog=_CLAIM, formatter_class=_PLAIN)
-    claim.add_argument("model", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+def add_heads_commands(commands: Any) -> None:
+    """Add the three commands."""
+    claim = commands.add_parser("claim", help="test what a head is said to do", epilog=_CLAIM, formatter_class=PLAIN)
+    claim.add_argument("model", help=MODEL)
     claim.add_argument("claim", nargs="?", help='such as "L2·H0: obj -> head"')
     claim.add_argument("--file", type=Path, help="a file of claims, one a line, instead; # begins a comment")
     claim.add_argument("--text", default="ewt", metavar="CORPUS", help="ewt, winogender, CoNLL-U, or a text (default: ewt)")
-    claim.add_argument("--first", type=_positive, metavar="N", help="read the first N sentences only")
+    claim.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
     claim.add_argument("--examples", type=int, default=3, help="how many examples to show (default: 3)")
     claim.add_argument("-o", "--out", type=Path, metavar="FILE", help="write a table of the results, as CSV")
     claim.set_defaults(command=test_claims, wrong=claim.error)
-    survey = commands.add_parser("survey", help="measure every head over a corpus", epilog=_SURVEY, formatter_class=_PLAIN)
-    survey.add_argument("model", nargs="?", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+    survey = commands.add_parser("survey", help="measure every head over a corpus", epilog=_SURVEY, formatter_class=PLAIN)
+    survey.add_argument("model", nargs="?", help=MODEL)
     survey.add_argument("--text", nargs="+", type=Path, metavar="FILE", help="texts, one a line")
     survey.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="where the results are written")
     survey.add_argument("--shard", default="1/1", metavar="K/N", help="read every N-th part only, beginning with the K-th")
     survey.add_argument("--merge", nargs="+", type=Path, metavar="FOLDER", help="add up surveys instead of reading")
     survey.add_argument("--ray", metavar="ADDRESS", help="read on a Ray cluster; auto: the one that is here; local: start one")
-    survey.add_argument("--workers", type=_positive, default=2, help="on Ray: how many hold the model at once (default: 2)")
+    survey.add_argument("--workers", type=positive, default=2, help="on Ray: how many hold the model at once (default: 2)")
     survey.set_defaults(command=run_survey, wrong=survey.error)
     atlas = commands.add_parser("atlas", help="test every obvious claim of every head")
-    atlas.add_argument("model", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+    atlas.add_argument("model", help=MODEL)
     atlas.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the file to write, as JSON")
-    atlas.add_argument("--first", type=_positive, metavar="N", help="read the first N sentences only")
+    atlas.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
     atlas.set_defaults(command=make_atlas)
-
-
-def _positive(text: str) -> int:
-    """A number of 1 or more, as typed."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"this is a number from 1 on, not {text!r}")
-    return int(text)
 
 
 def test_claims(arguments: argparse.Namespace) -> int:
@@ -79,10 +72,10 @@ def test_claims(arguments: argparse.Namespace) -> int:
     if (arguments.claim is None) == (arguments.file is None):
         arguments.wrong("give one claim, or --file with one a line")
     # Imported here: the command's help must not wait for torch.
-    from attnviz.survey.corpora import corpus, read_text
+    from attnviz.survey.corpora import corpus
     from attnviz.survey.corpus_attention import look
 
-    texts = [arguments.claim] if arguments.file is None else _lines(read_text(arguments.file))
+    texts = [arguments.claim] if arguments.file is None else _lines(arguments.file)
     claims = [_parsed(text) for text in texts]
     if not any(isinstance(claim, Claim) for claim in claims):
         raise (
@@ -99,17 +92,17 @@ def test_claims(arguments: argparse.Namespace) -> int:
         print(describe_verdict(results[0]))
         print("\n".join(_examples(looks, results[0], arguments.examples)))
         return 0
-    table = table_of(texts, results)
+    table = claims_csv(texts, results)
     if arguments.out:
         disk.write(arguments.out, table)
         progress_line(f"Saved {arguments.out}", None)
     else:
-        print(table, end="")
+        print(table.decode("utf-8"), end="")
     return 0
 
 
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+def _lines(path: Path) -> list[str]:
+    return [line.strip() for line in text_lines(path) if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _parsed(text: str) -> Claim | ClaimError:
@@ -125,27 +118,27 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def table_of(texts: Sequence[str], results: Sequence[Tested | ClaimError]) -> str:
+def claims_csv(texts: Sequence[str], results: Sequence[Tested | ClaimError]) -> bytes:
     """Write results as CSV, one row a claim; what is wrong with one stands in its row."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for text, result in zip(texts, results, strict=True):
-        if isinstance(result, ClaimError):
-            writer.writerow([text, "cannot be tested", *[""] * (len(COLUMNS) - 3), str(result)])
-        else:
-            writer.writerow(_row(text, result))
-    return table.getvalue()
+    return csv_table(COLUMNS, map(_row, texts, results))
 
 
-def _row(text: str, tested: Tested) -> list[object]:
+def _row(text: str, tested: Tested | ClaimError) -> list[object]:
+    if isinstance(tested, ClaimError):
+        return [text, "cannot be tested", *[""] * (len(COLUMNS) - 3), str(tested)]
     offset = next(rival for rival in tested.rivals if rival.name.startswith("offset"))
-    rates = [tested.rival("chance"), offset.name.split()[1], offset.rate, tested.rival("untrained"), tested.rival("shuffled")]
+    rates = [
+        tested.rival("chance"),
+        Number(int(offset.name.split()[1]), "+d"),
+        offset.rate,
+        tested.rival("untrained"),
+        tested.rival("shuffled"),
+    ]
     numbers = [tested.rate, tested.low, tested.high, tested.queries, tested.sentences, *rates, tested.overall]
     verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
     head = "mean" if tested.head is None else tested.head
-    shown = ["" if number is None else f"{number:.4f}" if isinstance(number, float) else number for number in numbers]
-    return [text, verdict, tested.layer, head, *shown, f"{tested.p:.3g}", describe_verdict(tested)]
+    cells = ["" if number is None else Number(number, ".4f") if isinstance(number, float) else number for number in numbers]
+    return [text, verdict, tested.layer, head, *cells, Number(tested.p, ".3g"), describe_verdict(tested)]
 
 
 def _examples(looks: Any, tested: Tested, most: int) -> list[str]:

@@ -11,6 +11,7 @@ import attnviz
 from attnviz import export
 from attnviz.analysis.view import View
 from attnviz.analysis.wording import plain
+from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN
 from attnviz.core import disk
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
@@ -18,8 +19,7 @@ from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog
 
 STREAM = "-"
-_PLAIN = argparse.RawDescriptionHelpFormatter
-_CODES = "\n\nexit codes: 0 done; 1 it could not be done, and why is on stderr; 2 the command was not understood."
+_CODES = f"\n\n{EXIT_CODES}"
 _TRACE = f"""examples:
   attnviz trace minilm "The cat sat." -o cat.attn
   attnviz trace bahdanau-en-fr "I am tired." -o - | attnviz show - -o tired.svg
@@ -38,10 +38,10 @@ _MODELS = f"""examples:
   attnviz models minilm --json{_CODES}"""
 
 
-def add(commands: Any) -> None:
-    """Adds the three commands."""
-    trace = commands.add_parser("trace", help="trace a text and save it", epilog=_TRACE, formatter_class=_PLAIN)
-    trace.add_argument("model", help="a name of `attnviz models`, a Hugging Face id, or a folder")
+def add_trace_commands(commands: Any) -> None:
+    """Add the four commands."""
+    trace = commands.add_parser("trace", help="trace a text and save it", epilog=_TRACE, formatter_class=PLAIN)
+    trace.add_argument("model", help=MODEL)
     trace.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
     trace.add_argument("--pair", help="a second text, for models that read two at once")
     trace.add_argument("--question", help="a question about the text, for models that answer")
@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
     trace.add_argument("--exact", action="store_true", help="keep every bit, in a file of twice the size")
     trace.add_argument("--json", action="store_true", help="say on stdout, as JSON, what was traced")
     trace.set_defaults(command=trace_text)
-    show = commands.add_parser("show", help="what is in a trace, or its picture or table", epilog=_SHOW, formatter_class=_PLAIN)
+    show = commands.add_parser("show", help="what is in a trace, or its picture or table", epilog=_SHOW, formatter_class=PLAIN)
     show.add_argument("file", help="a trace file; -: from stdin")
     show.add_argument("-o", "--out", metavar="FILE", help=f"write a file: {', '.join(export.FORMATS)}; -: stdout")
     show.add_argument("--format", choices=export.FORMATS, help="the format, where the name of FILE does not say it")
@@ -62,13 +62,13 @@ def add(commands: Any) -> None:
     show.add_argument("--hide-special", action="store_true", help="leave out tokens that the model added")
     show.add_argument("--json", action="store_true", help="say what is in it as JSON")
     show.set_defaults(command=show_trace)
-    both = commands.add_parser("compare", help="two traces, head by head", epilog=_COMPARE, formatter_class=_PLAIN)
+    both = commands.add_parser("compare", help="two traces, head by head", epilog=_COMPARE, formatter_class=PLAIN)
     both.add_argument("before", help="a trace file")
     both.add_argument("after", help="another, of the same model or one of the same shape")
     both.add_argument("--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)")
     both.add_argument("--json", action="store_true", help="as JSON")
     both.set_defaults(command=compare_traces)
-    models = commands.add_parser("models", help="the models there are", epilog=_MODELS, formatter_class=_PLAIN)
+    models = commands.add_parser("models", help="the models there are", epilog=_MODELS, formatter_class=PLAIN)
     models.add_argument("name", nargs="?", help="tell all about this one")
     models.add_argument("--json", action="store_true", help="as JSON")
     models.set_defaults(command=list_models)

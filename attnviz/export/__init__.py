@@ -22,9 +22,9 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "svg": Format("attnviz.export.svg:write", "image/svg+xml", False),
-    "png": Format("attnviz.export.png:write", "image/png", False),
-    "html": Format("attnviz.export.document:write", "text/html", False),
+    "svg": Format("attnviz.export.svg:picture_svg", "image/svg+xml", False),
+    "png": Format("attnviz.export.png:picture_png", "image/png", False),
+    "html": Format("attnviz.export.document:explorer_page", "text/html", False),
     "csv": Format("attnviz.export.tables:csv", "text/csv", True),
     "npz": Format("attnviz.export.tables:npz", "application/octet-stream", True),
     "json": Format("attnviz.export.tables:json", "application/json", True),

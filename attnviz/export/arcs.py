@@ -13,7 +13,7 @@ LEAST_ROOM = 70.0
 LEAST_SHARE = 0.03
 
 
-def draw(picture: Picture, *, least: float = LEAST_SHARE) -> Sheet:
+def draw_arcs(picture: Picture, *, least: float = LEAST_SHARE) -> Sheet:
     """Draw the links of a head of at least that share of the strongest colour, the strongest on top."""
     matrix = picture.matrix
     sides = [[printed_text(token) for token in tokens] for tokens in (matrix.queries, matrix.keys)]

@@ -6,7 +6,7 @@ from attnviz.export.picture import Picture
 from attnviz.figures.explorer import page
 
 
-def write(pictures: Sequence[Picture]) -> bytes:
+def explorer_page(pictures: Sequence[Picture]) -> bytes:
     """Write an HTML document in UTF-8.
 
     Raises:

@@ -16,7 +16,7 @@ MARGIN = 18.0
 PIXELS = 64
 
 
-def draw(picture: Picture) -> Sheet:
+def draw_grid(picture: Picture) -> Sheet:
     """Draw every head of the map of a picture, under its view."""
     attention = picture.trace.map(picture.kind)
     heads = pictures(picture.trace, kind=picture.kind, view=picture.view)

@@ -52,7 +52,7 @@ class Room:
         return 0.4 if self.cell >= 3 else 0.0
 
 
-def draw(picture: Picture) -> Sheet:
+def draw_matrix(picture: Picture) -> Sheet:
     """Draw a matrix. Each cell has its query, its key and its weight as data; a masked one has no weight."""
     matrix = picture.matrix
     rows, columns = ([printed_text(token) for token in tokens] for tokens in (matrix.queries, matrix.keys))

@@ -35,13 +35,13 @@ FONTS = (
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def write(pictures: Sequence[Picture]) -> bytes:
+def picture_png(pictures: Sequence[Picture]) -> bytes:
     """Draw the matrix of one picture as PNG."""
     (picture,) = pictures
-    return draw(matrix.draw(picture))
+    return sheet_png(matrix.draw_matrix(picture))
 
 
-def draw(sheet: Sheet) -> bytes:
+def sheet_png(sheet: Sheet) -> bytes:
     """Draw a sheet as PNG, as its SVG looks: at 600 dots an inch, or as many as `MOST_PIXELS` allow."""
     dots = min(DPI, POINTS * MOST_PIXELS / max(sheet.width, sheet.height))
     with _ONE_AT_A_TIME, warnings.catch_warnings():

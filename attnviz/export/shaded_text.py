@@ -54,7 +54,7 @@ def draw_marked(
     return draw_words([Word(printed_text(token), share, mark) for token, share, mark in words], title)
 
 
-def draw(picture: Picture, query: int) -> Sheet:
+def draw_shaded_text(picture: Picture, query: int) -> Sheet:
     """Draw the text of a head's keys, shaded by what one of its queries gives to each."""
     matrix = picture.matrix
     own = matrix.own[query]

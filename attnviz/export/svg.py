@@ -17,13 +17,13 @@ from attnviz.figures.theme import LIGHT
 FAMILY = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
-def write(pictures: Sequence[Picture]) -> bytes:
+def picture_svg(pictures: Sequence[Picture]) -> bytes:
     """Draw the matrix of one picture as SVG."""
     (picture,) = pictures
-    return draw(matrix.draw(picture))
+    return sheet_svg(matrix.draw_matrix(picture))
 
 
-def draw(sheet: Sheet) -> bytes:
+def sheet_svg(sheet: Sheet) -> bytes:
     """Write a sheet as SVG."""
     size = f'width="{sheet.width:.2f}pt" height="{sheet.height:.2f}pt" viewBox="0 0 {sheet.width:.2f} {sheet.height:.2f}"'
     lines = [

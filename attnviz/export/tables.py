@@ -1,6 +1,5 @@
 """Weights as tables: CSV in long form, NPZ for NumPy, JSON for everything else. All hold what the pictures show."""
 
-import csv as csv_format
 import io
 import json as json_format
 from collections.abc import Iterator, Sequence
@@ -8,12 +7,10 @@ from dataclasses import asdict
 
 import numpy as np
 
+from attnviz.export.csv_table import Number, csv_table
 from attnviz.export.picture import Picture
 
 COLUMNS = ("layer", "head", "query", "key", "weight", "masked", "query_token", "key_token")
-
-# How a cell begins that a spreadsheet runs as a formula, tabs and line breaks before it left out.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def csv(pictures: Sequence[Picture]) -> bytes:
@@ -22,33 +19,17 @@ def csv(pictures: Sequence[Picture]) -> bytes:
 
     A token that a spreadsheet would take for a formula has an apostrophe before it; NPZ and JSON have every token as it is.
     """
-    buffer = io.StringIO()
-    writer = csv_format.writer(buffer, lineterminator="\n")
     edits = (text,) if (text := pictures[0].trace.edits.text) else ()
-    writer.writerow((*COLUMNS, "edits") if edits else COLUMNS)
-    for picture in pictures:
-        writer.writerows((*row, *edits) for row in _rows(picture))
-    return buffer.getvalue().encode("utf-8")
+    rows = ((*row, *edits) for picture in pictures for row in _rows(picture))
+    return csv_table((*COLUMNS, "edits") if edits else COLUMNS, rows)
 
 
 def _rows(picture: Picture) -> Iterator[tuple[object, ...]]:
     matrix, head = picture.matrix, "" if picture.head is None else picture.head
     rows = zip(matrix.queries, matrix.weights.tolist(), matrix.visible.tolist(), strict=True)
-    asked = [harmless(token.text) for token in matrix.keys]
     for query, (query_token, weights, visible) in enumerate(rows):
-        asking = harmless(query_token.text)
-        for key, (key_text, weight, seen) in enumerate(zip(asked, weights, visible, strict=True)):
-            # float32 is told in full by nine digits.
-            yield (picture.layer, head, query, key, f"{weight:.9g}", int(not seen), asking, key_text)
-
-
-def harmless(cell: str) -> str:
-    """Write a text as one that no spreadsheet computes.
-
-    >>> harmless("=1+1"), harmless("-"), harmless("a=b")
-    ("'=1+1", "'-", 'a=b')
-    """
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+        for key, (key_token, weight, seen) in enumerate(zip(matrix.keys, weights, visible, strict=True)):
+            yield (picture.layer, head, query, key, Number(weight), int(not seen), query_token.text, key_token.text)
 
 
 def npz(pictures: Sequence[Picture]) -> bytes:

@@ -27,10 +27,10 @@ from attnviz.ui.trace_file import file_box
 
 _TABLES = ("csv", "npz", "json")
 _KINDS: dict[str, Callable[[Picture], Sheet]] = {
-    "Matrix": matrix.draw,
-    "Arcs": arcs.draw,
-    "Text": lambda shown: shaded_text.draw(shown, focus_cell(shown.matrix)[0]),
-    "All heads": grid.draw,
+    "Matrix": matrix.draw_matrix,
+    "Arcs": arcs.draw_arcs,
+    "Text": lambda shown: shaded_text.draw_shaded_text(shown, focus_cell(shown.matrix)[0]),
+    "All heads": grid.draw_grid,
 }
 _MOST_HEADS = 12
 # What the Python of a translation imports.
@@ -165,7 +165,7 @@ def _pictures(kept: Kept, picture: Picture, name: str, slot: int) -> list[Pictur
     if kind in kept.sheets:
         _vectors(file, kept.sheets[kind])
     elif kind == "All heads":
-        _vectors(file, lambda: grid.draw(picture))
+        _vectors(file, lambda: grid.draw_grid(picture))
     else:
         heads = _heads(picture) if whole else heads
         part = _part(picture, kind, slot)
@@ -175,8 +175,8 @@ def _pictures(kept: Kept, picture: Picture, name: str, slot: int) -> list[Pictur
 
 def _vectors(file: str, sheet: Callable[[], Sheet]) -> None:
     with st.container(horizontal=True):
-        _button("SVG", f"{file}.svg", FORMATS["svg"].media_type, lambda: svg.draw(sheet()))
-        _button("PNG", f"{file}.png", FORMATS["png"].media_type, lambda: png.draw(sheet()))
+        _button("SVG", f"{file}.svg", FORMATS["svg"].media_type, lambda: svg.sheet_svg(sheet()))
+        _button("PNG", f"{file}.png", FORMATS["png"].media_type, lambda: png.sheet_png(sheet()))
 
 
 def _heads(picture: Picture) -> list[Picture]:
@@ -219,7 +219,7 @@ def _sheet(kind: str, heads: list[Picture], part: range | None, slot: int) -> Sh
     drawn = []
     for each in heads:
         cut = part_of(each, part) if part else each
-        drawn.append(shaded_text.draw(cut, _row(each, slot)) if kind == "Text" else _KINDS[kind](cut))
+        drawn.append(shaded_text.draw_shaded_text(cut, _row(each, slot)) if kind == "Text" else _KINDS[kind](cut))
     if len(drawn) == 1:
         return drawn[0]
     named = drawn if kind == "Text" else [titled(sheet, each.name) for sheet, each in zip(drawn, heads, strict=True)]

@@ -20,12 +20,12 @@ TEXTS = """() => [...document.querySelectorAll("text")].map((text) => {
 # Boxes of letters are higher than what is drawn in them; half a pixel is between two that stand side by side.
 SLACK = 0.5
 DRAWINGS: dict[str, Callable[[Picture], Sheet]] = {
-    "matrix": matrix.draw,
-    "part": lambda shown: matrix.draw(part_of(shown, parts(shown)[-1])),
-    "arcs": lambda shown: arcs.draw(part_of(shown, parts(shown)[0])),
-    "text": lambda shown: shaded_text.draw(shown, 1),
-    "grid": grid.draw,
-    "several": lambda shown: side_by_side([titled(matrix.draw(shown), f"L0·H{head}") for head in range(3)], "three"),
+    "matrix": matrix.draw_matrix,
+    "part": lambda shown: matrix.draw_matrix(part_of(shown, parts(shown)[-1])),
+    "arcs": lambda shown: arcs.draw_arcs(part_of(shown, parts(shown)[0])),
+    "text": lambda shown: shaded_text.draw_shaded_text(shown, 1),
+    "grid": grid.draw_grid,
+    "several": lambda shown: side_by_side([titled(matrix.draw_matrix(shown), f"L0·H{head}") for head in range(3)], "three"),
 }
 
 
@@ -36,7 +36,7 @@ def traced(count: int) -> Picture:
 
 def overlapping(page: Page, path: Path, sheet: Sheet) -> list[tuple[str, str]]:
     """The pairs of texts whose boxes meet; first makes sure that every label is a text, inside of the sheet."""
-    path.write_bytes(svg.draw(sheet))
+    path.write_bytes(svg.sheet_svg(sheet))
     page.goto(path.as_uri())
     boxes = page.evaluate(TEXTS)
     assert sorted(text for text, *_ in boxes) == sorted(label.text for label in sheet.labels)

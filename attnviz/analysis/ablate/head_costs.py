@@ -1,12 +1,7 @@
-"""What heads cost, in words and as a table."""
-
-import csv
-import io
+"""What heads cost, in words."""
 
 from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
-
-COLUMNS = ("kind", "layer", "head", "cost", "unit")
 
 
 def name_of(head: Head, costs: HeadCosts) -> str:
@@ -66,25 +61,3 @@ def describe_curve(curve: RemovalCurve) -> Sentence:
         Part(f"With {heads} it costs {least} where they are the least costly, {most} where they are the most costly, and "),
         Part(f"{mean} by chance ({low} to {high} in {len(drawn)} draws)."),
     )
-
-
-def as_csv(costs: HeadCosts) -> bytes:
-    """Write a row for every head, the most costly first."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows((*head, f"{costs.of(head):.9g}", costs.unit) for head in reversed(costs.ranked))
-    return buffer.getvalue().encode("utf-8")
-
-
-def curve_csv(curve: RemovalCurve) -> bytes:
-    """Write a row for every number of heads: what the least and the most costly cost, and each draw."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(
-        ("heads_off", "least_costly", "most_costly", *(f"draw_{number}" for number in range(1, len(curve.random) + 1)))
-    )
-    for place, count in enumerate(curve.counts):
-        numbers = (curve.least[place], curve.most[place], *curve.random[:, place])
-        writer.writerow((count, *(f"{float(number):.9g}" for number in numbers)))
-    return buffer.getvalue().encode("utf-8")

@@ -1,10 +1,11 @@
-"""What heads cost, on paper: a grid of each kind of attention, and how the output holds when many heads are off."""
+"""What heads cost, on paper and as tables: each kind of attention, and how the output holds when many heads are off."""
 
 from collections.abc import Iterator
 
 from attnviz.analysis.ablate.head_costs import written_cost
 from attnviz.core.arrays import Kind
 from attnviz.core.shares import HeadCosts, RemovalCurve
+from attnviz.export.csv_table import Number, csv_table
 from attnviz.export.sheet import COLUMN, FONT, LINE, PADDING, Item, Label, Polyline, Rectangle, Sheet, side_by_side, titled
 from attnviz.figures.ablate.costs import largest_of
 from attnviz.figures.ablate.curve import heights, random_band, removal_lines
@@ -14,7 +15,7 @@ from attnviz.figures.theme import LIGHT, ink_on
 SIDE, WIDE, HIGH, LEFT = 25.0, 160.0, 90.0, 30.0
 
 
-def draw(costs: HeadCosts, curve: RemovalCurve | None, title: str) -> Sheet:
+def draw_costs(costs: HeadCosts, curve: RemovalCurve | None, title: str) -> Sheet:
     """Draw the grids, and the curve where it is known."""
     sheets = [_grid(kind, costs) for kind in costs.costs]
     if curve is not None:
@@ -67,3 +68,17 @@ def _counts(curve: RemovalCurve) -> Iterator[Item]:
     last = max(len(curve.counts) - 1, 1)
     for number, count in enumerate(curve.counts):
         yield Label(LEFT + WIDE * number / last, 10.0 + HIGH + 7, str(count), "middle", size=6.0)
+
+
+def costs_csv(costs: HeadCosts) -> bytes:
+    """Write a row for every head, the most costly first."""
+    rows = ((*head, Number(costs.of(head)), costs.unit) for head in reversed(costs.ranked))
+    return csv_table(("kind", "layer", "head", "cost", "unit"), rows)
+
+
+def curve_csv(curve: RemovalCurve) -> bytes:
+    """Write a row for every number of heads: what the least and the most costly cost, and each draw."""
+    draws = (f"draw_{number}" for number in range(1, len(curve.random) + 1))
+    table = zip(curve.counts, curve.least, curve.most, *curve.random, strict=True)
+    rows = ((count, *(Number(float(cost)) for cost in costs)) for count, *costs in table)
+    return csv_table(("heads_off", "least_costly", "most_costly", *draws), rows)

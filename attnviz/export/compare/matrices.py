@@ -1,14 +1,12 @@
 """A head that is compared, on paper: before, after and the difference; and as a table."""
 
-import csv
-import io
-
 import numpy as np
 
 from attnviz.analysis.compare.comparison import Comparison
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace
 from attnviz.export import matrix
+from attnviz.export.csv_table import Number, csv_table
 from attnviz.export.picture import Picture, picture
 from attnviz.export.sheet import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, side_by_side, titled
 from attnviz.figures.compare.matrices import aligned_labels
@@ -17,23 +15,19 @@ from attnviz.figures.diverging import diverging
 COLUMNS = ("layer", "head", "divergence_bits")
 
 
-def draw(comparison: Comparison, traces: tuple[AttentionTrace, AttentionTrace], layer: int, head: int) -> Sheet:
+def draw_comparison(comparison: Comparison, traces: tuple[AttentionTrace, AttentionTrace], layer: int, head: int) -> Sheet:
     """Draw a head of both traces, and the difference between their aligned tokens."""
     kind = comparison.before.kind
     sides = [picture(trace, kind=kind, layer=layer, head=head) for trace in traces]
-    sheets = [titled(matrix.draw(each), _name(each)) for each in sides]
+    sheets = [titled(matrix.draw_matrix(each), _name(each)) for each in sides]
     title = f"{head_name(layer, head)}: {comparison.divergence[layer, head]:.2f} bits"
     return titled(side_by_side([*sheets, titled(_difference(comparison, layer, head), "Difference")], title), title)
 
 
-def as_csv(comparison: Comparison) -> bytes:
+def comparison_csv(comparison: Comparison) -> bytes:
     """Write how far each head has moved, in bits, the one that moved most first."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    rows = sorted(np.ndindex(*comparison.divergence.shape), key=lambda place: -float(comparison.divergence[place]))
-    writer.writerows((layer, head, f"{float(comparison.divergence[layer, head]):.9g}") for layer, head in rows)
-    return buffer.getvalue().encode("utf-8")
+    heads = sorted(np.ndindex(*comparison.divergence.shape), key=lambda place: -float(comparison.divergence[place]))
+    return csv_table(COLUMNS, ((*head, Number(float(comparison.divergence[head]))) for head in heads))
 
 
 def _name(side: Picture) -> str:

@@ -1,48 +1,47 @@
-"""What the page Matters shows, on paper and as tables: the words' shares by every way, and how well each way did."""
+"""What the page Matters shows, on paper and as tables: the words' shares by every method, and how well each did."""
 
-import csv
-import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import numpy as np
 
 from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.analysis.matters.methods import method_named
-from attnviz.analysis.matters.report import Report
+from attnviz.analysis.matters.report import AttributionReport
+from attnviz.export.csv_table import Number, csv_table
 from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable, width_of
-from attnviz.export.tables import harmless
 from attnviz.figures.matters.shaded_text import mixed
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, ink_on
 
 SIZE, ROW = 9.0, 15.0
-# Beside a strip stand the way's name and its figure.
+# Beside a strip stand the method's name and its figure.
 NAME, FIGURE, STRIP = 165.0, 30.0, 11.0
 _MOST_WORD, _MOST_TITLE = 40, 100
 
 
-def draw(report: Report, way: str) -> Sheet:
-    """Draw the text by one way, and below it a strip a way, each with how much it takes from the output."""
-    title = printable(f"{report.target}, p = {report.probability:.2f}; {method_named(way).title}")[:_MOST_TITLE]
+def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str, str]) -> Sheet:
+    """Draw the text by one method, and below it a strip a method, each with how much it takes from the output."""
+    title = printable(f"{report.target}, p = {report.probability:.2f}; {titles[method]}")[:_MOST_TITLE]
     items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
     y, line = PADDING + 2.5 * FONT, 0
     for x, line, place, wide in _set(report):
-        colour = _colour(report, way, place)
-        items.append(Rectangle(x, y + line * ROW, wide, ROW - 2, colour, "", (("share", f"{report.shares[way][place]:.6g}"),)))
+        colour = _colour(report, method, place)
+        items.append(
+            Rectangle(x, y + line * ROW, wide, ROW - 2, colour, "", (("share", f"{report.shares[method][place]:.6g}"),))
+        )
         items.append(
             Label(x + 1.5, y + line * ROW + (ROW - 2) / 2, _printed(report.words[place]), size=SIZE, colour=ink_on(colour),
                   bold=place in report.own, width=max(wide - 3, 1.0))
         )  # fmt: skip
     y += (line + 1) * ROW + 2 * PADDING
     for name in report.figures:
-        items += _strip(report, name, y)
+        items += _strip(report, name, titles[name], y)
         y += STRIP + 3
     items.sort(key=lambda item: isinstance(item, Label))
     return Sheet(f"What {report.target} depends on", PAGE, y + PADDING, tuple(items))
 
 
-def _set(report: Report) -> Iterator[tuple[float, int, int, float]]:
+def _set(report: AttributionReport) -> Iterator[tuple[float, int, int, float]]:
     """Where each word stands: x, line, place, width."""
     x, line = PADDING, 0
     for place, word in enumerate(report.words):
@@ -53,9 +52,9 @@ def _set(report: Report) -> Iterator[tuple[float, int, int, float]]:
         x += wide + 2
 
 
-def _strip(report: Report, name: str, y: float) -> Iterator[Item]:
+def _strip(report: AttributionReport, name: str, title: str, y: float) -> Iterator[Item]:
     middle = y + STRIP / 2
-    yield Label(PADDING, middle, method_named(name).title, size=FONT)
+    yield Label(PADDING, middle, title, size=FONT)
     yield Label(PAGE - PADDING, middle, f"{report.figures[name].comprehensiveness:.2f}", "end", size=FONT)
     if name == "random":
         return
@@ -64,10 +63,10 @@ def _strip(report: Report, name: str, y: float) -> Iterator[Item]:
         yield Rectangle(NAME + place * wide, y, wide, STRIP, _colour(report, name, place))
 
 
-def _colour(report: Report, way: str, place: int) -> str:
+def _colour(report: AttributionReport, method: str, place: int) -> str:
     if place in report.own:
         return LIGHT.panel
-    shares = report.shares[way]
+    shares = report.shares[method]
     highest = max((abs(float(share)) for at, share in enumerate(shares) if at not in report.own), default=0.0) or 1.0
     share = float(shares[place])
     return mixed(LIGHT.background, FOR if share >= 0 else AGAINST, abs(share) / highest)
@@ -78,28 +77,28 @@ def _printed(word: str) -> str:
     return text if len(text) <= _MOST_WORD else f"{text[: _MOST_WORD - 1]}…"
 
 
-def to_csv(report: Report) -> bytes:
-    """Write a row a word: its place, its text, whether it is the output's own, and its share by every way."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    names = list(report.shares)
-    writer.writerow(("place", "word", "own", *names))
-    for place, word in enumerate(report.words):
-        shares = [f"{report.shares[name][place]:.9g}" for name in names]
-        writer.writerow((place, harmless(word), int(place in report.own), *shares))
-    return buffer.getvalue().encode("utf-8")
+def shares_csv(report: AttributionReport) -> bytes:
+    """Write a row a word: its place, its text, whether it is the output's own, and its share by every method."""
+    shares = report.shares.values()
+    rows = (
+        (place, word, int(place in report.own), *(Number(float(each[place])) for each in shares))
+        for place, word in enumerate(report.words)
+    )
+    return csv_table(("place", "word", "own", *report.shares), rows)
 
 
-def to_json(report: Report, way: str, curve: Removals | None) -> bytes:
-    """Write all of it: the target, the words, shares, figures, one way's curve, and why some ways were refused."""
+def attribution_json(report: AttributionReport, method: str, curve: Removals | None) -> bytes:
+    """Write all of it: the target, the words, shares, figures, one method's curve, and why some methods were refused."""
     facts = {
         "target": report.target,
         "probability": report.probability,
         "words": list(report.words),
         "own": sorted(report.own),
         "shares": {name: np.asarray(values).tolist() for name, values in report.shares.items()},
-        "figures": {name: asdict(figure) | {"tau": report.agreement(name)} for name, figure in report.figures.items()},
-        "curves": {way: asdict(curve)} if curve else {},
+        "figures": {
+            name: {"way": name} | asdict(figure) | {"tau": report.agreement(name)} for name, figure in report.figures.items()
+        },
+        "curves": {method: asdict(curve)} if curve else {},
         "refused": dict(report.refused),
     }
     return json.dumps(facts, ensure_ascii=False).encode("utf-8")

@@ -16,7 +16,7 @@ LEAST_WEIGHT = 0.03
 FADED = 0.15
 
 
-def draw(picture: Picture, decided: Sequence[Link] | None = None) -> Sheet:
+def draw_links(picture: Picture, decided: Sequence[Link] | None = None) -> Sheet:
     """Draw the words in two columns of the same height, the written ones with their largest weight, and the links between them.
 
     decided  the links that stand out, if any were chosen
@@ -34,7 +34,7 @@ def draw(picture: Picture, decided: Sequence[Link] | None = None) -> Sheet:
     labels += [Label(width - PADDING, y, figure, "end", colour=LIGHT.faint) for y, figure in zip(targets, figures, strict=True)]
     arcs = (
         Arc(start, sources[link.key], end, targets[link.query], colour, 0.4 + 2.4 * link.weight, opacity, _data(link))
-        for link, colour, opacity in _shown(picture, decided)
+        for link, colour, opacity in _visible_links(picture, decided)
     )
     title = f"{picture.name} of {picture.model}: the words of the sentence, left, and of its translation, right"
     return Sheet(title, width, height + 2 * PADDING, (*arcs, *labels))
@@ -45,7 +45,7 @@ def _middles(count: int, height: float) -> list[float]:
     return [PADDING + (row + 0.5) * height / count for row in range(count)]
 
 
-def _shown(picture: Picture, decided: Sequence[Link] | None) -> Iterator[tuple[Link, str, float]]:
+def _visible_links(picture: Picture, decided: Sequence[Link] | None) -> Iterator[tuple[Link, str, float]]:
     """List the links that can be seen, the strongest last, each with its colour and its opacity."""
     weights = picture.matrix.weights
     cells = {(link.query, link.key) for link in decided or ()}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from attnviz.analysis.ablate.head_costs import as_csv, curve_csv, describe_curve, describe_head
+from attnviz.analysis.ablate.head_costs import describe_curve, describe_head
 from attnviz.analysis.wording import plain
 from attnviz.core.edits import Edits, HeadSet, HeadValue
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
@@ -153,9 +153,11 @@ def offer_files(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> Non
     title = f"What each head of {model} costs"
     name = f"{model.replace('/', '-')}-heads"
     with st.container(horizontal=True):
-        for to, write in (("svg", svg.draw), ("png", png.draw)):
-            file = lambda write=write: write(cost_sheet.draw(costs, curve, title))
+        for to, write in (("svg", svg.sheet_svg), ("png", png.sheet_png)):
+            file = lambda write=write: write(cost_sheet.draw_costs(costs, curve, title))
             st.download_button(to.upper(), file, f"{name}.{to}", FORMATS[to].media_type, on_click="ignore")
-        st.download_button("CSV", lambda: as_csv(costs), f"{name}.csv", "text/csv", on_click="ignore")
+        st.download_button("CSV", lambda: cost_sheet.costs_csv(costs), f"{name}.csv", "text/csv", on_click="ignore")
         if curve is not None:
-            st.download_button("CSV of the curve", lambda: curve_csv(curve), f"{name}-off.csv", "text/csv", on_click="ignore")
+            st.download_button(
+                "CSV of the curve", lambda: cost_sheet.curve_csv(curve), f"{name}-off.csv", "text/csv", on_click="ignore"
+            )

@@ -164,7 +164,7 @@ def offer_files(compared: Comparison, traces: tuple[AttentionTrace, AttentionTra
     """The picture as SVG, and how far each head has moved as CSV."""
     with st.container(horizontal=True):
         st.download_button(
-            "SVG", lambda: svg.draw(matrices.draw(compared, traces, *chosen)), "compared.svg", FORMATS["svg"].media_type,
-            on_click="ignore",
+            "SVG", lambda: svg.sheet_svg(matrices.draw_comparison(compared, traces, *chosen)), "compared.svg",
+            FORMATS["svg"].media_type, on_click="ignore",
         )  # fmt: skip
-        st.download_button("CSV", lambda: matrices.as_csv(compared), "compared.csv", "text/csv", on_click="ignore")
+        st.download_button("CSV", lambda: matrices.comparison_csv(compared), "compared.csv", "text/csv", on_click="ignore")

@@ -83,7 +83,7 @@ class Drawing:
         usual = not drafted.draft.task_prefix and (trace.prompt.target or options == DecodingOptions())
         kept = kept_draft(name, picture, trace.prompt, None if usual else options, naive=naive, edits=trace.edits)
         kept = draft_in_python(kept, name, drafted, options, naive=naive)
-        return replace(kept, sheets={"Word links": lambda: links.draw(picture(), self.links(self.matrix(drafted)))})
+        return replace(kept, sheets={"Word links": lambda: links.draw_links(picture(), self.links(self.matrix(drafted)))})
 
     def links(self, matrix: HeadMatrix) -> tuple[Link, ...] | None:
         """The hard links of a matrix, None where they are off."""

@@ -1,7 +1,6 @@
 """`attnviz ablate`: its table and its CSV against the model itself, runs that were killed, and files that are none."""
 
 import csv
-import gzip
 import json
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import numpy as np
 import pytest
 
 from attnviz import Edits, Prompt, cli
-from attnviz.cli import ablate
-from attnviz.core.errors import AttnvizError
 from attnviz.models import catalog, scoring
 from attnviz.models.ablate.head_costs import every_head, without
 from attnviz.models.scoring import scorer_for
@@ -117,40 +114,32 @@ def test_a_limit_reads_the_first_texts_and_a_head_may_be_set_to_its_mean(folder,
     assert table["cross L0·H0"]["edits"] == "c0.0m"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "prompt"),
-    [
-        ("a.tsv", "A dog.\tUn chien.\tmore", Prompt("A dog.", target="Un chien.")),
-        ("a.txt", "A dog.", Prompt("A dog.")),
-        ("a.jsonl", '{"text": "A dog.", "target": "Un chien."}', Prompt("A dog.", target="Un chien.")),
-        ("a.jsonl", '{"context": "A dog sat.", "question": "Who?"}', Prompt("A dog sat.", question="Who?")),
-    ],
-)
-def test_files_of_every_kind_are_read_packed_or_not(name, content, prompt, tmp_path):
-    (tmp_path / name).write_text(f"\n{content}\n\n", encoding="utf-8")
-    with gzip.open(tmp_path / f"{name}.gz", "wt", encoding="utf-8") as file:
-        file.write(f"{content}\n")
-    assert list(ablate.read_prompts(tmp_path / name)) == list(ablate.read_prompts(tmp_path / f"{name}.gz")) == [prompt]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("a.tsv", b"A dog.\tUn chien.\nno tab here\n", "Line 2 of a.tsv"),
-        ("a.jsonl", b"{broken", "Line 1 of a.jsonl"),
-        ("a.jsonl", b'{"question": "Who?"}', "Line 1 of a.jsonl"),
-        ("a.jsonl", b"[1, 2]", "Line 1 of a.jsonl"),
-        ("a.txt", b"\xff\xfe\x00", "no text in UTF-8"),
-        ("a.txt", b"", "no text in"),
-        ("a.txt.gz", b"this is not packed", "cannot be read"),
-    ],
-)
-def test_a_bad_file_is_one_sentence(folder, name, content, words, tmp_path, capsys):
-    (tmp_path / name).write_bytes(content)
-    assert cli.main(["ablate", folder, "--data", str(tmp_path / name)]) == 1
+@pytest.mark.parametrize(("content", "words"), [("no tab here", "Line 1 of pairs.tsv"), ("", "no text in")])
+def test_a_bad_file_is_one_sentence(folder, data, content, words, capsys):
+    data.write_text(content, encoding="utf-8")
+    assert cli.main(["ablate", folder, "--data", str(data)]) == 1
     said = capsys.readouterr().err
     assert words in said
     assert "Traceback" not in said
+
+
+def test_a_text_without_finite_scores_is_left_out_of_every_mean(folder, data, tmp_path, monkeypatch, capsys):
+    command = ["ablate", folder, "--data", str(data), "--edits", "c0.0z", "--out"]
+    data.write_text("\n".join(PAIRS[1:]), encoding="utf-8")
+    cli.main([*command, str(tmp_path / "two.csv")])
+    data.write_text("\n".join(PAIRS), encoding="utf-8")
+    real = scoring.scorer_for
+
+    def broken(model, prompt):
+        scorer = real(model, prompt)
+        if prompt.text == PAIRS[0].split("\t")[0]:
+            object.__setattr__(scorer, "scores", lambda rows, *_: np.full(len(rows), np.nan))
+        return scorer
+
+    monkeypatch.setattr(scoring, "scorer_for", broken)
+    cli.main([*command, str(tmp_path / "three.csv")])
+    assert (tmp_path / "three.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    assert "Text 1 of pairs.tsv is left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -159,8 +148,3 @@ def test_a_bad_file_is_one_sentence(folder, name, content, words, tmp_path, caps
 def test_bad_edits_are_one_sentence(folder, data, more, words, capsys):
     assert cli.main(["ablate", folder, "--data", str(data), *more]) == 1
     assert words in capsys.readouterr().err
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(AttnvizError, match="cannot be read"):
-        list(ablate.read_prompts(tmp_path / "nowhere.txt"))

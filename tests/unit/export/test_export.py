@@ -77,7 +77,7 @@ def test_cells_stand_in_their_row_and_column_beside_their_labels(across: Picture
 @pytest.mark.parametrize("count", [1, 3, 11, 29, 67, 150])
 def test_it_fits_the_column_of_a_paper_or_its_page_and_labels_do_not_touch(count: int) -> None:
     shown = picture(traced(make_map(numbered(count), layers=1, heads=1)))
-    sheet, root = on_paper.draw(shown), svg_of(shown)
+    sheet, root = on_paper.draw_matrix(shown), svg_of(shown)
     assert sheet.width <= (COLUMN if count <= 11 else PAGE) + 0.01
     assert float(root.attrib["width"].removesuffix("pt")) == pytest.approx(sheet.width, abs=0.01)
     rows = sorted(label.y for label in sheet.labels if label.anchor == "end" and label.text.startswith("t"))
@@ -116,7 +116,7 @@ def test_masked_cells_look_like_nothing_else() -> None:
         ahead = int(cell.attrib["data-key"]) > int(cell.attrib["data-query"])
         assert ("data-weight" not in cell.attrib) == ahead
         assert (cell.attrib["fill"] == LIGHT.masked) == ahead
-    assert "masked" in [label.text for label in on_paper.draw(shown).labels]
+    assert "masked" in [label.text for label in on_paper.draw_matrix(shown).labels]
 
 
 def test_very_many_cells_become_one_image_and_labels_stay_text() -> None:
@@ -130,7 +130,7 @@ def test_very_many_cells_become_one_image_and_labels_stay_text() -> None:
 
 
 def test_the_png_has_the_colours_of_the_cells_and_its_labels(across: Picture) -> None:
-    sheet = on_paper.draw(across)
+    sheet = on_paper.draw_matrix(across)
     with Image.open(io.BytesIO(export(across, "png"))) as image:
         assert image.width == pytest.approx(sheet.width / 72 * 600, abs=1)
         pixels = np.asarray(image.convert("RGB"))
@@ -151,7 +151,7 @@ def test_colours_follow_the_scale_that_is_shown(across: Picture) -> None:
     highest = across.matrix.weights.max()
     shades = [cell.attrib["fill"] for cell in cells_of(svg_of(own))]
     assert LIGHT.colour(1.0) in shades
-    assert f"{highest:.2f}".rstrip("0") in [label.text for label in on_paper.draw(own).labels]
+    assert f"{highest:.2f}".rstrip("0") in [label.text for label in on_paper.draw_matrix(own).labels]
 
 
 def test_the_csv_has_a_row_for_every_cell() -> None:

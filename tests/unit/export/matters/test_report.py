@@ -9,32 +9,33 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.matters.faithfulness import Faithfulness, Removals
-from attnviz.analysis.matters.report import Report
+from attnviz.analysis.matters.report import AttributionReport
+from attnviz.attribution.methods import titles_of
 from attnviz.export import svg
 from attnviz.export.matters import report as exported
 from attnviz.figures.matters.methods import ways_table
 
 
-def made(**more: Any) -> Report:
+def made(**more: Any) -> AttributionReport:
     values: dict[str, Any] = {
         "target": "the answer “<b>”", "probability": 0.75, "words": ("=1+1", "<b>", "was", "it"), "own": frozenset({1}),
         "shares": {"rollout": np.array([0.5, 9.0, -0.25, 0.0]), "leave-one-out": np.array([0.4, 0.0, -0.3, 0.1])},
         "figures": {
-            "rollout": Faithfulness("rollout", 0.5, 0.25, None, 7.0),
-            "leave-one-out": Faithfulness("leave-one-out", 0.625, 0.125),
-            "random": Faithfulness("random", 0.25, 0.5),
+            "rollout": Faithfulness(0.5, 0.25, None, 7.0),
+            "leave-one-out": Faithfulness(0.625, 0.125),
+            "random": Faithfulness(0.25, 0.5),
         },
         "refused": {"flow": "It is too long: type less."},
     }  # fmt: skip
-    return Report(**values | more)
+    return AttributionReport(**values | more)
 
 
 def test_the_tables_hold_every_share_and_no_formula():
-    rows = list(csv.DictReader(io.StringIO(exported.to_csv(made()).decode())))
+    rows = list(csv.DictReader(io.StringIO(exported.shares_csv(made()).decode())))
     assert [row["word"] for row in rows] == ["'=1+1", "<b>", "was", "it"]
     assert [float(row["rollout"]) for row in rows] == [0.5, 9.0, -0.25, 0.0]
     assert [row["own"] for row in rows] == ["0", "1", "0", "0"]
-    facts = json.loads(exported.to_json(made(), "rollout", Removals((0, 1), (0.75, 0.25), (0.75, 0.5))))
+    facts = json.loads(exported.attribution_json(made(), "rollout", Removals((0, 1), (0.75, 0.25), (0.75, 0.5))))
     assert facts["figures"]["rollout"]["tau"] == pytest.approx(made().agreement("rollout"))
     assert facts["curves"] == {"rollout": {"gone": [0, 1], "most_first": [0.75, 0.25], "least_first": [0.75, 0.5]}}
     assert facts["refused"] == {"flow": "It is too long: type less."}
@@ -48,14 +49,14 @@ def test_agreement_leaves_the_outputs_own_words_out():
 
 
 def test_the_sheet_is_a_picture_with_a_strip_a_way():
-    drawn = svg.draw(exported.draw(made(), "rollout")).decode()
+    drawn = svg.sheet_svg(exported.draw_attribution(made(), "rollout", titles_of(made().figures))).decode()
     assert drawn.count("data-share") == 4
     assert all(title in drawn for title in ("Attention rollout", "Leaving one word out", "Chance", "&lt;b&gt;"))
 
 
 def test_every_way_has_a_row_whether_it_was_asked_or_not():
     names = ("rollout", "flow", "leave-one-out", "value-zeroing", "random")
-    drawn = ways_table(made(), names, chosen="rollout", waiting=("value-zeroing",))
+    drawn = ways_table(made(), titles_of(names), chosen="rollout", waiting=("value-zeroing",))
     assert drawn.count("data-pick") == 2
     assert drawn.count('aria-pressed="true"') == 1
     assert "It is too long: type less." in drawn
@@ -64,5 +65,5 @@ def test_every_way_has_a_row_whether_it_was_asked_or_not():
 
 
 def test_a_joined_report_has_the_ways_of_both():
-    other = made(shares={"flow": np.ones(4)}, figures={"flow": Faithfulness("flow", 0.1, 0.1)}, refused={})
+    other = made(shares={"flow": np.ones(4)}, figures={"flow": Faithfulness(0.1, 0.1)}, refused={})
     assert set(made().joined(other).shares) == {"rollout", "leave-one-out", "flow"}

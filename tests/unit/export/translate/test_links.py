@@ -17,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(written: int, read: int, decided: tuple[Link, ...] | None = None) -> Sheet:
     attention = make_map((*numbered(written - 1), special("</s>")), numbered(read))
-    return links.draw(picture(AttentionTrace("m", Prompt("t0"), (attention,), "t0"), layer=0, head=0), decided)
+    return links.draw_links(picture(AttentionTrace("m", Prompt("t0"), (attention,), "t0"), layer=0, head=0), decided)
 
 
 @pytest.mark.parametrize(("written", "read"), [(11, 10), (37, 40), (150, 149)])
@@ -35,7 +35,7 @@ def test_no_two_texts_touch(written: int, read: int) -> None:
 
 def test_the_file_has_every_word_as_text_and_every_link_with_its_weight() -> None:
     sheet = drawn(5, 7)
-    tree = ElementTree.fromstring(svg.draw(sheet))
+    tree = ElementTree.fromstring(svg.sheet_svg(sheet))
     texts = [text.text for text in tree.iter(f"{SVG}text")]
     assert texts[:7] == [token.text for token in numbered(7)]
     assert texts[7:12] == [*(token.text for token in numbered(4)), "</s>"]

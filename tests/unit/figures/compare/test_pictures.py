@@ -85,15 +85,15 @@ def test_of_many_tokens_the_matrix_is_one_image():
 
 def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
     actual = compare(*traces)
-    sheet = matrices.draw(actual, traces, 1, 2)
-    root = ElementTree.fromstring(svg.draw(sheet))
+    sheet = matrices.draw_comparison(actual, traces, 1, 2)
+    root = ElementTree.fromstring(svg.sheet_svg(sheet))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     assert f"L1·H2: {actual.divergence[1, 2]:.2f} bits" in texts
     assert "Difference" in texts
     assert "tired→wide" in texts
     changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
     assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
-    assert png.draw(sheet)[:4] == b"\x89PNG"
-    rows = matrices.as_csv(actual).decode().splitlines()
+    assert png.sheet_png(sheet)[:4] == b"\x89PNG"
+    rows = matrices.comparison_csv(actual).decode().splitlines()
     assert rows[1].startswith("{},{},".format(*actual.most))
     assert len(rows) == 7

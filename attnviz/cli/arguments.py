@@ -1,0 +1,18 @@
+"""What several commands have in common: kinds of arguments, and what their help says."""
+
+import argparse
+
+PLAIN = argparse.RawDescriptionHelpFormatter
+MODEL = "a name of `attnviz models`, a Hugging Face id, or a folder"
+EXIT_CODES = "exit codes: 0 done; 1 it could not be done, and why is on stderr; 2 the command was not understood."
+
+
+def positive(text: str) -> int:
+    """Read a number of 1 or more, as typed.
+
+    >>> positive("12")
+    12
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"this is a number from 1 on, not {text!r}")
+    return int(text)
