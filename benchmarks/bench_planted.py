@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import torch
 
-from attnviz.analysis.matters.methods import METHODS
 from attnviz.analysis.matters.planted_truth import PlantedScores, agreement, over_seeds, ranking
+from attnviz.attribution.methods import USUAL
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
 from attnviz.training.presets import preset
@@ -19,20 +19,17 @@ from attnviz.training.toy import ToyRecipe, Training
 CHECKPOINTS = 5
 # Seeds agree where Kendall's τ between any two of their rankings is at least this.
 STABLE = 0.8
-# These take a pass for each layer and token, and say what faster ones do.
-LEFT_OUT = {"flow", "value-zeroing"}
 
 
 def scored(recipe: ToyRecipe, sources: int) -> list[PlantedScores]:
     """Train a toy, and score every way at evenly spaced checkpoints."""
     training, scores = Training(recipe), []
     at = {round(recipe.steps * part / CHECKPOINTS) for part in range(1, CHECKPOINTS + 1)}
-    ways = [way for way in METHODS.values() if way.name not in LEFT_OUT]
     while not training.ended:
         training.step()
         if training.taken in at:
             model = toys.toy_model(recipe.model, training.look().weights)
-            scores.append(planted_scores(model, training.held_out.solved[:sources], ways, step=training.taken))
+            scores.append(planted_scores(model, training.held_out.solved[:sources], USUAL, step=training.taken))
     return scores
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnviz.analysis.matters.faithfulness import MEASURES
-from attnviz.analysis.matters.methods import method_named
+from attnviz.attribution.methods import method_named
 from recipes.tables import table
 
 # Where metrics.json keeps it.

@@ -109,7 +109,7 @@ def mixings(bound: BoundTarget) -> list[Mixing]:
 
 def rolled_out(bound: BoundTarget, steps: list[Mixing]) -> np.ndarray:
     """Follow the output's positions down through all layers: the product of the layers' mixings."""
-    relevance = asked(bound)
+    relevance = readout_weights(bound)
     for step in reversed(steps):
         asking = relevance[step.site.queries].copy()
         relevance[step.site.queries] = 0
@@ -133,7 +133,7 @@ def flow(bound: BoundTarget) -> np.ndarray:
             f"Flow is computed for at most {MOST_FLOW_TOKENS} tokens, and here are {bound.n_positions}: type less."
         )
     steps = [(step.site.queries, step.rows) for step in mixings(bound)]
-    return max_flow(steps, asked(bound))[: len(bound.tokens)]
+    return max_flow(steps, readout_weights(bound))[: len(bound.tokens)]
 
 
 def gradient_weighted(bound: BoundTarget) -> np.ndarray:
@@ -150,7 +150,7 @@ def gradient_weighted(bound: BoundTarget) -> np.ndarray:
             continue  # the last layer's rows that the output does not read
         weighted = _array((attention.weights * gradient.view_as(attention.weights))[0].clamp(min=0).mean(dim=0))
         relevance[site.queries] += weighted @ relevance[site.keys]
-    return (asked(bound) @ (relevance - np.eye(bound.n_positions)))[: len(bound.tokens)]
+    return (readout_weights(bound) @ (relevance - np.eye(bound.n_positions)))[: len(bound.tokens)]
 
 
 def check_layered(bound: BoundTarget) -> None:
@@ -171,7 +171,7 @@ def _means(bound: BoundTarget) -> list[tuple[AttentionSite, Matrix]]:
     ]
 
 
-def asked(bound: BoundTarget) -> Relevance:
+def readout_weights(bound: BoundTarget) -> Relevance:
     """The positions from which the output is read, with their weight; 0 elsewhere."""
     relevance = np.zeros(bound.n_positions)
     for position, weight in bound.readout.items():
@@ -186,7 +186,7 @@ def _asks(bound: BoundTarget, site: AttentionSite) -> bool:
 
 def _seen(bound: BoundTarget, pairs: list[tuple[AttentionSite, Matrix]]) -> np.ndarray:
     """The mean over some attentions of the rows from which the output is read."""
-    asking, total, weight = asked(bound), np.zeros(bound.n_positions), 0.0
+    asking, total, weight = readout_weights(bound), np.zeros(bound.n_positions), 0.0
     for site, weights in pairs:
         total[site.keys] += asking[site.queries] @ weights
         weight += asking[site.queries].sum()

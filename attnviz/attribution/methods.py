@@ -1,67 +1,129 @@
-"""One function a way, all with one signature: a bound target in, one share a token out."""
+"""The table of attribution methods, and the call of any of them by name: a bound in, one share a token out.
 
-from collections.abc import Callable
-from dataclasses import replace
+A new method is a line of `METHODS` and a module of this folder with its function. The table itself needs no torch.
+"""
 
-import numpy as np
+import importlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from attnviz.analysis.matters.methods import HeadMethod, Method, method_named
-from attnviz.attribution import attention, gradients, norms, removal
-from attnviz.attribution.bind import Target, bind_target
-from attnviz.attribution.value_zeroing import value_zeroing
+from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
-from attnviz.models.bound_target import BoundTarget
 
-# What a way says: shares, and what is there without any token where it knows that.
-Ask = Callable[[BoundTarget], np.ndarray | tuple[np.ndarray, float]]
-ASK: dict[str, Ask] = {
-    "frozen-gradient": gradients.frozen_gradient,
-    "attention": attention.mean_of_layers,
-    "last-layer": attention.last_layer,
-    "received": attention.received,
-    "rollout": attention.rollout,
-    "value-norms": norms.value_norms,
-    "norms": norms.norms_with_residual,
-    "gradient-attention": attention.gradient_weighted,
-    "gradient-norm": gradients.gradient_norm,
-    "gradient-input": gradients.gradient_times_input,
-    "integrated-gradients": gradients.integrated_gradients,
-    "value-zeroing": value_zeroing,
-    "flow": attention.flow,
-    "leave-one-out": removal.leave_one_out,
-    "random": removal.random_shares,
-}
+if TYPE_CHECKING:
+    from attnviz.models.bound_target import BoundTarget
+
+# What a method takes of the model: a pass or two; a pass for each word or step; a pass for each word in each layer.
+Speed = Literal["fast", "slow", "slowest"]
 
 
-def attribute(model: AttentionModel, prompt: Prompt, way: str = "frozen-gradient", target: str = "") -> Shares:
-    """Ask one way what each token was worth to a model's output; `target` is as in `Target`, empty for what the model is for.
+@dataclass(frozen=True)
+class Method:
+    """One attribution method.
+
+    title     as a person reads it
+    function  "module:function" of attnviz.attribution: of a `BoundTarget` the shares, or these and what is there without any
+    signed    whether its shares can speak against the output
+    """
+
+    name: str
+    title: str
+    function: str
+    paper: str = ""
+    speed: Speed = "fast"
+    signed: bool = False
+
+    def compute(self, bound: "BoundTarget") -> Shares:
+        """Compute what each token is worth to the target.
+
+        Raises:
+            ModelError: the method does not apply to this model or this text; the message says why.
+        """
+        made = self._call(bound)
+        values, rest = made if isinstance(made, tuple) else (made, None)
+        return Shares(self.name, bound.target, bound.tokens, values, self.signed, rest)
+
+    def _call(self, bound: "BoundTarget", *arguments: object) -> Any:
+        module, function = self.function.split(":")
+        return getattr(importlib.import_module(f"attnviz.attribution.{module}"), function)(bound, *arguments)
+
+
+@dataclass(frozen=True)
+class HeadMethod(Method):
+    """The weights of one head, seen from the positions from which the output is read."""
+
+    kind: str = ""
+    layer: int = 0
+    head: int = 0
+
+    def _call(self, bound: "BoundTarget", *arguments: object) -> Any:
+        return super()._call(bound, self.kind, self.layer, self.head)
+
+
+_ROWS = (
+    Method("frozen-gradient", "Gradient × input, attention held fixed", "gradients:frozen_gradient", "arXiv:2306.02873",
+           signed=True),
+    Method("attention", "Attention, mean of all layers", "attention:mean_of_layers", "arXiv:1409.0473"),
+    Method("last-layer", "Attention, last layer", "attention:last_layer", "arXiv:1409.0473"),
+    Method("received", "Attention received", "attention:received", "arXiv:1906.04341"),
+    Method("rollout", "Attention rollout", "attention:rollout", "arXiv:2005.00928"),
+    Method("value-norms", "Attention × value norms", "norms:value_norms", "arXiv:2004.10102"),
+    Method("norms", "Norms, with residual and LayerNorm", "norms:norms_with_residual", "arXiv:2109.07152"),
+    Method("gradient-attention", "Gradient-weighted attention", "attention:gradient_weighted", "arXiv:2103.15679"),
+    Method("gradient-norm", "Gradient norm", "gradients:gradient_norm", "arXiv:1506.01066"),
+    Method("gradient-input", "Gradient × input", "gradients:gradient_times_input", "arXiv:1412.6815", signed=True),
+    Method("integrated-gradients", "Integrated gradients", "gradients:integrated_gradients", "arXiv:1703.01365", "slow",
+           signed=True),
+    Method("value-zeroing", "Value zeroing", "value_zeroing:value_zeroing", "arXiv:2301.12971", "slowest"),
+    Method("flow", "Attention flow", "attention:flow", "arXiv:2005.00928", "slowest"),
+    Method("leave-one-out", "Leaving one word out", "token_removal:leave_one_out", "arXiv:1612.08220", "slow", signed=True),
+    Method("random", "Chance", "token_removal:random_shares"),
+)  # fmt: skip
+METHODS = {method.name: method for method in _ROWS}
+# Those that a data set, or many checkpoints of a training, can wait for: the slowest say what faster ones do.
+USUAL = tuple(method for method in _ROWS if method.speed != "slowest")
+_HEAD = re.compile(r"head:(encoder|decoder|cross):(\d{1,4}):(\d{1,4})")
+
+
+def method_named(name: str) -> Method:
+    """Look up a method; "head:cross:2:1" is a head.
 
     Raises:
-        ModelError: there is no such way or output, or the way does not apply to this model or text; the message says why.
+        ModelError: there is none of that name.
+
+    >>> method_named("rollout").title
+    'Attention rollout'
+    >>> method_named("head:cross:2:1").title
+    'L2·H1, the head you came from'
+    """
+    if match := _HEAD.fullmatch(name):
+        kind, layer, head = match[1], int(match[2]), int(match[3])
+        title = f"L{layer}·H{head}, the head you came from"
+        return HeadMethod(name, title, "attention:head_weights", kind=kind, layer=layer, head=head)
+    if name not in METHODS:
+        raise ModelError(f"{name!r} is no way of asking: choose one of {', '.join(METHODS)}.")
+    return METHODS[name]
+
+
+def titles_of(names: Iterable[str]) -> dict[str, str]:
+    """Look up the titles of some methods, by name."""
+    return {name: method_named(name).title for name in names}
+
+
+def attribute(model: AttentionModel, prompt: Prompt, method: str = "frozen-gradient", target: str = "") -> Shares:
+    """Compute by one method what each token was worth to a model's output.
+
+    `target` is as in `Target`, empty for what the model is for.
+
+    Raises:
+        ModelError: there is no such method or output, or the method does not apply to this model or text; the message says why.
         PromptError: the model cannot read the prompt.
     """
-    return shares(method_named(way), bind_target(model, prompt, Target.of(target) if target else None))
+    # Imported here: the table of methods must not wait for torch.
+    from attnviz.attribution.bind import Target, bind_target
 
-
-def shares(way: Method, bound: BoundTarget) -> Shares:
-    """Ask one way what each token was worth to the target.
-
-    Raises:
-        ModelError: the way does not apply to this model or this text; the message says why.
-    """
-    if isinstance(way, HeadMethod):
-        return replace(head_shares(bound, way.kind, way.layer, way.head), way=way.name)
-    values, rest = made if isinstance(made := ASK[way.name](bound), tuple) else (made, None)
-    return Shares(way.name, bound.target, bound.tokens, values, way.signed, rest)
-
-
-def head_shares(bound: BoundTarget, kind: str, layer: int, head: int) -> Shares:
-    """Ask the weights of one head, seen from the positions from which the output is read.
-
-    Raises:
-        ModelError: the output is not read from that head.
-    """
-    values = attention.head_weights(bound, kind, layer, head)
-    return Shares(f"L{layer}·H{head}", bound.target, bound.tokens, values, signed=False)
+    return method_named(method).compute(bind_target(model, prompt, Target.of(target) if target else None))

@@ -1,4 +1,4 @@
-"""What an attention moves, not what it weighs: weights times the length of what they carry, beside what the residual keeps."""
+"""Norm-weighted attention (Kobayashi et al. 2020, 2021): weights times the length of what they carry, and the residual."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.attention import Mixing, asked, check_layered, recorded, rolled_out
+from attnviz.attribution.attention import Mixing, check_layered, readout_weights, recorded, rolled_out
 from attnviz.attribution.passes.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
-from attnviz.models.bound_target import AttentionSite, BoundTarget
+from attnviz.models.bound_target import BoundTarget
 
 # Vectors between a query and a key that are held at once, counted in numbers.
 SLAB = 2**24
@@ -32,47 +32,13 @@ class Composition:
     mixing: Float[np.ndarray, " query"]
 
 
-@dataclass(frozen=True, eq=False)
-class NormWeighted:
-    """One layer by its weights, by its weights times value norms, and by what stays of both once the residual counts.
-
-    weights  α, of each head
-    norms    ‖α f(x_j)‖, f(x) = x W_V W_O: how long the vector is that a head carries (Kobayashi et al. 2020, equation 3)
-    made_of  what each position is made of behind this attention
-    """
-
-    site: AttentionSite
-    weights: Float[np.ndarray, "head query key"]
-    norms: Float[np.ndarray, "head query key"]
-    made_of: "Composition"
-
-    @property
-    def mixing(self) -> float:
-        """The mixing ratio, averaged over positions: how much of what they are made of comes from others, 0 to 1."""
-        return float(self.made_of.mixing.mean())
-
-
-def norm_weighted(bound: BoundTarget) -> tuple[NormWeighted, ...]:
-    """Weigh every attention of a pass by what it carries.
-
-    Raises:
-        ModelError: where this model adds what attention gives is not known.
-    """
-    layers = []
-    for attention, site in zip(recorded(bound), bound.sites, strict=True):
-        weights, lengths = attention.weights[0], carried(attention).norm(dim=-1)
-        made_of = composition(attention, of_itself=site.queries == site.keys)
-        layers.append(NormWeighted(site, _array(weights), _array(weights * lengths[:, None, :]), made_of))
-    return tuple(layers)
-
-
 def value_norms(bound: BoundTarget) -> np.ndarray:
     """‖Σ_h α f(x_j)‖ of the rows from which the output is read, each layer's summing to 1, averaged (Kobayashi et al. 2020).
 
     Raises:
         ModelError: no such row looks at the text, or nothing is known of what this model's attention carries.
     """
-    total, count, asking = np.zeros(bound.n_positions), 0, asked(bound)
+    total, count, asking = np.zeros(bound.n_positions), 0, readout_weights(bound)
     for attention, site in zip(recorded(bound), bound.sites, strict=True):
         rows = asking[site.queries]
         if not rows.any() or site.keys.start >= len(bound.tokens):

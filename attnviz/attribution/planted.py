@@ -1,14 +1,13 @@
-"""Ways of asking, tested where the truth is known: on the tasks of `attnviz.text.toys`."""
+"""Attribution methods, tested where the truth is known: on the tasks of `attnviz.text.toys`."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.analysis.matters.methods import Method
 from attnviz.analysis.matters.planted_truth import PlantedScores, distance
 from attnviz.attribution.bind import Target, bind_target
-from attnviz.attribution.methods import shares
+from attnviz.attribution.methods import Method
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
@@ -17,9 +16,9 @@ from attnviz.text.toys import Solved
 
 
 def planted_scores(
-    model: TranslationModel, solved: Sequence[Solved], ways: Sequence[Method], *, step: int = 0
+    model: TranslationModel, solved: Sequence[Solved], methods: Sequence[Method], *, step: int = 0
 ) -> PlantedScores:
-    """Ask each way where every target token comes from, and measure how far its shares are from where it does.
+    """Compute by each method where every target token comes from, and measure how far its shares are from where it does.
 
     The model is given the true target, as its training was; `step` says how long that took.
 
@@ -38,12 +37,12 @@ def planted_scores(
                 continue
             cancellation_point()
             bound = bind_target(model, Prompt(text, target=target), Target("token", place))
-            for way in ways:
-                if way.name in refused:
+            for method in methods:
+                if method.name in refused:
                     continue
                 try:
-                    distances_of[way.name].append(distance(shares(way, bound).values, links))
+                    distances_of[method.name].append(distance(method.compute(bound).values, links))
                 except ModelError as error:
-                    refused[way.name] = str(error)
+                    refused[method.name] = str(error)
     distances = {name: float(np.mean(values)) for name, values in distances_of.items() if name not in refused}
     return PlantedScores(step, distances, float(np.mean(right)), refused)

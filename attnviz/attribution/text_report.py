@@ -1,4 +1,4 @@
-"""Make all that a page shows of one text: shares and figures by way, one way's curve, what the model says without words."""
+"""Make what the page Matters shows of one text: shares and figures by method, a curve, the model without some words."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,21 +6,20 @@ from dataclasses import replace
 import torch
 
 from attnviz.analysis.matters.faithfulness import Removals, by_word
-from attnviz.analysis.matters.methods import method_named
-from attnviz.analysis.matters.report import Report, Without
+from attnviz.analysis.matters.report import AttributionReport, Without
 from attnviz.attribution.bind import Target, bind_target
-from attnviz.attribution.removal import words
+from attnviz.attribution.methods import method_named
 from attnviz.attribution.targets.targets import targets
-from attnviz.attribution.token_removal import ask, deletion_curve, faithfulness, takeable
+from attnviz.attribution.token_removal import deletion_curve, faithfulness, removable_words, shares_by_method, words
 from attnviz.core.trace import Prompt
-from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.bound_target import BoundTarget
 
 
-def report(
-    model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str], progress: Progress = lambda *_: None
-) -> Report:
-    """Ask ways by name, and test each by taking words away; `target` is as in `Target`, empty for what the model is for.
+def attribution_report(
+    model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str], progress: Progress = silent
+) -> AttributionReport:
+    """Compute shares by the methods of these names, and test each by taking words away; `target` as in `attribute`.
 
     Raises:
         ModelError: the model has no such output, or no word can be taken.
@@ -33,39 +32,38 @@ def report(
         stage = title
         progress(stage, 0.0)
 
-    bound = bind_target(model, prompt, Target.of(target) if target else None)
-    bound = replace(bound, progress=lambda share: progress(stage, share))
-    takeable(bound)
-    asked = ask(bound, [method_named(name) for name in names], lambda way: begin(f"Asking “{way.title}”"))
+    bound = replace(_bound(model, prompt, target), progress=lambda share: progress(stage, share))
+    removable_words(bound)
+    made = shares_by_method(bound, [method_named(name) for name in names], lambda each: begin(f"Asking “{each.title}”"))
     groups = _groups(bound)
-    shares = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
-    begin(f"Testing {len(asked.shares)} ways by taking words away")
-    figures = faithfulness(bound, asked)
+    shares = {name: by_word(each.values, groups) for name, each in made.shares.items()}
+    begin(f"Testing {len(made.shares)} ways by taking words away")
+    figures = faithfulness(bound, made)
     probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
     offered = targets(model, prompt)
-    return Report(bound.target, probability, _texts(bound, groups), own, shares, figures, asked.refused, offered)
+    return AttributionReport(bound.target, probability, _texts(bound, groups), own, shares, figures, made.refused, offered)
 
 
 def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:
-    """Measure p(output) while words go, `ranked` by their places in `Report.words`, and in the reverse order.
+    """Measure p(output) while words go, `ranked` by their places in `AttributionReport.words`, and in the reverse order.
 
     Raises:
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
-    bound = bind_target(model, prompt, Target.of(target) if target else None)
+    bound = _bound(model, prompt, target)
     return deletion_curve(bound, _groups(bound), ranked)
 
 
-def without(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[int]) -> Without:
-    """Ask the model again about a target, with some words taken away by their places in `Report.words`.
+def without_words(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[int]) -> Without:
+    """Run the model again without some words, named by their places in `AttributionReport.words`.
 
     Raises:
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
-    bound = bind_target(model, prompt, Target.of(target) if target else None)
+    bound = _bound(model, prompt, target)
     groups = _groups(bound)
     ids = bound.ids.clone()[None]
     for place in taken:
@@ -74,6 +72,10 @@ def without(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[
     with torch.no_grad():
         says = bound.output_text(ids) if bound.output_text else None
     return Without(float(bound.outcome(ids).log_probability.exp()), says)
+
+
+def _bound(model: AttentionModel, prompt: Prompt, target: str) -> BoundTarget:
+    return bind_target(model, prompt, Target.of(target) if target else None)
 
 
 def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:

@@ -1,90 +1,50 @@
-"""How far each way's shares tell what matters to a model: it is asked again, with words taken away."""
+"""Mask words and run the model again: what leaving a word out costs, and how faithful each method's shares are."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from jaxtyping import Bool, Float
 
 from attnviz.analysis.matters.faithfulness import (
-    PARTS,
     Faithfulness,
     Removals,
     by_word,
-    count,
-    curve,
+    counts_of,
+    curve_points,
     kendall_tau,
-    measured,
-    order,
-    removals,
-)  # fmt: skip
-from attnviz.analysis.matters.methods import Method
-from attnviz.attribution.methods import shares
-from attnviz.attribution.removal import outcomes, words
+    most_important_first,
+    removed_tokens,
+)
+from attnviz.attribution.methods import Method
+from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
+from attnviz.core.trace import Token
 from attnviz.models.bound_target import BoundTarget
 
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What some ways said of one text, and how long each took; `refused` has the reason of each that does not apply."""
-
-    shares: Mapping[str, Shares]
-    milliseconds: Mapping[str, float]
-    refused: Mapping[str, str]
+# Tokens that go through a model at once: more are no faster on a processor, and need more memory.
+BATCH_TOKENS = 2048
 
 
-def ask(bound: BoundTarget, ways: Sequence[Method], begin: Callable[[Method], None] = lambda _: None) -> Asked:
-    """Ask several ways, each after `begin` has been told of it; one that does not apply says why."""
-    made: dict[str, Shares] = {}
-    refused: dict[str, str] = {}
-    took: dict[str, float] = {}
-    for way in ways:
-        begin(way)
-        started = time.perf_counter()
-        try:
-            made[way.name] = shares(way, bound)
-        except ModelError as error:
-            refused[way.name] = str(error)
-        took[way.name] = (time.perf_counter() - started) * 1000
-    return Asked(made, took, refused)
+def words(tokens: Sequence[Token], fixed: frozenset[int] = frozenset()) -> tuple[tuple[int, ...], ...]:
+    """Group the positions that may be taken into words; a word of which one piece is fixed is not taken at all.
 
-
-def faithfulness(bound: BoundTarget, asked: Asked) -> dict[str, Faithfulness]:
-    """Measure each way on this text; τ where leaving one word out is among them.
-
-    Raises:
-        ModelError: there is no word that can be taken away.
+    >>> words((Token("un", 0, 2, word=0), Token("do", 2, 4, word=0), Token("it", 5, 7, word=1)))
+    ((0, 1), (2,))
     """
-    groups = takeable(bound)
-    by_way = {name: by_word(each.values, groups) for name, each in asked.shares.items()}
-    counts = [count(part, len(groups)) for part in PARTS]
-    rows = [np.zeros((1, len(bound.tokens)), dtype=bool)]
-    for values in by_way.values():
-        rows += removals(order(values), groups, len(bound.tokens), counts)
-    probabilities = _probabilities(bound, np.concatenate(rows))
-    full, left_out = float(probabilities[0]), by_way.get("leave-one-out")
-    figures, size = {}, len(counts)
-    for place, (name, values) in enumerate(by_way.items()):
-        mine = probabilities[1 + 2 * size * place :][: 2 * size]
-        tau = None if left_out is None else kendall_tau(values, left_out)
-        figures[name] = measured(name, full, mine[:size], mine[size:], tau=tau, ms=asked.milliseconds[name])
-    return figures
+    groups: dict[tuple[int, int], list[int]] = {}
+    for position, token in enumerate(tokens):
+        # A token without a word is one of its own.
+        name = (token.segment, token.word) if token.word is not None else (-1, position)
+        groups.setdefault(name, []).append(position)
+    return tuple(tuple(group) for group in groups.values() if fixed.isdisjoint(group))
 
 
-def deletion_curve(bound: BoundTarget, groups: Sequence[tuple[int, ...]], ranked: Sequence[int]) -> Removals:
-    """Measure p(output) while words are taken away in the order of their places in `groups`, and in the reverse order."""
-    places = np.array(ranked, dtype=int)
-    gone = curve(places)
-    most, _ = removals(places, groups, len(bound.tokens), gone)
-    least, _ = removals(places[::-1], groups, len(bound.tokens), gone)
-    probabilities = _probabilities(bound, np.concatenate([most, least]))
-    return Removals(tuple(gone), tuple(probabilities[: len(gone)].tolist()), tuple(probabilities[len(gone) :].tolist()))
-
-
-def takeable(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
-    """The words that can be taken away.
+def removable_words(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
+    """Group the positions of the words that can be taken away.
 
     Raises:
         ModelError: there is none.
@@ -94,7 +54,96 @@ def takeable(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
     raise ModelError("There is no word besides the output's own that could be taken away: type a longer text.")
 
 
-def _probabilities(bound: BoundTarget, taken: np.ndarray) -> np.ndarray:
-    """p(output) of each text; a text that stands there twice is read once."""
+def outcomes(bound: BoundTarget, taken: Bool[np.ndarray, "text token"]) -> tuple[Float[np.ndarray, " text"], ...]:
+    """Score, and ln p of the target, of texts in which tokens have been taken: the stand-in is in their place."""
+    ids = torch.where(torch.tensor(taken, device=bound.ids.device), bound.baseline_id, bound.ids)
+    step = max(1, BATCH_TOKENS // bound.n_positions)
+    made = []
+    for first in range(0, len(ids), step):
+        cancellation_point()
+        bound.progress(first / len(ids))
+        made.append(bound.outcome(ids[first : first + step]))
+    scores, logs = (torch.cat([getattr(each, name) for each in made]) for name in ("score", "log_probability"))
+    return scores.double().cpu().numpy(), logs.double().cpu().numpy()
+
+
+def leave_one_out(bound: BoundTarget) -> np.ndarray:
+    """The score less that of the text without the word, its pieces having equal parts (Li et al. 2016, arXiv:1612.08220)."""
+    groups = words(bound.tokens, bound.fixed)
+    taken = np.zeros((len(groups) + 1, len(bound.tokens)), dtype=bool)
+    for row, group in enumerate(groups, 1):
+        taken[row, list(group)] = True
+    scores, _ = outcomes(bound, taken)
+    shares = np.zeros(len(bound.tokens))
+    for group, score in zip(groups, scores[1:], strict=True):
+        shares[list(group)] = (scores[0] - score) / len(group)
+    return shares
+
+
+def random_shares(bound: BoundTarget) -> np.ndarray:
+    """Draw numbers at random, always the same for the same tokens: what every method has to beat."""
+    return np.random.default_rng(bound.ids.cpu().numpy()).random(len(bound.tokens))
+
+
+@dataclass(frozen=True, eq=False)
+class MethodShares:
+    """The shares of one text by several methods, and how long each took; `refused` has why a method does not apply."""
+
+    shares: Mapping[str, Shares]
+    milliseconds: Mapping[str, float]
+    refused: Mapping[str, str]
+
+
+def shares_by_method(
+    bound: BoundTarget, methods: Sequence[Method], begin: Callable[[Method], None] = lambda _: None
+) -> MethodShares:
+    """Compute shares by several methods, calling `begin` before each; one that does not apply says why."""
+    shares: dict[str, Shares] = {}
+    refused: dict[str, str] = {}
+    took: dict[str, float] = {}
+    for method in methods:
+        begin(method)
+        started = time.perf_counter()
+        try:
+            shares[method.name] = method.compute(bound)
+        except ModelError as error:
+            refused[method.name] = str(error)
+        took[method.name] = (time.perf_counter() - started) * 1000
+    return MethodShares(shares, took, refused)
+
+
+def faithfulness(bound: BoundTarget, made: MethodShares) -> dict[str, Faithfulness]:
+    """Measure each method on this text; τ where leaving one word out is among them.
+
+    Raises:
+        ModelError: there is no word that can be taken away.
+    """
+    groups = removable_words(bound)
+    values_of = {name: by_word(each.values, groups) for name, each in made.shares.items()}
+    counts = counts_of(len(groups))
+    rows = [np.zeros((1, len(bound.tokens)), dtype=bool)]
+    for values in values_of.values():
+        rows += removed_tokens(most_important_first(values), groups, len(bound.tokens), counts)
+    probabilities = _probabilities(bound, np.concatenate(rows))
+    full, by_method = float(probabilities[0]), probabilities[1:].reshape(len(values_of), 2, len(counts))
+    left_out, figures = values_of.get("leave-one-out"), {}
+    for (name, values), (without, alone) in zip(values_of.items(), by_method, strict=True):
+        tau = None if left_out is None else kendall_tau(values, left_out)
+        figures[name] = Faithfulness.of(full, without, alone, tau=tau, milliseconds=made.milliseconds[name])
+    return figures
+
+
+def deletion_curve(bound: BoundTarget, groups: Sequence[tuple[int, ...]], ranked: Sequence[int]) -> Removals:
+    """Measure p(output) while words are taken away in the order of their places in `groups`, and in the reverse order."""
+    places = np.array(ranked, dtype=int)
+    gone = curve_points(len(places))
+    most, _ = removed_tokens(places, groups, len(bound.tokens), gone)
+    least, _ = removed_tokens(places[::-1], groups, len(bound.tokens), gone)
+    most_first, least_first = _probabilities(bound, np.concatenate([most, least])).reshape(2, -1).tolist()
+    return Removals(tuple(gone), tuple(most_first), tuple(least_first))
+
+
+def _probabilities(bound: BoundTarget, taken: Bool[np.ndarray, "text token"]) -> Float[np.ndarray, " text"]:
+    """Compute p(output) of each text; a text that stands there twice is read once."""
     texts, places = np.unique(taken, axis=0, return_inverse=True)
     return np.exp(outcomes(bound, texts)[1])[places.reshape(-1)]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnviz.attribution.attention import Mixing, check_layered, recorded, rolled_out
 from attnviz.attribution.passes.tape import AttentionTape, Stop
-from attnviz.attribution.removal import BATCH_TOKENS
+from attnviz.attribution.token_removal import BATCH_TOKENS
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.models.bound_target import BoundTarget

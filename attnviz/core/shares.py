@@ -1,4 +1,4 @@
-"""What each token, and each head, was worth to a model's output, whatever the way of asking."""
+"""What each token, and each head, was worth to a model's output, whatever the attribution method."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,11 +16,11 @@ Unit = Literal["nats", "cosine"]
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """One share a token, by one way of asking: positive where the token speaks for the output, negative where against it.
+    """One share a token, by one attribution method: positive where the token speaks for the output, negative where against it.
 
-    way     the name of the way, such as "frozen-gradient"
+    method  the name of the method, such as "frozen-gradient"
     target  what was asked about, in words
-    signed  False: this way cannot say against, and no share is negative
+    signed  False: this method cannot say against, and no share is negative
     rest    what the model adds whatever was typed (its biases), where shares and rest sum to the score; None: they do not sum
 
     Raises:
@@ -30,7 +30,7 @@ class Shares:
     array([0.5])
     """
 
-    way: str
+    method: str
     target: str
     tokens: tuple[Token, ...]
     values: Float[np.ndarray, " token"]
@@ -40,9 +40,9 @@ class Shares:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen(self.values, np.float64))
         if self.values.shape != (len(self.tokens),):
-            raise TraceError(f"{self.way} has shares of shape {self.values.shape} for {len(self.tokens)} tokens")
+            raise TraceError(f"{self.method} has shares of shape {self.values.shape} for {len(self.tokens)} tokens")
         if not np.isfinite(self.values).all():
-            raise TraceError(f"{self.way} has shares that are not finite")
+            raise TraceError(f"{self.method} has shares that are not finite")
 
 
 @dataclass(frozen=True, eq=False)

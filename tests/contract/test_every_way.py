@@ -10,10 +10,9 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 import attnviz
-from attnviz.analysis.matters.methods import METHODS
 from attnviz.attribution.bind import bind_target
 from attnviz.attribution.gradients import frozen_gradient
-from attnviz.attribution.methods import shares
+from attnviz.attribution.methods import METHODS
 from attnviz.attribution.passes.freezing import Frozen
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
@@ -37,14 +36,14 @@ def whole(family: tiny.Family) -> Any:
 def test_every_way_gives_a_share_a_token_or_says_why_not(family: tiny.Family) -> None:
     bound = bind_target(attnviz.wrap(whole(family), tiny.tokenizer(family.architecture)), TEXT)
     given, refused = set(), []
-    for way in METHODS.values():
+    for method in METHODS.values():
         try:
-            got = shares(way, bound)
+            got = method.compute(bound)
         except AttnvizError as error:
             refused.append(str(error))
             continue
         assert np.isfinite(got.values).all()
-        given.add(way.name)
+        given.add(method.name)
     assert all(reason.endswith(".") and ". " not in reason for reason in refused)
     assert given >= {"gradient-norm", "gradient-input", "integrated-gradients", "leave-one-out", "random"}
     if family.seam:

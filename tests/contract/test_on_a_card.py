@@ -14,9 +14,8 @@ import torch
 
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
-from attnviz.analysis.matters.methods import METHODS
 from attnviz.attribution.bind import bind_target
-from attnviz.attribution.methods import shares
+from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError
 from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.shipped import load_trained
@@ -72,7 +71,7 @@ def computed(model: Any, prompt: Prompt) -> list[np.ndarray]:
     for name in ("attention", "frozen-gradient", "value-norms", "leave-one-out"):
         # A way that does not apply says so here, too.
         with suppress(AttnvizError):
-            numbers.append(shares(METHODS[name], bound).values)
+            numbers.append(METHODS[name].compute(bound).values)
     return numbers
 
 

@@ -2,29 +2,47 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 # The parts of a text that are taken, or alone kept; the figures are means over them.
 PARTS = (0.01, 0.05, 0.10, 0.20, 0.50)
+# What a method is measured by over a data set, as it is kept and written.
+MEASURES = ("comprehensiveness", "sufficiency", "more than chance")
 
 
 @dataclass(frozen=True, eq=False)
 class Faithfulness:
-    """How one way did on one text.
+    """How one method did on one text.
 
     comprehensiveness  by how much p(output) falls when the most important words go: the more, the better
     sufficiency        by how much it falls when only they stay: the less, the better
-    tau                rank correlation (Kendall's τ-b) with leaving out one word at a time; None: not asked
+    tau                rank correlation (Kendall's τ-b) with leaving out one word at a time; None: not measured
     milliseconds       what it took to compute the shares
     """
 
-    way: str
     comprehensiveness: float
     sufficiency: float
     tau: float | None = None
     milliseconds: float = 0.0
+
+    @staticmethod
+    def of(
+        full: float,
+        without: Float[np.ndarray, " part"],
+        alone: Float[np.ndarray, " part"],
+        *,
+        tau: float | None = None,
+        milliseconds: float = 0.0,
+    ) -> "Faithfulness":
+        """Average p(output) lost without the most important words, and with them alone.
+
+        >>> Faithfulness.of(1.0, np.array([0.5, 0.0]), np.array([0.75, 1.0]))
+        Faithfulness(comprehensiveness=0.75, sufficiency=0.125, tau=None, milliseconds=0.0)
+        """
+        return Faithfulness(float(full - np.mean(without)), float(full - np.mean(alone)), tau, milliseconds)
 
 
 @dataclass(frozen=True)
@@ -50,28 +68,42 @@ def by_word(values: Float[np.ndarray, " token"], groups: Sequence[tuple[int, ...
     return np.array([values[list(group)].sum() for group in groups])
 
 
-def order(shares: Float[np.ndarray, " word"]) -> np.ndarray:
+def most_important_first(shares: Float[np.ndarray, " word"]) -> np.ndarray:
     """Rank words, the one that speaks most for the output first; of equal ones, the first.
 
-    >>> order(np.array([0.1, 0.7, -0.2])).tolist()
+    >>> most_important_first(np.array([0.1, 0.7, -0.2])).tolist()
     [1, 0, 2]
     """
     return np.argsort(-shares, kind="stable")
 
 
-def count(part: float, n_words: int) -> int:
-    """How many words a part of them is, at least one.
+def counts_of(n_words: int) -> list[int]:
+    """Count the words of each of the `PARTS` of a text, at least one.
 
-    >>> count(0.01, 20), count(0.5, 20)
-    (1, 10)
+    >>> counts_of(20)
+    [1, 1, 2, 4, 10]
     """
-    return min(max(1, round(part * n_words)), n_words)
+    return [min(max(1, round(part * n_words)), n_words) for part in PARTS]
 
 
-def removals(
+def curve_points(n_words: int, n_points: int = 11) -> list[int]:
+    """List how many words are gone at each point of a curve, from none to all.
+
+    >>> curve_points(4)
+    [0, 1, 2, 3, 4]
+    """
+    return sorted({round(step * n_words / (n_points - 1)) for step in range(n_points)})
+
+
+def removed_tokens(
     ranked: np.ndarray, groups: Sequence[tuple[int, ...]], n_tokens: int, counts: Sequence[int]
 ) -> tuple[Bool[np.ndarray, "text token"], Bool[np.ndarray, "text token"]]:
-    """Mark what is taken of a text: its first words, for each count; and all but them."""
+    """Mark what is taken of a text: its first words, for each count; and all but them.
+
+    >>> first, rest = removed_tokens(np.array([1, 0]), [(0, 1), (2,)], 4, [1])
+    >>> first.astype(int).tolist(), rest.astype(int).tolist()
+    ([[0, 0, 1, 0]], [[1, 1, 0, 0]])
+    """
     first = np.zeros((len(counts), n_tokens), dtype=bool)
     rest = np.zeros_like(first)
     for row, number in enumerate(counts):
@@ -80,81 +112,31 @@ def removals(
     return first, rest
 
 
-def measured(
-    way: str,
-    full: float,
-    without: Sequence[float] | np.ndarray,
-    alone: Sequence[float] | np.ndarray,
-    *,
-    tau: float | None = None,
-    ms: float = 0.0,
-) -> Faithfulness:
-    """Average p(output) lost without the most important words, and with them alone.
-
-    >>> measured("attention", 1.0, [0.5, 0.0], [0.75, 1.0]).comprehensiveness
-    0.75
-    """
-    comprehensiveness, sufficiency = (float(full - np.mean(each)) for each in (without, alone))
-    return Faithfulness(way, comprehensiveness, sufficiency, tau, ms)
-
-
 def kendall_tau(first: Float[np.ndarray, " word"], second: Float[np.ndarray, " word"]) -> float:
-    """Kendall's τ-b: pairs of words that both rank alike less those that they rank the other way round; 0 where one ranks none.
+    """Compute Kendall's τ-b, the rank correlation of two orders of the same words; 0 where one ranks none.
 
-    >>> kendall_tau(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
-    0.3333333333333333
+    >>> round(kendall_tau(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])), 9)
+    0.333333333
     """
-    rows, columns = np.triu_indices(len(first), k=1)
-    one, other = (np.sign(each[rows] - each[columns]) for each in (first, second))
-    scale = np.sqrt((one != 0).sum() * (other != 0).sum())
-    return float((one * other).sum() / scale) if scale else 0.0
+    # Imported here: it takes a second, and pages that rank nothing do not wait for it.
+    from scipy.stats import kendalltau
+
+    result: Any = kendalltau(first, second) if len(first) > 1 else None
+    tau = float(result.statistic) if result else 0.0
+    return 0.0 if np.isnan(tau) else tau
 
 
-def curve(ranked: np.ndarray, n_points: int = 11) -> list[int]:
-    """How many words are gone at each point of a curve, from none to all.
+def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance: Faithfulness) -> str:
+    """Say in one sentence how the chosen method did, beside chance and beside the best fast one.
 
-    >>> curve(np.arange(4))
-    [0, 1, 2, 3, 4]
-    """
-    return sorted({round(step * len(ranked) / (n_points - 1)) for step in range(n_points)})
-
-
-# What a way is measured by over a data set, as it is kept and written.
-MEASURES = ("comprehensiveness", "sufficiency", "more than chance")
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean, and the bounds that 95 % of resampled means lie in."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def bootstrap(values: Sequence[float], *, samples: int = 2000, seed: int = 0) -> Interval:
-    """Mean and 95 % interval over texts drawn again and again from the same ones (Efron 1979).
-
-    >>> bootstrap([1.0, 1.0, 1.0])
-    Interval(mean=1.0, low=1.0, high=1.0)
-    """
-    given = np.asarray(values, dtype=float)
-    drawn = np.random.default_rng(seed).integers(0, len(given), (samples, len(given)))
-    low, high = np.percentile(given[drawn].mean(axis=1), [2.5, 97.5])
-    return Interval(float(given.mean()), float(low), float(high))
-
-
-def verdict(figures: Mapping[str, Faithfulness], looked_at: str, best: str, chance: Faithfulness) -> str:
-    """Say in one sentence how the way that was looked at did, beside chance and beside the best fast one.
-
-    >>> figures = {"attention": Faithfulness("attention", 0.54, 0.4), "gradient": Faithfulness("gradient", 0.59, 0.3)}
-    >>> verdict(figures, "attention", "gradient", Faithfulness("random", 0.32, 0.6))
+    >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
+    >>> verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6))
     'On this text attention finds what matters better than chance (0.54 against 0.32), and worse than gradient (0.59).'
     """
-    own, other = figures[looked_at].comprehensiveness, figures[best].comprehensiveness
+    own, other = figures[chosen].comprehensiveness, figures[best].comprehensiveness
     against = f"({own:.2f} against {chance.comprehensiveness:.2f})"
-    opening = f"On this text {looked_at} finds what matters {_compared(own, chance.comprehensiveness)} chance {against}"
-    if looked_at == best:
+    opening = f"On this text {chosen} finds what matters {_compared(own, chance.comprehensiveness)} chance {against}"
+    if chosen == best:
         return f"{opening}, and no other way that was asked does better."
     return f"{opening}, and {_compared(own, other)} {best} ({other:.2f})."
 

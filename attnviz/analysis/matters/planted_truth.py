@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.matters.faithfulness import kendall_tau
-from attnviz.analysis.matters.methods import method_named
 from attnviz.analysis.wording import Part, Sentence
 
 
@@ -26,7 +25,7 @@ def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> flo
 
 @dataclass(frozen=True)
 class PlantedScores:
-    """How far each way is from the truth after so many steps of training; `refused` has the reason of each that does not apply.
+    """How far each method is from the truth after so many steps of training; `refused` has why one does not apply.
 
     distances  the mean of `distance` over output tokens that come from somewhere
     accuracy   share of the sequences whose every token the model writes right
@@ -44,25 +43,26 @@ class PlantedScores:
 
 
 def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
-    """Average each way's distance over checkpoints, the nearest way first."""
+    """Average each method's distance over checkpoints, the nearest method first."""
     names = scores[-1].distances
     means = {name: float(np.mean([each.distances[name] for each in scores])) for name in names}
     return dict(sorted(means.items(), key=lambda item: item[1]))
 
 
-def describe_ranking(scores: Sequence[PlantedScores]) -> Sentence:
-    """Say which way lies nearest to the truth over all checkpoints, and how attention and chance do.
+def describe_ranking(scores: Sequence[PlantedScores], titles: Mapping[str, str]) -> Sentence:
+    """Say which method lies nearest to the truth over all checkpoints, and how attention and chance do.
 
     >>> from attnviz.analysis.wording import plain
-    >>> plain(describe_ranking([PlantedScores(9, {"rollout": 0.25, "random": 0.75}, 1.0, {})]))
+    >>> scores, titles = {"rollout": 0.25, "random": 0.75}, {"rollout": "Attention rollout", "random": "Chance"}
+    >>> plain(describe_ranking([PlantedScores(9, scores, 1.0, {})], titles))
     'Attention rollout comes nearest to the truth: 0.25 of it lies beside the right places; of chance, 0.75.'
     """
     means = ranking(scores)
     best = next(name for name in means if name != "random")
     others = [name for name in ("attention", "random") if name in means and name != best]
-    beside = "".join(f"; of {_lower(method_named(name).title)}, {means[name]:.2f}" for name in others)
+    beside = "".join(f"; of {_lower(titles[name])}, {means[name]:.2f}" for name in others)
     lies = Part(f" of it lies beside the right places{beside}.")
-    return (Part(method_named(best).title, True), Part(" comes nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
+    return (Part(titles[best], True), Part(" comes nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
 
 
 def _lower(title: str) -> str:
@@ -70,7 +70,7 @@ def _lower(title: str) -> str:
 
 
 def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
-    """Compute each way's mean distance over seeds and its standard deviation (of a sample), the nearest way first.
+    """Compute each method's mean distance over seeds and its standard deviation (of a sample), the nearest method first.
 
     >>> over_seeds([{"a": 0.5, "b": 0.25}, {"a": 0.5, "b": 0.25}])
     {'b': (0.25, 0.0), 'a': (0.5, 0.0)}
@@ -81,7 +81,7 @@ def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float
 
 
 def agreement(rankings: Sequence[Mapping[str, float]]) -> list[float]:
-    """Compute Kendall's τ between the rankings of any two seeds, of the ways that both know.
+    """Compute Kendall's τ between the rankings of any two seeds, of the methods that both know.
 
     >>> agreement([{"a": 0.1, "b": 0.2}, {"a": 0.3, "b": 0.4}, {"b": 0.1, "a": 0.2}])
     [1.0, -1.0, -1.0]

@@ -1,14 +1,13 @@
 """All ways under each other: what each says of every word, how much it takes from the output, and what chance takes."""
 
 import html
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.matters.methods import method_named
-from attnviz.analysis.matters.report import Report
+from attnviz.analysis.matters.report import AttributionReport
 from attnviz.figures.matters.shaded_text import mixed
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, ink_on
 
@@ -20,25 +19,25 @@ _HEADINGS = ("Method of asking", "What each word is worth", "Takes", "Alone", "Ï
 
 
 def ways_table(
-    report: Report, names: Sequence[str], *, chosen: str, waiting: Collection[str] = (), theme: Theme = LIGHT
+    report: AttributionReport, titles: Mapping[str, str], *, chosen: str, waiting: Collection[str] = (), theme: Theme = LIGHT
 ) -> str:
-    """Draw a row a way; a click on one picks "way:" and its name. Those that are `waiting` have their place already.
+    """Draw a row for each method of `titles`; a click picks "way:" and its name. Those `waiting` have their place already.
 
     >>> from attnviz.analysis.matters.faithfulness import Faithfulness
-    >>> report = Report("it", 0.9, ("a", "<b>"), frozenset(), {"rollout": np.array([0.5, -0.2])},
-    ...     {"rollout": Faithfulness("rollout", 0.5, 0.1), "random": Faithfulness("random", 0.25, 0.4)}, {}, {})
-    >>> drawn = ways_table(report, ["rollout", "random"], chosen="rollout")
+    >>> report = AttributionReport("it", 0.9, ("a", "<b>"), frozenset(), {"rollout": np.array([0.5, -0.2])},
+    ...     {"rollout": Faithfulness(0.5, 0.1), "random": Faithfulness(0.25, 0.4)}, {}, {})
+    >>> drawn = ways_table(report, {"rollout": "Rollout", "random": "Chance"}, chosen="rollout")
     >>> "&lt;b&gt;" in drawn, drawn.count("data-pick")
     (True, 1)
     """
     heads = "".join(f"<span>{name}</span>" for name in _HEADINGS)
-    rows = [_row(report, name, chosen, name in waiting, theme) for name in names]
+    rows = [_row(report, name, title, chosen, name in waiting, theme) for name, title in titles.items()]
     style = f"{css_variables(theme)};--background:{theme.background}"
     return f'<div class="ways" style="{style}"><div class="heads">{heads}</div>{"".join(rows)}</div>'
 
 
-def _row(report: Report, name: str, chosen: str, waits: bool, theme: Theme) -> str:
-    title = f'<span class="name">{html.escape(method_named(name).title)}</span>'
+def _row(report: AttributionReport, name: str, title: str, chosen: str, waits: bool, theme: Theme) -> str:
+    title = f'<span class="name">{html.escape(title)}</span>'
     if name not in report.figures:
         reason = "is being askedâ€¦" if waits else html.escape(report.refused.get(name, "was not asked"))
         return f'<div class="way">{title}<span class="why">{reason}</span></div>'
@@ -54,7 +53,7 @@ def _row(report: Report, name: str, chosen: str, waits: bool, theme: Theme) -> s
     )
 
 
-def _takes(report: Report, name: str) -> str:
+def _takes(report: AttributionReport, name: str) -> str:
     """How much p falls, as a bar beside the mark of chance."""
     taken, chance = _taken(report, name), _taken(report, "random")
     mark = f'<u style="inset-inline-start:{100 * min(max(chance, 0), 1):.1f}%"></u>' if "random" in report.figures else ""
@@ -62,14 +61,14 @@ def _takes(report: Report, name: str) -> str:
     return f'<span class="takes"><span>{bar}{mark}</span><b class="number">{_figure(taken)}</b></span>'
 
 
-def _figures(report: Report, name: str) -> list[str]:
+def _figures(report: AttributionReport, name: str) -> list[str]:
     figure, agreement = report.figures[name], report.agreement(name)
     took = "" if name == "random" else f"{figure.milliseconds:,.0f} ms"
     tau = "" if agreement is None or name == "random" else _figure(agreement)
     return [f'<span class="figure">{each}</span>' for each in (_figure(figure.sufficiency), tau, took)]
 
 
-def _taken(report: Report, name: str) -> float:
+def _taken(report: AttributionReport, name: str) -> float:
     return report.figures[name].comprehensiveness if name in report.figures else 0.0
 
 

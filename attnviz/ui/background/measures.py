@@ -2,7 +2,7 @@
 
 from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.analysis.matters.report import Report, Without
+from attnviz.analysis.matters.report import AttributionReport, Without
 from attnviz.analysis.quantity import WeighedTrace, Weighing
 from attnviz.core.edits import HeadValue
 from attnviz.core.shares import HeadCosts, RemovalCurve
@@ -12,7 +12,7 @@ from attnviz.models.translate.decode import Draft
 from attnviz.ui.background import results
 
 
-def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report | None:
+def matters(name: str, prompt: Prompt, target: str, ways: tuple[str, ...]) -> AttributionReport | None:
     """What each word was worth to a target, by these ways; None after the page has said why there is nothing."""
     return results.computed(name, _matters, (prompt, target, ways))
 
@@ -52,17 +52,19 @@ def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> Pair
     return results.computed(name, _why, (prompt, cell))
 
 
-def _matters(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]) -> Report:
-    from attnviz.attribution.text_report import report
+def _matters(
+    model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]
+) -> AttributionReport:
+    from attnviz.attribution.text_report import attribution_report
 
-    return report(model, prompt, target, ways, progress)
+    return attribution_report(model, prompt, target, ways, progress)
 
 
 def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without:
-    from attnviz.attribution.text_report import without
+    from attnviz.attribution.text_report import without_words
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
-    return without(model, prompt, target, taken)
+    return without_words(model, prompt, target, taken)
 
 
 def _deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ranked: tuple[int, ...]) -> Removals:

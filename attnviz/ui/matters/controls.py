@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from attnviz.analysis.matters.methods import HeadMethod, method_named
-from attnviz.analysis.matters.report import Report
+from attnviz.analysis.matters.report import AttributionReport
+from attnviz.attribution.methods import HeadMethod, method_named
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
@@ -87,7 +87,7 @@ def about(model: str) -> str:
     return "" if chosen == state.get("about_first") else chosen
 
 
-def target_picker(report: Report) -> None:
+def target_picker(report: AttributionReport) -> None:
     """What can be asked about the output, in the sidebar, once it is known."""
     if not (options := list(report.targets)):
         return
@@ -104,7 +104,7 @@ def ask_again() -> None:
         st.button("Ask about what the model is there for", icon=":material/undo:", on_click=forget, args=("about",))
 
 
-def taken_words(report: Report) -> tuple[int, ...]:
+def taken_words(report: AttributionReport) -> tuple[int, ...]:
     """The words that the person has taken away, as the address has them."""
     written = str(value("taken", ""))
     places = {int(part) for part in written.split(".") if part.isdecimal() and len(part) < 6}

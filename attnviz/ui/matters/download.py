@@ -6,14 +6,15 @@ from collections.abc import Callable
 import streamlit as st
 
 from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.analysis.matters.report import Report
+from attnviz.analysis.matters.report import AttributionReport
+from attnviz.attribution.methods import titles_of
 from attnviz.core.trace import Prompt
 from attnviz.export import FORMATS, png, svg
 from attnviz.export.matters import report as exported
 from attnviz.export.python import prompt_expression
 
 
-def offer_files(model: str, prompt: Prompt, target: str, report: Report, way: str, curve: Removals | None) -> None:
+def offer_files(model: str, prompt: Prompt, target: str, report: AttributionReport, way: str, curve: Removals | None) -> None:
     """The text by the way that is looked at and all ways under each other as a drawing, their numbers, and the Python."""
     about = f", target={target!r}" if target else ""
     python = "\n".join([
@@ -26,12 +27,13 @@ def offer_files(model: str, prompt: Prompt, target: str, report: Report, way: st
         "",
     ])  # fmt: skip
     name = re.sub(r"[^\w.-]+", "-", f"{model}-matters").strip("-.")
+    titles = titles_of({way, *report.figures})
     st.caption("The text, and all ways under each other")
     with st.container(horizontal=True):
-        _button("SVG", f"{name}.svg", lambda: svg.draw(exported.draw(report, way)))
-        _button("PNG", f"{name}.png", lambda: png.draw(exported.draw(report, way)))
-        _button("CSV", f"{name}.csv", lambda: exported.to_csv(report))
-        _button("JSON", f"{name}.json", lambda: exported.to_json(report, way, curve))
+        _button("SVG", f"{name}.svg", lambda: svg.sheet_svg(exported.draw_attribution(report, way, titles)))
+        _button("PNG", f"{name}.png", lambda: png.sheet_png(exported.draw_attribution(report, way, titles)))
+        _button("CSV", f"{name}.csv", lambda: exported.shares_csv(report))
+        _button("JSON", f"{name}.json", lambda: exported.attribution_json(report, way, curve))
     with st.expander("The same in Python", icon=":material/code:"):
         st.code(python, language="python", wrap_lines=True)
 

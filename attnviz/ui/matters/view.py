@@ -6,8 +6,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters.faithfulness import Removals, verdict
-from attnviz.analysis.matters.methods import METHODS, method_named
-from attnviz.analysis.matters.report import Report, Without
+from attnviz.analysis.matters.report import AttributionReport, Without
+from attnviz.attribution.methods import METHODS, method_named, titles_of
 from attnviz.figures import html as shared
 from attnviz.figures.matters.deletion import deletion_figure
 from attnviz.figures.matters.methods import STYLE as WAYS_STYLE
@@ -20,8 +20,8 @@ from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.matters.controls import take
 
-FAST = tuple(way.name for way in METHODS.values() if not way.slow)
-SLOW = tuple(way.name for way in METHODS.values() if way.slow)
+FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")
+SLOW = tuple(method.name for method in METHODS.values() if method.speed != "fast")
 _SHADED = Markup("shaded", TEXT_STYLE)
 _WAYS = Markup("ways", shared.STYLE + WAYS_STYLE)
 _FIGURES = """
@@ -45,7 +45,7 @@ def asks_slow() -> bool:
     return value("way") in SLOW
 
 
-def chosen_way(report: Report) -> str:
+def chosen_way(report: AttributionReport) -> str:
     """The way whose shares the text has: chosen, else the head from which somebody came, else attention."""
     ready = [name for name in report.shares if name != "random"]
     heads = [name for name in ready if name not in METHODS]
@@ -53,7 +53,7 @@ def chosen_way(report: Report) -> str:
     return one_shown("way", ready, first)
 
 
-def headline(report: Report, way: str, place: DeltaGenerator) -> None:
+def headline(report: AttributionReport, way: str, place: DeltaGenerator) -> None:
     """What is asked about, how likely it is, and how far the way that is looked at is to be believed."""
     figures = report.figures
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
@@ -65,7 +65,7 @@ def headline(report: Report, way: str, place: DeltaGenerator) -> None:
     place.html(f'<div class="story verdict"><p>{html.escape(sentence)}</p></div>')
 
 
-def show_text(report: Report, way: str, taken: tuple[int, ...]) -> None:
+def show_text(report: AttributionReport, way: str, taken: tuple[int, ...]) -> None:
     """The text by one way. A click takes a word away, another gives it back."""
 
     def pick(picked: str) -> None:
@@ -75,7 +75,7 @@ def show_text(report: Report, way: str, taken: tuple[int, ...]) -> None:
     _SHADED("shaded", shaded_text(report.words, report.shares[way], own=report.own, taken=taken, theme=theme()), on_pick=pick)
 
 
-def show_ways(place: DeltaGenerator, report: Report, names: tuple[str, ...], way: str, *, waits: bool) -> None:
+def show_ways(place: DeltaGenerator, report: AttributionReport, names: tuple[str, ...], way: str, *, waits: bool) -> None:
     """All ways under each other; a click chooses one. While the slow ones are asked they have their rows already."""
 
     def pick(picked: str) -> None:
@@ -86,10 +86,10 @@ def show_ways(place: DeltaGenerator, report: Report, names: tuple[str, ...], way
     # One stands in the place of the other: a name stands once in a run.
     name = "ways-fast" if waits else "ways-all"
     with place.container():
-        _WAYS(name, ways_table(report, names, chosen=way, waiting=waiting, theme=theme()), on_pick=pick)
+        _WAYS(name, ways_table(report, titles_of(names), chosen=way, waiting=waiting, theme=theme()), on_pick=pick)
 
 
-def show_taken(report: Report, taken: tuple[int, ...], then: Without | None) -> None:
+def show_taken(report: AttributionReport, taken: tuple[int, ...], then: Without | None) -> None:
     """What the model says without the words that were taken, and the way back; or that words can be taken."""
     with st.container(horizontal=True, vertical_alignment="center", key="desk-taken"):
         if not taken or then is None:

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from attnviz.analysis.matters.methods import METHODS
 from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
+from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.figures.html import STYLE
 from attnviz.figures.train.planted import STYLE as TABLE_STYLE
 from attnviz.figures.train.planted import planted_table
@@ -19,8 +19,6 @@ from attnviz.ui.markup import Markup
 
 # Held-out sequences that are asked about, and checkpoints at most.
 SEQUENCES, CHECKPOINTS = 4, 6
-# These take a pass for each layer and token, and say what faster ones do.
-LEFT_OUT = ("flow", "value-zeroing")
 PIXELS = 440
 _markup = Markup("planted", STYLE + TABLE_STYLE)
 _ABOUT = (
@@ -38,19 +36,19 @@ def show_planted(run: LiveRun) -> None:
     def work(progress: Progress) -> tuple[PlantedScores, ...]:
         from attnviz.attribution.planted import planted_scores
 
-        ways = [way for way in METHODS.values() if way.name not in LEFT_OUT]
         scores = []
         for place, frame in enumerate(frames):
             progress(f"Asking the model after {frame.step:,} steps", place / len(frames))
             model = toys.toy_model(recipe.model, frame.weights)
-            scores.append(planted_scores(model, run.training.held_out.solved[:SEQUENCES], ways, step=frame.step))
+            scores.append(planted_scores(model, run.training.held_out.solved[:SEQUENCES], USUAL, step=frame.step))
         kept.weigh(key, sum(each.nbytes for each in scores))
         return tuple(scores)
 
     kept, key = traces_kept(), ("planted", recipe, tuple(frame.step for frame in frames))
     scores = shared(kept, key, work, st.empty(), pixels=PIXELS)
-    story(describe_ranking(scores))
-    _markup("planted", planted_table(scores, theme=theme()))
+    titles = titles_of(method.name for method in USUAL)
+    story(describe_ranking(scores, titles))
+    _markup("planted", planted_table(scores, titles, theme=theme()))
     st.caption(_ABOUT)
 
 

@@ -1,65 +1,90 @@
-"""A survey writes each text's figures at once, goes on where it was stopped, and reads the data sets that it names."""
-
-import gzip
-import json
+"""A data set is measured text by text, and goes on where it was stopped, but never with the figures of another run."""
 
 import pytest
 
 import attnviz
-from attnviz.analysis.matters.faithfulness import bootstrap
-from attnviz.analysis.matters.methods import METHODS
-from attnviz.attribution.dataset import SurveyOptions, read_prompts, read_table, survey
+from attnviz.analysis.bootstrap import mean_interval
+from attnviz.attribution import dataset
+from attnviz.attribution.dataset import DatasetOptions, FigureRow, measure_dataset, method_figures
+from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from tests.translators import tiny_translator
 
 TEXTS = [Prompt(text) for text in ("The dog eat.", "The red car is not new.", "Tom didn't eat the car.", "The dog is red.")]
+USED = [METHODS[name] for name in ("attention", "leave-one-out", "random")]
 
 
-def test_a_survey_goes_on_where_it_was_stopped(tmp_path):
-    model = attnviz.load(str(tiny_translator(tmp_path, "transformer")))
-    ways, out = [METHODS[name] for name in ("attention", "leave-one-out", "random")], tmp_path / "out.csv"
-    survey(model, TEXTS, ways, out, SurveyOptions(limit=2), lambda line: None)
-    first, lines = out.read_text(encoding="utf-8"), list[str]()
-    figures = survey(model, TEXTS, ways, out, SurveyOptions(limit=4), lines.append)
-    assert out.read_text(encoding="utf-8").startswith(first)
-    assert lines == ["3 of 4 texts", "4 of 4 texts"]
-    assert {int(row["text"]) for row in read_table(out)} == {0, 1, 2, 3}
-    assert [(each.way, each.n_texts, each.over_random is None) for each in figures] == [
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return attnviz.load(str(tiny_translator(tmp_path_factory.mktemp("transformer"), "transformer")))
+
+
+def test_a_run_goes_on_where_it_was_stopped(model, tmp_path):
+    journal, lines = tmp_path / "out.jsonl", list[str]()
+    measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=2), lines.append)
+    first = journal.read_text(encoding="utf-8")
+    rows = measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=4), lines.append)
+    assert journal.read_text(encoding="utf-8").startswith(first)
+    assert lines == [f"{n} of {total} texts" for n, total in ((1, 2), (2, 2), (3, 4), (4, 4))]
+    assert {row.text for row in rows} == {0, 1, 2, 3}
+    figures = method_figures(rows)
+    assert [(each.method, each.n_texts, each.over_random is None) for each in figures] == [
         ("attention", 4, False), ("leave-one-out", 4, False), ("random", 4, True),
     ]  # fmt: skip
-    assert next(each.tau for each in figures if each.way == "leave-one-out") == 1
+    assert next(each.tau for each in figures if each.method == "leave-one-out") == 1
 
 
-def test_one_token_of_each_output_can_be_asked_about(tmp_path):
-    model, ways = attnviz.load(str(tiny_translator(tmp_path, "transformer"))), [METHODS["leave-one-out"], METHODS["random"]]
-    whole = survey(model, TEXTS, ways, tmp_path / "whole.csv", SurveyOptions(limit=2), lambda line: None)
-    token = survey(model, TEXTS, ways, tmp_path / "token.csv", SurveyOptions(limit=2, target="token:0"), lambda line: None)
-    assert whole[0].comprehensiveness != token[0].comprehensiveness
+@pytest.mark.parametrize(
+    ("texts", "methods", "options"),
+    [
+        (TEXTS[1:], USED, DatasetOptions(limit=2)),
+        (TEXTS, USED[1:], DatasetOptions(limit=2)),
+        (TEXTS, USED, DatasetOptions(limit=2, target="token:0")),
+        (TEXTS, USED, DatasetOptions(limit=2, max_tokens=99)),
+    ],
+    ids=["data", "methods", "target", "length"],
+)
+def test_other_settings_are_measured_anew(model, tmp_path, texts, methods, options):
+    journal, said = tmp_path / "out.jsonl", list[str]()
+    measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=2), said.append)
+    rows = measure_dataset(model, texts, methods, journal, options, said.append)
+    fresh = measure_dataset(model, texts, methods, tmp_path / "fresh.jsonl", options, said.append)
+    assert [row[:-1] for row in rows] == [row[:-1] for row in fresh]
+    assert "everything is measured anew" in said[2]
+
+
+def test_figures_that_are_not_finite_enter_no_mean(model, tmp_path, monkeypatch):
+    real, said = dataset.faithfulness, list[str]()
+
+    def broken(bound, made):
+        figures = real(bound, made)
+        return figures if said else {**figures, "random": dataset.Faithfulness(float("nan"), 0.0)}
+
+    monkeypatch.setattr(dataset, "faithfulness", broken)
+    rows = measure_dataset(model, TEXTS, USED, tmp_path / "out.jsonl", DatasetOptions(limit=2), said.append)
+    assert "its figures are not finite" in said[0]
+    assert len(rows) == 2 * len(USED)
+
+
+def test_a_target_that_is_none_is_refused(model, tmp_path):
     with pytest.raises(ModelError, match="nothing that can be asked about"):
-        survey(model, TEXTS, ways, tmp_path / "none.csv", SurveyOptions(target="nonsense"), lambda line: None)
+        measure_dataset(model, TEXTS, USED, tmp_path / "none.jsonl", DatasetOptions(target="nonsense"), print)
 
 
-def test_another_table_is_not_written_over(tmp_path):
-    (tmp_path / "mine.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(ModelError, match="no table of attnviz faithful"):
-        read_table(tmp_path / "mine.csv")
-
-
-def test_data_sets_are_read_packed_or_not(tmp_path):
-    questions, pairs, other = tmp_path / "qa.jsonl.gz", tmp_path / "pairs.tsv", tmp_path / "other.jsonl"
-    with gzip.open(questions, "wt", encoding="utf-8") as file:
-        file.write(json.dumps({"question": "Who?", "context": "Ada wrote it."}) + "\n")
-    pairs.write_text("Hello.\tBonjour.\n\n", encoding="utf-8")
-    other.write_text('{"neither": 1}\n', encoding="utf-8")
-    assert read_prompts(questions) == [Prompt("Ada wrote it.", question="Who?", pair="Who?")]
-    assert read_prompts(pairs) == [Prompt("Hello.")]
-    with pytest.raises(ModelError, match="cannot be read as a data set"):
-        read_prompts(other)
+def test_over_chance_is_the_mean_difference_on_the_same_texts():
+    rows = [FigureRow(text, 5, "random", 0.25, 0.5, None, 1.0) for text in (0, 1)]
+    rows += [FigureRow(text, 5, "rollout", text / 2, 0.5, tau, 3.0) for text, tau in ((0, 0.5), (1, None), (2, 0.25))]
+    chance, rollout = method_figures(rows)
+    assert (chance.over_random, rollout.n_texts, rollout.tau, rollout.milliseconds) == (None, 3, 0.375, 3.0)
+    assert rollout.comprehensiveness.mean == 0.5
+    assert rollout.over_random is not None
+    assert rollout.over_random.mean == 0.0
 
 
 def test_the_interval_of_a_mean_is_about_two_standard_errors_wide():
-    values = [0.0, 1.0] * 200
-    interval = bootstrap(values)
+    interval = mean_interval([0.0, 1.0] * 200)
     assert interval.mean == 0.5
     assert interval.high - interval.low == pytest.approx(4 * 0.5 / 20, rel=0.1)
+    # As the figures on the models' cards were drawn.
+    assert (interval.low, interval.high) == (0.45, 0.5475)

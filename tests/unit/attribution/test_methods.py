@@ -1,6 +1,11 @@
 """Each way against the same thing computed another way: by hand in NumPy, by networkx, or by running the model once more."""
 
+import importlib
+import subprocess
+import sys
 from functools import cache
+from types import ModuleType
+from typing import Any
 
 import networkx
 import numpy as np
@@ -8,14 +13,17 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.analysis.matters.methods import METHODS, method_named
-from attnviz.attribution import attention, gradients, norms, removal
+from attnviz.attribution import attention, gradients, norms, token_removal
 from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.flow import max_flow
-from attnviz.attribution.methods import head_shares, shares
+from attnviz.attribution.methods import METHODS, Method, attribute, method_named, titles_of
+from attnviz.attribution.text_report import attribution_report
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.core.errors import AttnvizError, ModelError
-from attnviz.core.trace import Prompt, Token
+from attnviz.core.trace import Prompt
+from attnviz.export.matters.report import draw_attribution
+from attnviz.export.svg import sheet_svg
+from attnviz.figures.matters.methods import ways_table
 from attnviz.models.bound_target import BoundTarget
 
 LIKE = Prompt("A man plays the guitar.", pair="Somebody makes music.")
@@ -81,18 +89,18 @@ def test_value_norms_are_the_lengths_of_what_weights_carry():
         own = slice(head * width, (head + 1) * width)
         value = layer.attention.self.value.weight[own] @ states.T + layer.attention.self.value.bias[own, None]
         lengths = (layer.attention.output.dense.weight[:, own] @ value).norm(dim=0).numpy()
-        got = norms.norm_weighted(bound)[0]
-        np.testing.assert_allclose(got.norms[head], weights[head] * lengths, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(got.weights[head], weights[head], atol=1e-6)
+        got = attention.recorded(bound)[0]
+        np.testing.assert_allclose(norms.carried(got)[head].norm(dim=-1), lengths, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(got.weights[0, head], weights[head], atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "prompt"), [("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
 def test_what_positions_are_made_of_sums_to_what_they_are(name, prompt):
     bound = read(name, prompt)
-    for step, site in zip(attention.recorded(bound), bound.sites, strict=True):
+    for step, place in zip(attention.recorded(bound), bound.sites, strict=True):
         mixed = sum(parts.sum(dim=1) for _, parts in norms._parts(step))
         placed, stream = step.residual()
-        assert placed == ("before" if name == "transformer-en-fr" or site.kind == "cross" else "after")
+        assert placed == ("before" if name == "transformer-en-fr" or place.kind == "cross" else "after")
         assert stream is not None
         assert step.mixed is not None
         # W_O's bias belongs to no token.
@@ -101,10 +109,11 @@ def test_what_positions_are_made_of_sums_to_what_they_are(name, prompt):
 
 
 def test_a_layer_changes_a_token_less_than_its_weights_say():
-    layers = norms.norm_weighted(read("answer-en", LOVELACE))
-    assert all(0 < layer.mixing < 1 for layer in layers)
-    by_weights = np.mean([1 - np.diagonal(layer.weights.mean(axis=0)).mean() for layer in layers[:6]])
-    assert np.mean([layer.mixing for layer in layers[:6]]) < by_weights / 1.5
+    layers = attention.recorded(read("answer-en", LOVELACE))[:6]
+    ratios = [norms.composition(layer, of_itself=True).mixing.mean() for layer in layers]
+    assert all(0 < ratio < 1 for ratio in ratios)
+    by_weights = np.mean([1 - np.diagonal(layer.weights[0].mean(dim=0)).mean() for layer in layers])
+    assert np.mean(ratios) < by_weights / 1.5
 
 
 @pytest.mark.parametrize("target", ["translation", "token:2"])
@@ -124,16 +133,16 @@ def test_gradients_are_those_of_small_steps(target):
 def test_integrated_gradients_sum_to_the_difference():
     bound = read("answer-en", LOVELACE)
     taken = np.array([[False] * len(bound.tokens), [not token.special for token in bound.tokens]])
-    scores, _ = removal.outcomes(bound, taken)
+    scores, _ = token_removal.outcomes(bound, taken)
     got = gradients.integrated_gradients(bound, steps=60).sum()
     assert got == pytest.approx(scores[0] - scores[1], rel=0.01)
 
 
-@pytest.mark.parametrize(("way", "most"), [("value-zeroing", 128), ("flow", 64)])
-def test_a_way_that_would_take_minutes_says_how_much_it_reads(way: str, most: int):
+@pytest.mark.parametrize(("method", "most"), [("value-zeroing", 128), ("flow", 64)])
+def test_a_way_that_would_take_minutes_says_how_much_it_reads(method: str, most: int):
     bound = read("minilm", Prompt("a " * most, pair="b"))
     with pytest.raises(ModelError, match=rf"at most {most} tokens, and here are \d+: type less"):
-        shares(method_named(way), bound)
+        method_named(method).compute(bound)
 
 
 def test_value_zeroing_is_the_model_run_without_a_value():
@@ -169,23 +178,12 @@ def test_value_zeroing_is_the_model_run_without_a_value():
 
 def test_leaving_out_is_the_score_of_the_text_without_the_word():
     bound = read("transformer-en-fr", FRANCE)
-    got = removal.leave_one_out(bound)
+    got = token_removal.leave_one_out(bound)
     ids = bound.ids.clone()
     ids[1] = bound.baseline_id
     scores = bound.outcome(torch.stack([bound.ids, ids])).score
     assert bound.tokens[1].word != bound.tokens[2].word
     assert got[1] == pytest.approx(float(scores[0] - scores[1]), abs=1e-4)
-
-
-def test_words_are_taken_whole_and_what_is_fixed_stays():
-    tokens = (
-        Token("un", 0, 2, word=0),
-        Token("do", 2, 4, word=0),
-        Token("it", 5, 7, word=1),
-        Token("[SEP]", 0, 0, special=True),
-    )
-    assert removal.words(tokens, frozenset({3})) == ((0, 1), (2,))
-    assert removal.words(tokens, frozenset({1, 3})) == ((2,),)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +213,7 @@ def test_a_name_that_is_none_gets_the_names_there_are():
 
 def test_a_head_that_the_output_does_not_ask_is_refused():
     with pytest.raises(ModelError, match="L9·H9"):
-        head_shares(read("answer-en", LOVELACE), "encoder", 9, 9)
+        method_named("head:encoder:9:9").compute(read("answer-en", LOVELACE))
 
 
 @pytest.mark.parametrize(
@@ -225,15 +223,39 @@ def test_a_head_that_the_output_does_not_ask_is_refused():
 )  # fmt: skip
 def test_every_way_gives_a_share_a_token_or_says_why_not(name, prompt):
     bound, refused = read(name, prompt), list[str]()
-    for way in METHODS.values():
+    for method in METHODS.values():
         try:
-            got = shares(way, bound)
+            got = method.compute(bound)
         except ModelError as error:
             refused.append(str(error))
             continue
         assert got.tokens == bound.tokens
         assert np.isfinite(got.values).all()
-        assert got.values.any(), way.name
-        assert way.signed or (got.values >= -1e-9).all(), way.name
+        assert got.values.any(), method.name
+        assert method.signed or (got.values >= -1e-9).all(), method.name
     assert all(reason.endswith(".") and ". " not in reason for reason in refused)
     assert not refused or name != "answer-en"
+
+
+def test_a_new_method_is_a_line_of_the_table_and_a_file(monkeypatch):
+    """The file is a module of attnviz.attribution with a function; the line makes it known to everything else."""
+    file: Any = ModuleType("attnviz.attribution.length")
+    file.by_length = lambda bound: np.array([len(token.text) for token in bound.tokens], dtype=float)
+    monkeypatch.setitem(sys.modules, "attnviz.attribution.length", file)
+    monkeypatch.setitem(METHODS, "length", Method("length", "Length of the word", "length:by_length"))
+    got = attribute(loaded("minilm"), LIKE, "length")
+    assert got.method == "length"
+    assert got.values.tolist() == [len(token.text) for token in got.tokens]
+    report = attribution_report(loaded("minilm"), LIKE, "", ["length", "random"])
+    titles = titles_of(report.figures)
+    assert "Length of the word" in ways_table(report, titles, chosen="length")
+    assert b"Length of the word" in sheet_svg(draw_attribution(report, "length", titles))
+
+
+def test_the_table_names_functions_that_there_are_and_needs_no_torch():
+    for method in METHODS.values():
+        module, function = method.function.split(":")
+        assert callable(getattr(importlib.import_module(f"attnviz.attribution.{module}"), function))
+        assert method.name == "random" or method.paper.startswith("arXiv:")
+    script = "import sys, attnviz.attribution.methods; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

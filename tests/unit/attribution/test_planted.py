@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.analysis.matters.methods import METHODS
 from attnviz.analysis.matters.planted_truth import PlantedScores, agreement, distance, over_seeds, ranking
+from attnviz.attribution.methods import METHODS
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import ToyConfig, untrained_toy

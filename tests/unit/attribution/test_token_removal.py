@@ -1,0 +1,81 @@
+"""Faithfulness by hand: a model whose output is a product over its tokens, so that every text without some is known."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnviz.analysis.matters.faithfulness import PARTS
+from attnviz.attribution import token_removal
+from attnviz.attribution.methods import METHODS
+from attnviz.attribution.token_removal import MethodShares, deletion_curve, faithfulness, shares_by_method
+from attnviz.core.errors import ModelError
+from attnviz.core.shares import Shares
+from attnviz.core.trace import Token
+from attnviz.models.bound_target import BoundTarget, Outcome
+
+GONE = 99
+# ln p(output) falls by so much when the token in this place goes; the last belongs to the output, and never goes.
+COST = torch.tensor([0.5, 0.0625, 0.25, 1.0, 8.0], dtype=torch.float64)
+TOKENS = tuple(Token(text, 2 * place, 2 * place + 1, word=place) for place, text in enumerate("abcde"))
+
+
+def bound_of(tokens: tuple[Token, ...] = TOKENS, fixed: frozenset[int] = frozenset({4})) -> BoundTarget:
+    def run(ids: torch.Tensor) -> Outcome:
+        log = -((ids == GONE) * COST).sum(dim=1)
+        return Outcome(log, log)
+
+    return BoundTarget("it", tokens, torch.arange(5), torch.eye(5), GONE, fixed, {4: 1.0}, run, (), 5)
+
+
+def p(*gone: int) -> float:
+    return float(torch.exp(-COST[list(gone)].sum()))
+
+
+def shares_of(values: list[float]) -> MethodShares:
+    return MethodShares({"rollout": Shares("rollout", "it", TOKENS, np.array(values))}, {"rollout": 7.0}, {})
+
+
+def test_comprehensiveness_takes_the_most_important_words_and_sufficiency_leaves_only_them():
+    # Of four words 1, 5, 10 and 20 % are one word, and 50 % are two; the order of these shares is 3, 0, 2, 1.
+    (figures,) = faithfulness(bound_of(), shares_of([0.6, 0.1, 0.2, 0.9, 5.0])).values()
+    n = len(PARTS)
+    assert figures.comprehensiveness == pytest.approx(1 - ((n - 1) * p(3) + p(3, 0)) / n)
+    assert figures.sufficiency == pytest.approx(1 - ((n - 1) * p(0, 1, 2) + p(1, 2)) / n)
+    assert (figures.tau, figures.milliseconds) == (None, 7.0)
+
+
+def test_agreement_with_leaving_one_word_out_is_kendalls():
+    bound = bound_of()
+    made = shares_by_method(bound, [METHODS["leave-one-out"], METHODS["random"]])
+    np.testing.assert_allclose(made.shares["leave-one-out"].values, [*COST[:4].tolist(), 0.0])
+    figures = faithfulness(bound, made)
+    assert figures["leave-one-out"].tau == pytest.approx(1)
+    order, other = COST[:4].numpy(), made.shares["random"].values[:4]
+    pairs = [np.sign((order[i] - order[j]) * (other[i] - other[j])) for i in range(4) for j in range(i)]
+    assert figures["random"].tau == pytest.approx(np.mean(pairs))
+
+
+def test_a_curve_takes_words_in_an_order_and_in_its_reverse():
+    words = tuple((place,) for place in range(4))
+    curve = deletion_curve(bound_of(), words, [3, 0, 2, 1])
+    assert curve.gone == (0, 1, 2, 3, 4)
+    assert curve.most_first == pytest.approx((1, p(3), p(3, 0), p(3, 0, 2), p(3, 0, 2, 1)))
+    assert curve.least_first == pytest.approx((1, p(1), p(1, 2), p(1, 2, 0), p(3, 0, 2, 1)))
+
+
+def test_leaving_a_word_out_leaves_all_its_pieces_out_and_each_has_its_part():
+    split = (Token("a", 0, 1, word=0), Token("b", 1, 2, word=0), *TOKENS[2:])
+    np.testing.assert_allclose(token_removal.leave_one_out(bound_of(split)), [0.28125, 0.28125, 0.25, 1.0, 0.0])
+
+
+def test_words_are_taken_whole_and_what_is_fixed_stays():
+    tokens = (
+        Token("un", 0, 2, word=0),
+        Token("do", 2, 4, word=0),
+        Token("it", 5, 7, word=1),
+        Token("[SEP]", 0, 0, special=True),
+    )
+    assert token_removal.words(tokens, frozenset({3})) == ((0, 1), (2,))
+    assert token_removal.words(tokens, frozenset({1, 3})) == ((2,),)
+    with pytest.raises(ModelError, match="no word besides the output's own"):
+        faithfulness(bound_of(fixed=frozenset(range(5))), shares_of([0.0] * 5))
