@@ -16,7 +16,7 @@ from attnviz.core import disk
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.journal import Journal
-from attnviz.export.csv_table import Number, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import FORMATS, read_prompts
 
@@ -102,7 +102,7 @@ def _table(conditions: Conditions, scores: np.ndarray, counts: np.ndarray) -> li
     means, (low, high) = totals.sum(axis=0) / counts.sum(), bootstrap(totals, counts)
     named = [("as it is", ""), *((name, edits.text) for name, edits in conditions.items())]
     order = [0, *(1 + np.argsort(-means[1:], kind="stable"))]
-    return [(*named[place], *(Number(each[place], ".4f") for each in (means, low, high))) for place in order]
+    return [(*named[place], *(NumberCell(each[place], ".4f") for each in (means, low, high))) for place in order]
 
 
 def _lines(table: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.errors import AttnvizError
-from attnviz.export.csv_table import Number, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import FORMATS, read_prompts
 
@@ -90,9 +90,9 @@ def _check_table(path: Path) -> None:
 
 
 def _cells(row: Any) -> Sequence[object]:
-    tau = "" if row.tau is None else Number(row.tau, ".6f")
-    shares = (Number(row.comprehensiveness, ".6f"), Number(row.sufficiency, ".6f"))
-    return (row.text, row.tokens, row.method, *shares, tau, Number(row.milliseconds, ".1f"))
+    tau = "" if row.tau is None else NumberCell(row.tau, ".6f")
+    shares = (NumberCell(row.comprehensiveness, ".6f"), NumberCell(row.sufficiency, ".6f"))
+    return (row.text, row.tokens, row.method, *shares, tau, NumberCell(row.milliseconds, ".1f"))
 
 
 def _print_now(line: str) -> None:

@@ -14,7 +14,7 @@ from attnviz.cli.arguments import MODEL, PLAIN, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.errors import ClaimError, CorpusError
-from attnviz.export.csv_table import Number, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import text_lines
 
@@ -129,7 +129,7 @@ def _row(text: str, tested: Tested | ClaimError) -> list[object]:
     offset = next(rival for rival in tested.rivals if rival.name.startswith("offset"))
     rates = [
         tested.rival("chance"),
-        Number(int(offset.name.split()[1]), "+d"),
+        NumberCell(int(offset.name.split()[1]), "+d"),
         offset.rate,
         tested.rival("untrained"),
         tested.rival("shuffled"),
@@ -137,8 +137,8 @@ def _row(text: str, tested: Tested | ClaimError) -> list[object]:
     numbers = [tested.rate, tested.low, tested.high, tested.queries, tested.sentences, *rates, tested.overall]
     verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
     head = "mean" if tested.head is None else tested.head
-    cells = ["" if number is None else Number(number, ".4f") if isinstance(number, float) else number for number in numbers]
-    return [text, verdict, tested.layer, head, *cells, Number(tested.p, ".3g"), describe_verdict(tested)]
+    cells = ["" if number is None else NumberCell(number, ".4f") if isinstance(number, float) else number for number in numbers]
+    return [text, verdict, tested.layer, head, *cells, NumberCell(tested.p, ".3g"), describe_verdict(tested)]
 
 
 def _examples(looks: Any, tested: Tested, most: int) -> list[str]:

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Sequence
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-class Number(str):
+class NumberCell(str):
     """A number as a cell has it; any other text may be a formula.
 
-    >>> Number(-0.25), Number(1 / 3, ".3g")
+    >>> NumberCell(-0.25), NumberCell(1 / 3, ".3g")
     ('-0.25', '0.333')
     """
 
     __slots__ = ()
 
-    def __new__(cls, value: float, form: str = ".9g") -> "Number":
+    def __new__(cls, value: float, form: str = ".9g") -> "NumberCell":
         # float32 is told in full by nine digits.
         return super().__new__(cls, format(value, form))
 
@@ -25,7 +25,7 @@ class Number(str):
 def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Write a table in UTF-8; a text that a spreadsheet would compute has an apostrophe before it.
 
-    >>> csv_table(("word", "share"), [("=1+1", Number(-0.5)), ("a,b", None)]).decode().splitlines()
+    >>> csv_table(("word", "share"), [("=1+1", NumberCell(-0.5)), ("a,b", None)]).decode().splitlines()
     ['word,share', "'=1+1,-0.5", '"a,b",']
     """
     buffer = io.StringIO()

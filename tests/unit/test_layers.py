@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "core.errors": set(),
     "core.cancellation": set(),
     "core.disk": set(),
+    "core.journal": {"core.errors"},
     "core.arrays": {"core.errors"},
     "core.weights": {"core.arrays", "core.errors"},
     "core.edit_types": {"core.arrays", "core.errors"},

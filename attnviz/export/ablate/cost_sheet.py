@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from attnviz.analysis.ablate.head_costs import written_cost
 from attnviz.core.arrays import Kind
 from attnviz.core.shares import HeadCosts, RemovalCurve
-from attnviz.export.csv_table import Number, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.sheet import COLUMN, FONT, LINE, PADDING, Item, Label, Polyline, Rectangle, Sheet, side_by_side, titled
 from attnviz.figures.ablate.costs import largest_of
 from attnviz.figures.ablate.curve import heights, random_band, removal_lines
@@ -72,7 +72,7 @@ def _counts(curve: RemovalCurve) -> Iterator[Item]:
 
 def costs_csv(costs: HeadCosts) -> bytes:
     """Write a row for every head, the most costly first."""
-    rows = ((*head, Number(costs.of(head)), costs.unit) for head in reversed(costs.ranked))
+    rows = ((*head, NumberCell(costs.of(head)), costs.unit) for head in reversed(costs.ranked))
     return csv_table(("kind", "layer", "head", "cost", "unit"), rows)
 
 
@@ -80,5 +80,5 @@ def curve_csv(curve: RemovalCurve) -> bytes:
     """Write a row for every number of heads: what the least and the most costly cost, and each draw."""
     draws = (f"draw_{number}" for number in range(1, len(curve.random) + 1))
     table = zip(curve.counts, curve.least, curve.most, *curve.random, strict=True)
-    rows = ((count, *(Number(float(cost)) for cost in costs)) for count, *costs in table)
+    rows = ((count, *(NumberCell(float(cost)) for cost in costs)) for count, *costs in table)
     return csv_table(("heads_off", "least_costly", "most_costly", *draws), rows)

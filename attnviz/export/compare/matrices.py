@@ -6,7 +6,7 @@ from attnviz.analysis.compare.comparison import Comparison
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace
 from attnviz.export import matrix
-from attnviz.export.csv_table import Number, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.picture import Picture, picture
 from attnviz.export.sheet import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, side_by_side, titled
 from attnviz.figures.compare.matrices import aligned_labels
@@ -27,7 +27,7 @@ def draw_comparison(comparison: Comparison, traces: tuple[AttentionTrace, Attent
 def comparison_csv(comparison: Comparison) -> bytes:
     """Write how far each head has moved, in bits, the one that moved most first."""
     heads = sorted(np.ndindex(*comparison.divergence.shape), key=lambda place: -float(comparison.divergence[place]))
-    return csv_table(COLUMNS, ((*head, Number(float(comparison.divergence[head]))) for head in heads))
+    return csv_table(COLUMNS, ((*head, NumberCell(float(comparison.divergence[head]))) for head in heads))
 
 
 def _name(side: Picture) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnviz.analysis.matters.faithfulness import Removals
 from attnviz.analysis.matters.report import AttributionReport
-from attnviz.export.csv_table import Number, csv_table
+from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable, width_of
 from attnviz.figures.matters.shaded_text import mixed
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, ink_on
@@ -81,7 +81,7 @@ def shares_csv(report: AttributionReport) -> bytes:
     """Write a row a word: its place, its text, whether it is the output's own, and its share by every method."""
     shares = report.shares.values()
     rows = (
-        (place, word, int(place in report.own), *(Number(float(each[place])) for each in shares))
+        (place, word, int(place in report.own), *(NumberCell(float(each[place])) for each in shares))
         for place, word in enumerate(report.words)
     )
     return csv_table(("place", "word", "own", *report.shares), rows)
