@@ -226,7 +226,7 @@ MOVE = (
   const { explorer } = find(document);
   explorer.actions.show(view);
   await new Promise((done) => setTimeout(done, 1500));
-  const { canvas } = explorer[view];
+  const { canvas } = explorer.views[view];
   const box = canvas.getBoundingClientRect();
   let [longest, last, began] = [0, performance.now(), performance.now()];
   for (let step = 0; last - began < milliseconds; step++) {

@@ -65,7 +65,7 @@ def head_weights(page: Page) -> list[list[float | None]]:
     page.locator(".explorer[data-head*=':']").wait_for(timeout=PICTURE)
     return page.locator(".explorer[data-view]").evaluate(
         """({ explorer }) => {
-          const head = explorer.current();
+          const head = explorer.state.current;
           const row = (query) => Array.from({ length: head.nKeys }, (_, key) =>
             head.masked(query, key) ? null : head.weight(query, key));
           return Array.from({ length: head.nQueries }, (_, query) => row(query));
@@ -91,7 +91,7 @@ def cell_at(page: Page, query: int, key: int) -> tuple[float, float]:
     """The middle of a cell of the matrix."""
     page.locator(".explorer[data-head*=':']").wait_for(timeout=PICTURE)
     x, y = page.locator(".explorer[data-view]").evaluate(
-        """({ explorer: { matrix } }, [query, key]) => {
+        """({ explorer: { views: { matrix } } }, [query, key]) => {
           const { left, top, cell } = matrix.size;
           const box = matrix.canvas.getBoundingClientRect();
           return [box.x + left + (key + 0.5 - matrix.window.x) * cell, box.y + top + (query + 0.5 - matrix.window.y) * cell];
