@@ -8,7 +8,7 @@ from typing import Any
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.examples import examples_of
-from attnviz.analysis.heads.verdict import Tested
+from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
 from attnviz.cli.arguments import MODEL, PLAIN, positive
 from attnviz.cli.traces import progress_line
@@ -118,12 +118,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def claims_csv(texts: Sequence[str], results: Sequence[Tested | ClaimError]) -> bytes:
+def claims_csv(texts: Sequence[str], results: Sequence[ClaimResult | ClaimError]) -> bytes:
     """Write results as CSV, one row a claim; what is wrong with one stands in its row."""
     return csv_table(COLUMNS, map(_row, texts, results))
 
 
-def _row(text: str, tested: Tested | ClaimError) -> list[object]:
+def _row(text: str, tested: ClaimResult | ClaimError) -> list[object]:
     if isinstance(tested, ClaimError):
         return [text, "cannot be tested", *[""] * (len(COLUMNS) - 3), str(tested)]
     offset = next(rival for rival in tested.rivals if rival.name.startswith("offset"))
@@ -141,7 +141,7 @@ def _row(text: str, tested: Tested | ClaimError) -> list[object]:
     return [text, verdict, tested.layer, head, *cells, NumberCell(tested.p, ".3g"), describe_verdict(tested)]
 
 
-def _examples(looks: Any, tested: Tested, most: int) -> list[str]:
+def _examples(looks: Any, tested: ClaimResult, most: int) -> list[str]:
     """Sentences where the claim fails, then some where it holds, each with where the head looks."""
     head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
     lines = []

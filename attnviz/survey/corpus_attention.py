@@ -8,7 +8,7 @@ import numpy as np
 
 from attnviz.analysis.heads.claim import Claim
 from attnviz.analysis.heads.counts import count
-from attnviz.analysis.heads.verdict import Evidence, Tested, choose, judge_claims
+from attnviz.analysis.heads.verdict import ClaimResult, Evidence, choose, judge_claims
 from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
 from attnviz.core.errors import ClaimError
 from attnviz.models.base import AttentionModel, Progress, silent
@@ -51,7 +51,7 @@ class CorpusAttention:
             None if self.shuffled is None else count(claim, *self.shuffled),
         )
 
-    def test(self, claims: Sequence[Claim]) -> list[Tested]:
+    def test(self, claims: Sequence[Claim]) -> list[ClaimResult]:
         """Test claims together.
 
         Raises:
@@ -59,9 +59,9 @@ class CorpusAttention:
         """
         return judge_claims(claims, [self.evidence(claim) for claim in claims])
 
-    def test_each(self, claims: Sequence[Claim | ClaimError]) -> list[Tested | ClaimError]:
+    def test_each(self, claims: Sequence[Claim | ClaimError]) -> list[ClaimResult | ClaimError]:
         """Test claims together; what is wrong with one stands in its place, as what was wrong with its text does already."""
-        results: list[Tested | ClaimError] = []
+        results: list[ClaimResult | ClaimError] = []
         evidence = {}
         for index, claim in enumerate(claims):
             try:

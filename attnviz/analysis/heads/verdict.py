@@ -32,7 +32,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Tested:
+class ClaimResult:
     """A claim, tested.
 
     layer, head  the head that was named or chosen; head None: the mean of the layer's heads
@@ -125,7 +125,7 @@ def supported(halves: Sequence[Half]) -> list[Bool[np.ndarray, "layer head"]]:
     return [mark & half.enough[:, :-1] for mark, half in zip(stands, halves, strict=True)]
 
 
-def judge_claims(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> list[Tested]:
+def judge_claims(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> list[ClaimResult]:
     """Test claims together. Each is one test, of a head that was named or that other sentences chose: Holm bears with all.
 
     Raises:
@@ -164,7 +164,7 @@ def _best(counts: Counts, claim: Claim) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def sum_up(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int], *, holds: bool) -> Tested:
+def sum_up(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int], *, holds: bool) -> ClaimResult:
     """Sum up what is known of one head; `holds`: its test stands, whatever others were made."""
     layer, head = place
     hits, queries = half.reported.hits[:, layer, head], half.reported.queries
@@ -177,7 +177,7 @@ def sum_up(claim: Claim, evidence: Evidence, half: Half, place: tuple[int, int],
         rate = float(mixed.hits[:, layer, head].sum() / max(mixed.queries.sum(), 1))
         rivals = (*rivals, Rival("shuffled", rate, counts=False))
     total = evidence.model.queries.sum()
-    return Tested(
+    return ClaimResult(
         claim=claim,
         layer=layer,
         head=None if head == half.p.shape[1] - 1 else head,

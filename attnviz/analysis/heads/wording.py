@@ -4,7 +4,7 @@ import math
 
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
-from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, Rival, Tested
+from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, ClaimResult, Rival
 from attnviz.analysis.wording import head_name
 from attnviz.text.conllu import ParsedSentence
 
@@ -122,7 +122,7 @@ def describe_rival(rival: Rival) -> str:
     return {"chance": "chance", "untrained": "the best head untrained", "shuffled": "this head, words shuffled"}[rival.name]
 
 
-def describe_verdict(tested: Tested) -> str:
+def describe_verdict(tested: ClaimResult) -> str:
     """Say whether a claim holds, and by what numbers, in sentences."""
     source, target = _sides(tested.claim)
     whose = head_name(tested.layer, tested.head)

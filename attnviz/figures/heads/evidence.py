@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from attnviz.analysis.heads.atlas import Atlas, AtlasExample
 from attnviz.analysis.heads.measures import FURTHEST
-from attnviz.analysis.heads.verdict import Tested
+from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_rival, short_claim
 from attnviz.analysis.wording import head_name
 from attnviz.figures.theme import LIGHT, Theme, css_variables
@@ -41,7 +41,7 @@ def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: 
     return f'<div class="scroll" style="{css_variables(theme)}" {region}>{table}</div>'
 
 
-def rivals_table(tested: Tested, *, theme: Theme = LIGHT) -> str:
+def rivals_table(tested: ClaimResult, *, theme: Theme = LIGHT) -> str:
     """Draw a tested claim and its rivals as bars, the interval of the claim across its own."""
     kind = "holds" if tested.holds else "fails"
     rows = [_rival_row("The claim", tested.rate, kind, (tested.low, tested.high))]

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.verdict import Tested
+from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.core.errors import AttnvizError
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
@@ -121,7 +121,7 @@ def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
     return sentences
 
 
-def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, CorpusAttention] | None":
+def try_claim(model: str, text: str, own: str = "") -> "tuple[ClaimResult, CorpusAttention] | None":
     """Test a claim that somebody typed; None after the page has said what is wrong with it."""
     claim = _or_error(lambda _: parse(text))
     if claim is None:
@@ -133,7 +133,7 @@ def try_claim(model: str, text: str, own: str = "") -> "tuple[Tested, CorpusAtte
     return (tested, looks) if tested else None
 
 
-def _tested(looks: "CorpusAttention", claim: Claim) -> Tested:
+def _tested(looks: "CorpusAttention", claim: Claim) -> ClaimResult:
     with at_a_place():
         return looks.test([claim])[0]
 

@@ -9,7 +9,7 @@ import streamlit as st
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.examples import examples_of
-from attnviz.analysis.heads.verdict import Tested
+from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_claim, describe_verdict, short_claim
 from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.figures import html as shared
@@ -198,7 +198,7 @@ def _opening(sentences: tuple[ParsedSentence, ...], model: str, layer: int, head
     return pick
 
 
-def show_test(tested: Tested, looks: "CorpusAttention", model: str) -> None:
+def show_test(tested: ClaimResult, looks: "CorpusAttention", model: str) -> None:
     """The verdict in words that can be handed in, its rivals, and sentences, those where the claim fails first."""
     left, right = st.columns([3, 2], gap="large")
     with left:
