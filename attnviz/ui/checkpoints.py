@@ -17,7 +17,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
 from attnviz.training.live import LiveRun
 from attnviz.training.toy import ToyRecipe
-from attnviz.ui.address.state import asked, publish, visit
+from attnviz.ui.address.state import publish, url_value, visit
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.background.results import Traced
@@ -68,7 +68,7 @@ def publish_settings(*models: str) -> None:
     """Puts what decides the training into the address of a comparison of its checkpoints."""
     here = any(model in checkpoints() for model in models)
     ours = any(step_of(model) is not None for model in models)
-    publish("trained", settings() if here else asked("trained", "") if ours else "", "")
+    publish("trained", settings() if here else url_value("trained", "") if ours else "", "")
 
 
 def side(name: str, prompt: Prompt, edits: Edits) -> Traced | None:
@@ -104,5 +104,5 @@ def _offer_training() -> None:
         "gives the same model again, and come back.",
         icon=":material/model_training:",
     )
-    known = {name: value for name, value in parse_qsl(asked("trained", "")) if name in _SETTINGS}
+    known = {name: value for name, value in parse_qsl(url_value("trained", "")) if name in _SETTINGS}
     st.button("Train it", icon=":material/play_arrow:", key="to-train", on_click=visit, args=("train",), kwargs=known)

@@ -15,7 +15,7 @@ from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.figures.tokens import token_strip
-from attnviz.ui.address.state import asked, forget_cell, publish, value
+from attnviz.ui.address.state import forget_cell, publish, url_value, value
 from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edit.state import Editor, flip
@@ -194,7 +194,7 @@ def _mount(
         st.session_state[wanted] = sent(key, "wanted")
 
     settings |= {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
-    looked: str = st.session_state.get(look, asked(look, ""))
+    looked: str = st.session_state.get(look, url_value(look, ""))
     publish(look, looked, "")
     settings |= {"look": looked, "seq": st.session_state.get(seq, 0)}
     heads: dict[tuple[int, int | None], HeadMatrix | None] = {}

@@ -11,7 +11,7 @@ from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models import catalog
 from attnviz.models.head_inputs import InspectedTrace
-from attnviz.ui.address.state import asked, forget_drafts, publish, restore, value
+from attnviz.ui.address.state import forget_drafts, publish, restore, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
 from attnviz.ui.background.results import Traced
 from attnviz.ui.layout import escaped
@@ -117,7 +117,7 @@ def map_picker(traced: Traced | InspectedTrace) -> AttentionMap:
 
 def forced_target(prompt: Prompt) -> Prompt:
     """The prompt with what else the page or the address gives, a target text or a question; what is no text is left out."""
-    question, target = asked("question", ""), value("target", "")
+    question, target = url_value("question", ""), value("target", "")
     publish("target", target, "")
     try:
         check_length(question, target)

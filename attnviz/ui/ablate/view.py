@@ -15,7 +15,7 @@ from attnviz.figures.ablate.costs import STYLE, cost_grid
 from attnviz.figures.ablate.curve import removal_figure
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.models.catalog import CATALOG, HUB, Task
-from attnviz.ui.address.state import asked, forget, publish, value, visit
+from attnviz.ui.address.state import forget, publish, url_value, value, visit
 from attnviz.ui.address.widgets import segments
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
@@ -32,9 +32,9 @@ def task_of(model: str) -> Task:
     """What a model does: of the hub, what the address asks of it."""
     if model in CATALOG:
         return CATALOG[model].task
-    if model in HUB["encoder-decoder"] or asked("target", ""):
+    if model in HUB["encoder-decoder"] or url_value("target", ""):
         return "translate"
-    return "answer" if asked("question", "") and model not in (*HUB["encoder"], *HUB["decoder"]) else "encode"
+    return "answer" if url_value("question", "") and model not in (*HUB["encoder"], *HUB["decoder"]) else "encode"
 
 
 @dataclass(frozen=True)

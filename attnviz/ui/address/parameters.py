@@ -216,7 +216,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
 PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag()} for page, own in _PAGES.items()}
 
 
-def read(page: str, name: str, written: Written | None) -> Any:
+def read_parameter(page: str, name: str, written: Written | None) -> Any:
     """What the address says of a parameter of a page; None where it says nothing, or nothing that can be read."""
     kind = PARAMETERS[page].get(name)
     if written is None or kind is None:
@@ -225,11 +225,13 @@ def read(page: str, name: str, written: Written | None) -> Any:
     return kind.read_all(several) if isinstance(kind, Names) else kind.read(several[-1] if several else "")
 
 
-def write(value: Any) -> Written:
+def write_parameter(value: Any) -> Written:
     """A value as it stands in an address.
 
-    >>> write(True), write(0.5), write(7), write(["a", "b"]), write([]), write("The cat sat.")
-    ('true', '0.5', '7', ['a', 'b'], [''], 'The cat sat.')
+    >>> write_parameter(True), write_parameter(0.5), write_parameter(7), write_parameter("The cat sat.")
+    ('true', '0.5', '7', 'The cat sat.')
+    >>> write_parameter(["a", "b"]), write_parameter([])
+    (['a', 'b'], [''])
     """
     if isinstance(value, list | tuple):
         return [str(each) for each in value] or [""]

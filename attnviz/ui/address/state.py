@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attnviz.ui.address.parameters import PARAMETERS, SLOTS, Names, Written, read, write
+from attnviz.ui.address.parameters import PARAMETERS, SLOTS, Names, Written, read_parameter, write_parameter
 
 Kind = TypeVar("Kind")
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
@@ -94,7 +94,7 @@ def visit(page: str, **values: object) -> None:
     """Opens a page as an address with these values would; for a callback. Texts too long for an address come along."""
     state = st.session_state
     long = {name: value for name, value in values.items() if isinstance(value, str) and len(value) > LINK_CHARACTERS}
-    address = {name: write(value) for name, value in values.items() if name not in long and value not in (None, "")}
+    address = {name: write_parameter(value) for name, value in values.items() if name not in long and value not in (None, "")}
     state.setdefault("unlinked", {})[page] = long
     state.setdefault("visits", {})[page] = address
     state.going = Going(page, query_of(address))
@@ -115,16 +115,16 @@ def declared(name: str, kind: type[Kind]) -> Kind:
     return cast(Kind, PARAMETERS[st.session_state.page][name])
 
 
-def asked(name: str, default: Any) -> Any:
-    """What the address says; the default where it says nothing, or nothing that can be read."""
+def url_value(name: str, default: Any) -> Any:
+    """Read a parameter out of the address; the default where it says nothing, or nothing that can be read."""
     state = st.session_state
-    given = read(state.page, name, state.address.get(name))
+    given = read_parameter(state.page, name, state.address.get(name))
     return default if given is None else given
 
 
 def value(name: str, default: Any = None) -> Any:
     """What was chosen in this visit, else what the address says, else the default."""
-    return st.session_state[name] if st.session_state.get(name) is not None else asked(name, default)
+    return st.session_state[name] if st.session_state.get(name) is not None else url_value(name, default)
 
 
 def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
@@ -141,12 +141,12 @@ def restore(name: str, default: Any, options: Collection[Any] = ()) -> None:
 
 def publish(name: str, value: Any, default: Any) -> None:
     """Puts a value into the address where that says another; what is shown unasked needs not be said."""
-    if asked(name, default) == value:
+    if url_value(name, default) == value:
         return
     if value == default:
         st.session_state.address.pop(name, None)
     else:
-        st.session_state.address[name] = write(value)
+        st.session_state.address[name] = write_parameter(value)
 
 
 def remembered(name: str, default: str) -> str:

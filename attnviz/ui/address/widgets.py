@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.ui.address.parameters import Choice, Flag, Number
-from attnviz.ui.address.state import LINK_CHARACTERS, asked, declared, publish, restore, value
+from attnviz.ui.address.state import LINK_CHARACTERS, declared, publish, restore, url_value, value
 
 
 def sent(key: str, name: str) -> Any:
@@ -84,7 +84,7 @@ def text_field(widget: Callable[..., str], label: str, name: str, *, default: st
 def fold(label: str, name: str, icon: str) -> Any:
     """A part of the page that opens with a click, as the address says."""
     # Said anew in every run: another label on it makes it another widget, which would begin closed.
-    st.session_state[name] = st.session_state.get(name, asked(name, "") == "open")
+    st.session_state[name] = st.session_state.get(name, url_value(name, "") == "open")
     folded = st.expander(label, key=name, on_change="rerun", icon=icon)
     publish(name, "open" if folded.open else "", "")
     return folded

@@ -12,7 +12,7 @@ from attnviz.analysis.compute.steps import ComputationStep
 from attnviz.core.head_inputs import Additive
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.models.head_inputs import InspectedTrace
-from attnviz.ui.address.state import asked, forget, forget_cell, publish, value
+from attnviz.ui.address.state import forget, forget_cell, publish, url_value, value
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Unfolded:
 
 def begun() -> tuple[str, ...]:
     """The names of the pieces of a translation that the address asks for."""
-    return tuple(asked("begins", "").split())
+    return tuple(url_value("begins", "").split())
 
 
 def forget_writing() -> None:

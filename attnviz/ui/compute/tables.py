@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.address.state import asked, forget, publish, restore, value
+from attnviz.ui.address.state import forget, publish, restore, url_value, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field
 from attnviz.ui.compute.examples import (
     TABLES,
@@ -127,7 +127,7 @@ def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
     """The numbers that the tables begin with: of this visit, of the address, or the lesson's; as many rows as tokens."""
     n_tokens = max(1, min(len(tokens), MOST_TOKENS))
     if "numbers" not in st.session_state:
-        numbers = read(asked("numbers", ""), n_tokens)
+        numbers = read(url_value("numbers", ""), n_tokens)
         _replace(numbers or lesson.numbers())
     numbers = st.session_state.numbers
     if len(numbers["x"]) != n_tokens:

@@ -9,7 +9,7 @@ from attnviz.attribution.methods import HeadMethod, method_named
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
-from attnviz.ui.address.state import asked, forget, publish, remember, remembered, value
+from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.examples import examples
@@ -100,7 +100,7 @@ def target_picker(report: AttributionReport) -> None:
 
 def ask_again() -> None:
     """The way back from something that cannot be asked about."""
-    if asked("about", ""):
+    if url_value("about", ""):
         st.button("Ask about what the model is there for", icon=":material/undo:", on_click=forget, args=("about",))
 
 

@@ -11,7 +11,7 @@ from attnviz.text.toys import TOYS
 from attnviz.training.presets import PRESETS, Preset, sensible
 from attnviz.training.toy import ToyRecipe
 from attnviz.ui.address.parameters import Number
-from attnviz.ui.address.state import asked, declared, link, publish
+from attnviz.ui.address.state import declared, link, publish, url_value
 from attnviz.ui.address.widgets import dropdown, segments
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
@@ -38,7 +38,7 @@ def recipe_picker(known: ToyRecipe | None) -> tuple[ToyRecipe, Preset | None]:
     if "toy" not in st.session_state:
         started = usual if known is None or link() else _values(known)
         st.session_state.toy_recipe = known
-        st.session_state.toy = {name: str(asked(name, value)) for name, value in started.items()}
+        st.session_state.toy = {name: str(url_value(name, value)) for name, value in started.items()}
     chips = st.container()
     recipe = _settings(st.session_state.toy)
     current = next((each for each in PRESETS if each.recipe == recipe), None)

@@ -8,7 +8,7 @@ from attnviz.figures.html import STYLE
 from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree
 from attnviz.figures.translate.candidates import candidates
 from attnviz.models.translate.decode import Draft
-from attnviz.ui.address.state import asked, forget_cell
+from attnviz.ui.address.state import forget_cell, url_value
 from attnviz.ui.background.results import Drafted
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import all_heads
@@ -46,7 +46,7 @@ def advanced(slot: int, edited: EditedDraft, drawn: Drawing, begins: tuple[str, 
 def is_wanted(slot: int, drafted: Drafted) -> bool:
     """Whether there is something to see that somebody has asked for: a search, or the heads where there are several."""
     attention, name = drafted.trace.cross, f"all{slot}"
-    heads_asked = st.session_state.get(name, asked(name, "") == "open")
+    heads_asked = st.session_state.get(name, url_value(name, "") == "open")
     return len(drafted.draft.candidates) > 1 or (heads_asked and attention.n_layers * attention.n_heads > 1)
 
 
