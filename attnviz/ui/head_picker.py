@@ -12,7 +12,7 @@ from attnviz.models.base import ModelCard
 from attnviz.ui.address.state import forget_cell, publish, restore
 from attnviz.ui.address.widgets import segments
 from attnviz.ui.background.results import Drafted
-from attnviz.ui.sidebar import stepper
+from attnviz.ui.sidebar import head_steppers
 
 _MEAN = "all_heads"
 _READINGS: dict[str, Reading | None] = {"Truer": None, "Shifted": "shifted", "Naive": "naive"}
@@ -43,11 +43,7 @@ def head_picker(
     _follow(first)
     restore(_MEAN, first[2])
     mean = bool(st.session_state[_MEAN])
-    left, right = sidebar.columns(2)
-    with left:
-        layer = stepper("Layer", "layer", first[0], n_layers)
-    with right:
-        head = stepper("Head", "head", first[1], n_heads, disabled=mean or mixed)
+    layer, head = head_steppers(first[:2], (n_layers, n_heads), disabled=mean or mixed)
     if supervised_head:
         _supervised_head_button(supervised_head, chosen=(layer, None if mean else head) == supervised_head, sidebar=sidebar)
     sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed)

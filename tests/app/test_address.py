@@ -19,7 +19,7 @@ from attnviz.survey.corpora import shipped
 from attnviz.text.toys import TOYS
 from attnviz.ui.address.state import LINK_CHARACTERS
 from attnviz.ui.background import results as models
-from attnviz.ui.compute.examples import random_numbers, written_mask
+from attnviz.ui.compute.examples import mask_text, random_numbers
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.heads import atlas
 from attnviz.ui.matters.view import FAST
@@ -211,7 +211,7 @@ class Person:
             state["numbers"] = state["edited"] = random_numbers(n_tokens, dim, draw.randrange(99))
             state["edition"] += 1
             ticked = random_numbers(n_tokens, n_tokens, draw.randrange(99))["x"] > 0
-            state["mask"], state["own"] = "own", written_mask(ticked)
+            state["mask"], state["own"] = "own", mask_text(ticked)
 
 
 def forget_traces() -> None:

@@ -14,7 +14,7 @@ from attnviz.analysis.summarize.selectors import selectors
 from attnviz.models.catalog import available_for
 from attnviz.text.url_text import unpack
 from attnviz.ui.address.state import LINK_CHARACTERS
-from attnviz.ui.compute.examples import lessons
+from attnviz.ui.compute.examples import worked_examples
 from tests.visits import Visit
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def test_the_summary_that_is_compared_with_the_first_sentence_keeps_another() ->
 
 def test_the_lessons_of_compute_open_at_the_softmax_that_the_plan_speaks_of() -> None:
     named = [parse_qs(urlsplit(link).query) for link in LINKS if "/compute?lesson" in link]
-    steps = {lesson.label: lesson.step for lesson in lessons()}
+    steps = {example.label: example.step for example in worked_examples()}
     assert [(steps[each["lesson"][0]], "divide" in each, "at" in each) for each in named] == [
         ("softmax", False, False), ("softmax", True, False), ("softmax", False, False),
     ]  # fmt: skip

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import Prompt
-from attnviz.ui.compute import steps as mounted
-from attnviz.ui.compute.examples import TABLES, Lesson, lessons, random_numbers, written
+from attnviz.ui.compute import view as mounted
+from attnviz.ui.compute.examples import TABLES, WorkedExample, numbers_text, random_numbers, worked_examples
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
 
@@ -68,10 +68,10 @@ def test_the_first_visit_shows_an_example_and_how_far_it_is_from_numpy(app: AppT
 
 
 def test_what_the_notices_say_of_their_numbers_is_so(app: AppTest, drawn: list) -> None:
-    labels = [lesson.label for lesson in lessons()]
+    labels = [example.label for example in worked_examples()]
     assert labels == ["What is “it”?", "Why divide by √d", "Reading from left to right", "Two heads"]
-    assert "0.74" in lessons()[0].notice
-    assert "0.97 instead of 0.68" in lessons()[1].notice
+    assert "0.74" in worked_examples()[0].notice
+    assert "0.97 instead of 0.68" in worked_examples()[1].notice
     opened(app, lesson=labels[1])
     assert texts(drawn, "softmax")[0][0] == "0.68"
     app.segmented_control(key="divide").set_value("off").run()
@@ -97,7 +97,7 @@ def test_a_chip_opens_its_example_with_its_mask_and_its_heads(app: AppTest, draw
 
 def test_typed_numbers_and_words_are_in_the_address(app: AppTest, drawn: list) -> None:
     numbers = random_numbers(2, 4, 77)
-    opened(app, tokens="<b> 😀", numbers=written(numbers), heads="2", mask="padding", padded="1")
+    opened(app, tokens="<b> 😀", numbers=numbers_text(numbers), heads="2", mask="padding", padded="1")
     shown = step(drawn, "X")["matrices"][0]
     assert shown["rows"] == ["<b>", "😀"]
     assert [[cell["exact"] for cell in row] for row in shown["cells"]] == [
@@ -194,19 +194,19 @@ def test_a_sentence_of_ten_words_is_cut_to_eight_with_a_word_about_it(app: AppTe
     assert app.text_input(key="tokens").value == " ".join(words)
 
 
-@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.label)
-def test_a_lesson_opens_at_the_step_and_the_cell_that_it_speaks_of(app: AppTest, drawn: list, lesson: Lesson) -> None:
+@pytest.mark.parametrize("example", worked_examples(), ids=lambda example: example.label)
+def test_a_lesson_opens_at_the_step_and_the_cell_that_it_speaks_of(app: AppTest, drawn: list, example: WorkedExample) -> None:
     opened(app, at="1,0,0")
-    app.pills(key="chip").set_value(lesson.label).run()
+    app.pills(key="chip").set_value(example.label).run()
     assert not app.exception
-    # The first lesson stands there already: its chip, pressed again, changes nothing.
-    expected = ("Q", [0, 0]) if lesson is lessons()[0] else (lesson.step, list(lesson.cell))
+    # The first example stands there already: its chip, pressed again, changes nothing.
+    expected = ("Q", [0, 0]) if example is worked_examples()[0] else (example.step, list(example.cell))
     at, *cell = drawn[-1]["at"]
     assert (drawn[-1]["steps"][at]["symbol"], cell) == expected
     again = AppTest.from_file(str(PAGE), default_timeout=120)
-    opened(again, lesson=lesson.label)
+    opened(again, lesson=example.label)
     at, *cell = drawn[-1]["at"]
-    assert (drawn[-1]["steps"][at]["symbol"], cell) == (lesson.step, list(lesson.cell))
+    assert (drawn[-1]["steps"][at]["symbol"], cell) == (example.step, list(example.cell))
     assert "at" not in again.query_params
 
 
@@ -241,10 +241,10 @@ def test_a_model_that_keeps_its_scores_to_itself_says_so(app: AppTest, tmp_path:
 
 
 def test_every_lesson_is_small_enough_for_the_tables() -> None:
-    for lesson in lessons():
-        numbers = lesson.numbers()
+    for example in worked_examples():
+        numbers = example.numbers()
         assert list(numbers) == list(TABLES)
-        assert len(numbers["x"]) == len(lesson.tokens.split())
+        assert len(numbers["x"]) == len(example.tokens.split())
         assert np.abs(numbers["x"]).max() < 10
 
 

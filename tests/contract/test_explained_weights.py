@@ -9,6 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import attnviz
+from attnviz.analysis.compute.link_steps import LinkSteps, link_steps
 from attnviz.analysis.compute.long_vectors import QueryKey
 from attnviz.analysis.compute.rounding import number_text
 from attnviz.analysis.view import View, head_matrix
@@ -16,7 +17,6 @@ from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
 from attnviz.models.head_inputs import InspectedTrace, inspect_trace
 from attnviz.models.hub.encoder import TracedModel
-from attnviz.ui.compute.link_steps import Unfolded, unfolded
 from tests.tiny import FAMILIES, tokenizer
 from tests.translators import tiny_translator
 
@@ -39,12 +39,12 @@ SHORT = "the cat sat on the mat because it was tired"
 
 def explained(
     opened: InspectedTrace, kind: str, layer: int, head: int, query: int, key: int, *, words: bool = False
-) -> Unfolded:
+) -> LinkSteps:
     attention = opened.trace.map(kind)
     queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
-    actual = unfolded(opened, kind, layer=layer, head=head, link=QueryKey(queries, keys, query, key), words=words)
-    assert actual
-    return actual
+    inputs = opened.head(kind, layer, head)
+    assert inputs
+    return link_steps(inputs, attention, (layer, head), QueryKey(queries, keys, query, key), words=words)
 
 
 def check_ends_at_the_heatmap(opened: InspectedTrace, kind: str, cells: int) -> None:

@@ -17,7 +17,7 @@ Numbers = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Lesson:
+class WorkedExample:
     """A worked example and one line on what to notice; `given` holds its matrices, where no seed makes them.
 
     `step` is the symbol of the step that the line speaks of, `cell` the row and the column of its result.
@@ -42,22 +42,22 @@ class Lesson:
 
 
 @cache
-def lessons() -> tuple[Lesson, ...]:
-    """The worked examples, in the order of the file."""
+def worked_examples() -> tuple[WorkedExample, ...]:
+    """Read the worked examples, in the order of the file."""
     table = tomllib.loads((assets_folder() / "examples.toml").read_text(encoding="utf-8"))
-    return tuple(map(_lesson, table["compute"]))
+    return tuple(map(_worked_example, table["compute"]))
 
 
-def _lesson(entry: dict[str, Any]) -> Lesson:
+def _worked_example(entry: dict[str, Any]) -> WorkedExample:
     given = {name: entry[name] for name in TABLES if name in entry}
-    return Lesson(
+    return WorkedExample(
         entry["label"], entry["notice"], entry["tokens"], entry.get("heads", 1), entry.get("mask", "none"),
         len(given["x"][0]) if given else entry["dim"], entry.get("seed", 1), entry["step"], tuple(entry["cell"]), given,
     )  # fmt: skip
 
 
 def random_numbers(n_tokens: int, dim: int, seed: int) -> Numbers:
-    """Normal numbers with one decimal; the same for the same seed, and a further token changes none of those before it.
+    """Draw normal numbers with one decimal; the same for the same seed, and a further token changes none of those before it.
 
     Raises:
         TraceError: there are more dimensions than an example has.
@@ -71,25 +71,25 @@ def random_numbers(n_tokens: int, dim: int, seed: int) -> Numbers:
 
 
 def resized(numbers: Numbers, n_tokens: int, seed: int) -> Numbers:
-    """The same numbers for more or fewer tokens; new ones come out of the seed."""
+    """Give the same numbers for more or fewer tokens; new ones come out of the seed."""
     x = numbers["x"]
     fresh = random_numbers(n_tokens, x.shape[1], seed)["x"]
     return {**numbers, "x": np.concatenate([x[:n_tokens], fresh[len(x) :]])}
 
 
-def written(numbers: Numbers) -> str:
-    """Numbers as they stand in an address: tables parted by "|", rows by ";", numbers by ",".
+def numbers_text(numbers: Numbers) -> str:
+    """Write numbers for an address: tables parted by "|", rows by ";", numbers by ",".
 
-    >>> written({name: np.array([[1.0, 0.5]]) for name in TABLES})
+    >>> numbers_text({name: np.array([[1.0, 0.5]]) for name in TABLES})
     '1,0.5|1,0.5|1,0.5|1,0.5|1,0.5'
     """
     return "|".join(";".join(",".join(f"{value:g}" for value in row) for row in numbers[name]) for name in TABLES)
 
 
-def read(text: str, n_tokens: int) -> Numbers | None:
-    """The numbers of an address; None where they are not such, or do not fit.
+def parse_numbers(text: str, n_tokens: int) -> Numbers | None:
+    """Read the numbers of an address; None where it has none, or they do not fit.
 
-    >>> read("1|2|3|4|5", 1)["w_o"], read("1|2", 1), read("nan|1|1|1|1", 1)
+    >>> parse_numbers("1|2|3|4|5", 1)["w_o"], parse_numbers("1|2", 1), parse_numbers("nan|1|1|1|1", 1)
     (array([[5.]]), None, None)
     """
     try:
@@ -106,19 +106,19 @@ def read(text: str, n_tokens: int) -> Numbers | None:
     return dict(zip(TABLES, tables, strict=True))
 
 
-def written_mask(visible: Bool[np.ndarray, "token token"]) -> str:
-    """A mask as it stands in an address: rows parted by ";", 1 where a token may look.
+def mask_text(visible: Bool[np.ndarray, "token token"]) -> str:
+    """Write a mask for an address: rows parted by ";", 1 where a token is visible.
 
-    >>> written_mask(np.tri(2, dtype=bool))
+    >>> mask_text(np.tri(2, dtype=bool))
     '10;11'
     """
     return ";".join("".join(str(int(seen)) for seen in row) for row in visible)
 
 
-def read_mask(text: str, n_tokens: int) -> Bool[np.ndarray, "token token"]:
-    """The mask of an address for so many tokens; what it does not say may be looked at.
+def parse_mask(text: str, n_tokens: int) -> Bool[np.ndarray, "token token"]:
+    """Read the mask of an address for so many tokens; what it does not say is visible.
 
-    >>> read_mask("10;11;?", 3).tolist()
+    >>> parse_mask("10;11;?", 3).tolist()
     [[True, False, True], [True, True, True], [True, True, True]]
     """
     visible = np.ones((n_tokens, n_tokens), dtype=bool)
@@ -128,7 +128,7 @@ def read_mask(text: str, n_tokens: int) -> Bool[np.ndarray, "token token"]:
 
 
 def mask_of(kind: Mask, n_tokens: int, *, padded: int = 0) -> Bool[np.ndarray, "token token"]:
-    """What each query may see, unless somebody says so cell by cell; `padded` tokens at the end are filling.
+    """Make a mask of a kind; `padded` tokens at the end are padding.
 
     >>> mask_of("padding", 2, padded=1).tolist(), mask_of("causal", 2).tolist()
     ([[True, False], [True, False]], [[True, False], [True, True]])

@@ -1,4 +1,4 @@
-"""The worked example on the page: its tokens, its settings in the sidebar, and tables to type numbers into."""
+"""What is chosen and typed on Compute: a worked example with its settings and tables, or a link of a model's head."""
 
 from dataclasses import dataclass
 
@@ -8,34 +8,38 @@ import streamlit as st
 from jaxtyping import Bool
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.analysis.compute.long_vectors import QueryKey
 from attnviz.core.errors import TraceError
 from attnviz.core.head_inputs import LARGEST, MOST_DIM, MOST_TOKENS, Mask, Tables
+from attnviz.core.trace import AttentionMap
+from attnviz.figures.compute.steps import Predict
 from attnviz.ui.address.parameters import MOST_SEED, Number
-from attnviz.ui.address.state import forget, publish, restore, url_value, value
+from attnviz.ui.address.state import forget, forget_cell, publish, restore, url_value, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field
 from attnviz.ui.compute.examples import (
     TABLES,
-    Lesson,
     Numbers,
-    lessons,
+    WorkedExample,
     mask_of,
+    mask_text,
+    numbers_text,
+    parse_mask,
+    parse_numbers,
     random_numbers,
-    read,
-    read_mask,
     resized,
-    written,
-    written_mask,
+    worked_examples,
 )
 from attnviz.ui.layout import escaped
 
 _NAMES = {"x": "$X$", "w_q": "$W_Q$", "w_k": "$W_K$", "w_v": "$W_V$", "w_o": "$W_O$"}
 _SEED = Number(1, MOST_SEED)
 _MASKS = {"none": "None", "causal": "Causal", "padding": "Padding", "own": "Your own"}
+_PREDICT = {"off": "Off", "most": "Which token", "weight": "How much"}
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the sidebar says of a worked example; `head` is the one whose steps are shown."""
+class ExampleSettings:
+    """What the sidebar sets of a worked example; `head` is the one whose steps are shown."""
 
     n_heads: int
     head: int
@@ -45,26 +49,26 @@ class Settings:
     seed: int
 
 
-def tokens_box() -> tuple[tuple[str, ...], Lesson]:
-    """The tokens, and worked examples as chips under them; the lesson is the one that was opened last."""
-    shown = lessons()
-    labels = [lesson.label for lesson in shown]
+def tokens_box() -> tuple[tuple[str, ...], WorkedExample]:
+    """The tokens, and worked examples as chips under them; the example is the one that was opened last."""
+    examples = {example.label: example for example in worked_examples()}
+    labels = list(examples)
     restore("lesson", labels[0], labels)
-    lesson = next(each for each in shown if each.label == st.session_state.lesson)
+    example = examples[st.session_state.lesson]
     text = text_field(
-        st.text_input, "Tokens", "tokens", default=lesson.tokens,
+        st.text_input, "Tokens", "tokens", default=example.tokens,
         label_visibility="collapsed", placeholder="Type a few words", max_chars=120,
     )  # fmt: skip
-    st.session_state.chip = lesson.label
+    st.session_state.chip = example.label
 
     def choose() -> None:
-        if chosen := next((each for each in shown if each.label == st.session_state.chip), None):
-            open_lesson(chosen)
+        if chosen := examples.get(st.session_state.chip):
+            open_example(chosen)
             forget("at", "at_step", "revealed")
 
     st.pills("Examples", labels, key="chip", on_change=choose, label_visibility="collapsed")
-    publish("lesson", lesson.label, labels[0])
-    return _cut(tuple(text.split())), lesson
+    publish("lesson", example.label, labels[0])
+    return _cut(tuple(text.split())), example
 
 
 def _cut(tokens: tuple[str, ...]) -> tuple[str, ...]:
@@ -76,33 +80,33 @@ def _cut(tokens: tuple[str, ...]) -> tuple[str, ...]:
     return tokens[:MOST_TOKENS]
 
 
-def open_lesson(lesson: Lesson) -> None:
+def open_example(example: WorkedExample) -> None:
     """Makes a worked example the one that is shown."""
     st.session_state.update(
-        lesson=lesson.label, tokens=lesson.tokens, heads=str(lesson.heads), head=0, mask=lesson.mask, seed=lesson.seed,
-        dim=lesson.dim, divide="on",
+        lesson=example.label, tokens=example.tokens, heads=str(example.heads), head=0, mask=example.mask, seed=example.seed,
+        dim=example.dim, divide="on",
     )  # fmt: skip
-    _replace(lesson.numbers())
+    _replace(example.numbers())
 
 
-def settings(lesson: Lesson, numbers: Numbers) -> Settings:
-    """Heads, mask, scale and seed, in the sidebar."""
+def settings_picker(example: WorkedExample, numbers: Numbers) -> ExampleSettings:
+    """The heads, mask, scale and seed, in the sidebar."""
     sidebar, dim = st.sidebar, numbers["x"].shape[1]
     choices = [str(heads) for heads in range(1, dim + 1) if dim % heads == 0]
-    first = str(lesson.heads) if str(lesson.heads) in choices else "1"
+    first = str(example.heads) if str(example.heads) in choices else "1"
     left, right = sidebar.columns(2)
     heads = int(dropdown(left, "Heads", "heads", options=choices, default=first))
     st.session_state.head = min(max(value("head", 0), 0), heads - 1)
     head = min(max(right.number_input("Head", 0, max(heads - 1, 1), key="head", disabled=heads == 1), 0), heads - 1)
     publish("head", head, 0)
     scaled = segments(sidebar, "Divide by √d", "divide", format_func=str.capitalize) == "on"
-    mask = dropdown(sidebar, "Mask", "mask", default=lesson.mask, format_func=_MASKS.__getitem__)
+    mask = dropdown(sidebar, "Mask", "mask", default=example.mask, format_func=_MASKS.__getitem__)
     padded = bounded(sidebar, "Padding tokens at the end", "padded") if mask == "padding" else 0
-    return Settings(heads, head, mask, padded, scaled, _seed(sidebar, lesson, dim))
+    return ExampleSettings(heads, head, mask, padded, scaled, _seed_picker(sidebar, example, dim))
 
 
-def _seed(sidebar: DeltaGenerator, lesson: Lesson, dim: int) -> int:
-    """Random numbers instead of those that stand there."""
+def _seed_picker(sidebar: DeltaGenerator, example: WorkedExample, dim: int) -> int:
+    """Dimensions, a seed, and a button that draws random numbers in place of those in the tables."""
     state, dims = st.session_state, range(1, MOST_DIM + 1)
     if state.get("dim") not in dims:
         state.dim = dim
@@ -118,20 +122,20 @@ def _seed(sidebar: DeltaGenerator, lesson: Lesson, dim: int) -> int:
 
     left, right = sidebar.columns(2)
     left.selectbox("Dimensions", dims, key="dim", on_change=draw)
-    seed = bounded(right, "Seed", "seed", default=lesson.seed, on_change=draw)
+    seed = bounded(right, "Seed", "seed", default=example.seed, on_change=draw)
     sidebar.button("Random numbers", icon=":material/casino:", on_click=again, width="stretch")
     return seed
 
 
-def starting_numbers(tokens: tuple[str, ...], lesson: Lesson) -> Numbers:
-    """The numbers that the tables begin with: of this visit, of the address, or the lesson's; as many rows as tokens."""
+def starting_numbers(tokens: tuple[str, ...], example: WorkedExample) -> Numbers:
+    """The numbers that the tables begin with: of this visit, of the address, or the example's; as many rows as tokens."""
     n_tokens = max(1, min(len(tokens), MOST_TOKENS))
     if "numbers" not in st.session_state:
-        numbers = read(url_value("numbers", ""), n_tokens)
-        _replace(numbers or lesson.numbers())
+        numbers = parse_numbers(url_value("numbers", ""), n_tokens)
+        _replace(numbers or example.numbers())
     numbers = st.session_state.numbers
     if len(numbers["x"]) != n_tokens:
-        _replace(resized(st.session_state.get("edited", numbers), n_tokens, int(st.session_state.get("seed", lesson.seed))))
+        _replace(resized(st.session_state.get("edited", numbers), n_tokens, int(st.session_state.get("seed", example.seed))))
     if f"x-{st.session_state.edition}-{n_tokens}" not in st.session_state:
         # The tables were not there, as on another page: what was typed into them last comes back.
         st.session_state.numbers = st.session_state.edited
@@ -145,7 +149,7 @@ def _replace(numbers: Numbers) -> None:
 
 
 def tables_editor(
-    place: DeltaGenerator, tokens: tuple[str, ...], numbers: Numbers, chosen: Settings, lesson: Lesson
+    place: DeltaGenerator, tokens: tuple[str, ...], numbers: Numbers, chosen: ExampleSettings, example: WorkedExample
 ) -> Tables | None:
     """Tables to type into; None after the page has said what is wrong with what was typed."""
     edited: Numbers = {}
@@ -163,7 +167,7 @@ def tables_editor(
         else:
             publish("own", "", "")
     st.session_state.edited = edited
-    publish("numbers", written(edited), written(lesson.numbers()))
+    publish("numbers", numbers_text(edited), numbers_text(example.numbers()))
     try:
         return Tables(tokens, **edited, visible=visible, n_heads=chosen.n_heads, scaled=chosen.scaled)
     except TraceError as error:
@@ -185,10 +189,10 @@ def _edit(name: str, rows: tuple[str, ...], values: np.ndarray) -> np.ndarray:
 
 
 def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
-    st.caption("**Mask**: a tick is what a token may look at")
+    st.caption("**Mask**: ticked cells are visible")
     key = f"own-{st.session_state.edition}-{len(tokens)}"
     if key not in st.session_state:
-        st.session_state.own_begun = read_mask(value("own", ""), len(tokens))
+        st.session_state.own_begun = parse_mask(value("own", ""), len(tokens))
     frame = pd.DataFrame(st.session_state.own_begun, columns=[str(index) for index in range(len(tokens))])
     config = {str(index): st.column_config.CheckboxColumn(token) for index, token in enumerate(tokens)}
     edited = st.data_editor(
@@ -196,6 +200,40 @@ def _edit_mask(tokens: tuple[str, ...]) -> Bool[np.ndarray, "token token"]:
         column_order=["token", *frame.columns],
     )  # fmt: skip
     visible = edited[list(frame.columns)].to_numpy(dtype=bool)
-    st.session_state.own = written_mask(visible)
-    publish("own", st.session_state.own, written_mask(np.ones_like(visible)))
+    st.session_state.own = mask_text(visible)
+    publish("own", st.session_state.own, mask_text(np.ones_like(visible)))
     return visible
+
+
+def predict_picker() -> Predict:
+    """Whether weights are hidden until the class has guessed."""
+    return segments(
+        st.sidebar, "Predict, then reveal", "predict", format_func=_PREDICT.__getitem__,
+        help="Hides the weights at the step softmax until you reveal them, so that the class can guess first: which token gets "
+        "the largest weight, or how large one weight is.",
+    )  # fmt: skip
+
+
+def link_picker(attention: AttentionMap, *, query: int, key: int) -> QueryKey:
+    """The query and the key whose weight is explained, in the sidebar; the arguments are what a first visit opens."""
+    queries, keys = (tuple(token.text for token in tokens) for tokens in (attention.queries, attention.keys))
+    chosen = [
+        _token_picker("Query: the token that looks", "query", queries, query),
+        _token_picker("Key: the token it looks at", "key", keys, key),
+    ]
+    return QueryKey(queries, keys, *chosen)
+
+
+def _token_picker(label: str, name: str, tokens: tuple[str, ...], default: int) -> int:
+    places = range(len(tokens))
+    st.session_state[name] = min(max(value(name, default), 0), len(tokens) - 1)
+    at = st.sidebar.selectbox(label, places, key=name, format_func=lambda at: f"{at} · {tokens[at]}")
+    at = at if at in places else places[-1]
+    publish(name, at, None)
+    return at
+
+
+def forget_text_before() -> None:
+    """Lets go of what was chosen, translated or forced for the text before; for another text."""
+    forget_cell()
+    forget("begins", "at", "at_step", "question", "target")
