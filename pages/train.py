@@ -6,45 +6,43 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.download import Kept
 from attnviz.ui.explain import keep
 from attnviz.ui.layout import header, hero
-from attnviz.ui.train.download import kept_untrained
-from attnviz.ui.train.induction import lesson_picker, watch_induction
-from attnviz.ui.train.live import frame_of, run_of, watch
-from attnviz.ui.train.planted import show_planted
-from attnviz.ui.train.settings import head_picker, look_for, pace, recipe_picker
-from attnviz.ui.train.trial import explained, files, try_out
+from attnviz.ui.train.controls import drawn_head_picker, lesson_picker, notices, pace_picker, recipe_picker
+from attnviz.ui.train.induction import watch_induction
+from attnviz.ui.train.live import current_frame, current_run, watch
+from attnviz.ui.train.view import explain_training, file_boxes, show_planted, show_trial, untrained_download
 
 
-def alignment() -> list[Kept]:
-    """An alignment that emerges, and what can be done with the model that learns it; what can be taken along."""
+def train_alignment() -> list[Kept]:
+    """An alignment that emerges, and what can be done with the model that learns it; returns what can be downloaded."""
     known = st.session_state.get("run")
     recipe, preset = recipe_picker(known.recipe if known else None)
-    head = head_picker(recipe)
-    slowly = pace()
-    run = run_of(recipe)
+    head = drawn_head_picker(recipe)
+    slowly = pace_picker()
+    run = current_run(recipe)
     run.slowly = slowly
-    with hero() as beside:
-        for line in look_for(recipe, preset):
-            beside.caption(f":material/lightbulb: {line}")
+    with hero() as heading:
+        for line in notices(recipe, preset):
+            heading.caption(f":material/lightbulb: {line}")
         watch(run, head)
-    shown: list[Kept] = []
-    if not run.active:
-        frame = frame_of(run)
-        if run.step:
-            shown = try_out(run, frame, head)
-            show_planted(run)
-            files(run, frame)
-        else:
-            shown = [kept_untrained(run, frame, head)]
-        explained(recipe)
-    return shown
+    if run.active:
+        return []
+    frame = current_frame(run)
+    if run.step:
+        downloads = show_trial(run, frame, head)
+        show_planted(run)
+        file_boxes(run, frame)
+    else:
+        downloads = [untrained_download(run, frame, head)]
+    explain_training(recipe)
+    return downloads
 
 
 header("Train", "Watch a small model learn a task, and its attention find out where to look.")
-shown: list[Kept] = []
+downloads: list[Kept] = []
 if lesson_picker() == "induction":
     with hero():
         watch_induction()
 else:
-    shown = alignment()
-keep(shown, opens="Opens these settings, which train the same model again")
+    downloads = train_alignment()
+keep(downloads, opens="Opens these settings, which train the same model again")
 finish()

@@ -98,10 +98,9 @@ def _run() -> LiveRun | None:
 
 
 def _offer_training() -> None:
-    """Says where these checkpoints are to be had, and leads to the training that gives them."""
+    """Says where these checkpoints come from, with a button that opens their training."""
     st.info(
-        "This compares checkpoints of a small model that is kept only for the visit that trained it: train it on Train, which "
-        "gives the same model again, and come back.",
+        "These checkpoints are kept only for the visit that trained them. Train the same model again on Train, and come back.",
         icon=":material/model_training:",
     )
     known = {name: value for name, value in parse_qsl(url_value("trained", "")) if name in _SETTINGS}

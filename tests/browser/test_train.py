@@ -35,7 +35,7 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     own = page.get_by_role("textbox", name="Your own input")
     own.fill("hello")
     page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.get_by_text("Right would be olleh.")).to_be_visible(timeout=LEARNED)
+    expect(page.get_by_text("The right output is olleh.")).to_be_visible(timeout=LEARNED)
     page.get_by_role("slider").first.focus()
     page.keyboard.press("End")
     expect(page.locator(".answer")).to_have_text("olleh", timeout=LEARNED)

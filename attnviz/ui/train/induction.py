@@ -11,7 +11,7 @@ from attnviz.figures import html as shared
 from attnviz.figures.train.emergence import STYLE, Curve, curves
 from attnviz.training.induction import InductionLook, InductionRecipe, train
 from attnviz.training.live import MOST_COURTESY_SECONDS
-from attnviz.ui.address.widgets import bounded, segments
+from attnviz.ui.address.widgets import bounded
 from attnviz.ui.background.jobs import PRIORITY
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
@@ -19,10 +19,9 @@ from attnviz.ui.train.live import training_line
 
 _markup = Markup("induction", shared.STYLE + STYLE)
 _SCORES = (lambda look: look.previous, lambda look: look.induction)
-_LESSONS = {"alignment": "An alignment", "induction": "Induction"}
 _HOW = """
-A text is some letters in a random order, and then the same letters again: what comes next is what came next before. How many
-letters there are differs, so no fixed distance helps. A head that looks at **what followed the same letter before** (an
+Each text is a few letters in a random order, then the same letters again: what follows a letter is what followed it before.
+Texts differ in length, so no fixed distance helps. A head that looks at **what followed the same letter before** (an
 *induction head*) needs keys that know which letter stood before theirs, and only a layer below can tell them: a
 **previous-token head**. So one layer cannot do it, and in two layers the loss falls to nothing as both appear
 (Olsson et al. 2022, *In-context Learning and Induction Heads*; Elhage et al. 2021). Both scores are mean weights, of the best
@@ -30,33 +29,33 @@ head, on texts that are not learned from.
 """
 
 
-def lesson_picker() -> str:
-    """What is learned: an alignment, or induction."""
-    return segments(st.sidebar, "What is learned", "lesson", format_func=_LESSONS.__getitem__)
-
-
 def watch_induction() -> None:
-    """Start, and the curves of both models as they learn."""
+    """The button Start, and the curves of both models as they learn."""
     seed = bounded(st.sidebar, "First weights", "first", help="Decides the first weights and all texts.")
     recipes = [InductionRecipe(n_layers=layers, seed=int(seed)) for layers in (1, 2)]
     state = st.session_state
-    kept: dict[int, tuple[list[InductionLook], ...]] = state.get("induction", {})
-    begin = st.button("Train again" if seed in kept else "Start", key="start", type="primary", icon=":material/play_arrow:")
+    histories: dict[int, tuple[list[InductionLook], ...]] = state.get("induction", {})
+    begin = st.button(
+        "Train again" if seed in histories else "Start", key="start", type="primary", icon=":material/play_arrow:"
+    )
     place = st.empty()
     if begin:
-        state["induction"] = kept = {seed: ([], [])}
+        state["induction"] = histories = {seed: ([], [])}
         with _turn(place):
             for number, look in _alternating(recipes):
-                kept[seed][number].append(look)
+                histories[seed][number].append(look)
                 # Others go first, but not for ever.
                 PRIORITY.give_way(MOST_COURTESY_SECONDS)
                 if number == 1:
-                    _draw(place, recipes, kept[seed])
-    elif seed in kept and all(kept[seed]):
-        _draw(place, recipes, kept[seed])
+                    _draw(place, recipes, histories[seed])
+    elif seed in histories and all(histories[seed]):
+        _draw(place, recipes, histories[seed])
     else:
-        place.info("Press Start: one layer and two learn side by side, in about half a minute.", icon=":material/school:")
-    with st.expander("Why one layer cannot, and two can"):
+        place.info(
+            "Press Start: a model of one layer and one of two train side by side, in about half a minute.",
+            icon=":material/school:",
+        )
+    with st.expander("Why one layer fails and two succeed"):
         st.markdown(_HOW)
 
 
@@ -67,7 +66,10 @@ def _turn(place: DeltaGenerator) -> Iterator[None]:
 
     def wait() -> bool:
         # A browser that has gone ends this run of the page here.
-        place.progress(0.0, text=f":material/hourglass_empty: **Waiting.** This server trains {line.places} at once.")
+        place.progress(
+            0.0,
+            text=f":material/hourglass_empty: **Waiting.** This server trains {line.places} at once, and others are training.",
+        )
         return True
 
     line.enter(run, wait)
@@ -83,14 +85,14 @@ def _alternating(recipes: Sequence[InductionRecipe]) -> Iterator[tuple[int, Indu
     return chain.from_iterable(enumerate(looks) for looks in runs)
 
 
-def _draw(place: DeltaGenerator, recipes: Sequence[InductionRecipe], kept: Sequence[Sequence[InductionLook]]) -> None:
+def _draw(place: DeltaGenerator, recipes: Sequence[InductionRecipe], histories: Sequence[Sequence[InductionLook]]) -> None:
     parts = []
-    for recipe, looks in zip(recipes, kept, strict=True):
+    for recipe, looks in zip(recipes, histories, strict=True):
         layers = "One layer" if recipe.n_layers == 1 else "Two layers"
         parts.append(f"<h4>{layers}</h4>{curves(_curves(looks), steps=recipe.steps, at=looks[-1].step, theme=theme())}")
     # Each step is an element of its own in the place of the one before: a name stands once in a run.
     with place:
-        _markup(f"induction{kept[0][-1].step}", "".join(parts))
+        _markup(f"induction{histories[0][-1].step}", "".join(parts))
 
 
 def _curves(looks: Sequence[InductionLook]) -> list[Curve]:
@@ -98,7 +100,7 @@ def _curves(looks: Sequence[InductionLook]) -> list[Curve]:
     previous, induction = ([(look.step, float(score(look).max())) for look in looks] for score in _SCORES)
     return [
         Curve("loss in the second half", f"{last.loss:.2f}", tuple((look.step, look.loss) for look in looks), top),
-        Curve("right letters there", f"{last.accuracy:.0%}", tuple((look.step, look.accuracy) for look in looks)),
-        Curve("looks at the letter before", f"{previous[-1][1]:.2f}", tuple(previous)),
-        Curve("looks at what followed", f"{induction[-1][1]:.2f}", tuple(induction)),
+        Curve("right letters in it", f"{last.accuracy:.0%}", tuple((look.step, look.accuracy) for look in looks)),
+        Curve("weight on the letter before", f"{previous[-1][1]:.2f}", tuple(previous)),
+        Curve("weight on what followed", f"{induction[-1][1]:.2f}", tuple(induction)),
     ]

@@ -31,15 +31,15 @@ def training_line() -> Line:
     return Line(settings.limit("ATTNVIZ_TRAININGS"))
 
 
-def run_of(recipe: ToyRecipe) -> LiveRun:
+def current_run(recipe: ToyRecipe) -> LiveRun:
     """This visitor's run; where it is of another recipe it ends, and one that has not begun takes its place."""
     run: LiveRun | None = st.session_state.get("run")
     if run is not None and run.recipe == recipe:
         return run
-    return _renewed(recipe)
+    return _new_run(recipe)
 
 
-def _renewed(recipe: ToyRecipe) -> LiveRun:
+def _new_run(recipe: ToyRecipe) -> LiveRun:
     if (run := st.session_state.pop("run", None)) is not None:
         run.stop()
     st.session_state.pop("frame", None)
@@ -64,7 +64,7 @@ def open_run(training: Training) -> None:
     st.session_state.run = LiveRun(training, training_line(), PRIORITY.give_way)
 
 
-def begin(run: LiveRun) -> None:
+def start(run: LiveRun) -> None:
     """Train, continue, or where a run has ended train afresh; for a callback."""
     if run.state in ("stopped", "finished", "failed"):
         run = LiveRun(Training(run.recipe), run.line, run.give_way)
@@ -73,7 +73,7 @@ def begin(run: LiveRun) -> None:
     run.begin()
 
 
-def buttons(run: LiveRun) -> None:
+def _buttons(run: LiveRun) -> None:
     """What can be done with a run as it stands; as high whatever that is."""
     with st.container(height=ROW_PIXELS, border=False, horizontal=True, vertical_alignment="center"):
         if run.active:
@@ -82,19 +82,19 @@ def buttons(run: LiveRun) -> None:
             return
         halted = run.state in ("paused", "left")
         label = "Continue" if halted else "Start" if run.state == "ready" else "Restart"
-        st.button(label, key="start", icon=":material/play_arrow:", type="primary", on_click=begin, args=(run,))
+        st.button(label, key="start", icon=":material/play_arrow:", type="primary", on_click=start, args=(run,))
         if halted:
-            st.button("Restart", key="again", icon=":material/replay:", on_click=_again, args=(run,))
+            st.button("Restart", key="again", icon=":material/replay:", on_click=_restart, args=(run,))
 
 
-def _again(run: LiveRun) -> None:
+def _restart(run: LiveRun) -> None:
     run.state = "stopped"
-    begin(run)
+    start(run)
 
 
 def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
     """The run as it is now, drawn again several times a second while it trains; afterwards any of its kept frames."""
-    trained, followed = shown.active, frame_of(shown).step
+    trained, followed = shown.active, current_frame(shown).step
 
     def draw() -> None:
         run: LiveRun = st.session_state.run
@@ -104,14 +104,14 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
             PRIORITY.give_way(MOST_COURTESY_SECONDS)
         left, right = st.columns([5, 7], vertical_alignment="center")
         with left:
-            buttons(run)
+            _buttons(run)
         with right, st.container(height=ROW_PIXELS, border=False, vertical_alignment="center"):
-            frame = run.frames[-1] if live else _chosen(run)
+            frame = run.frames[-1] if live else _frame_slider(run)
             if live:
                 _progress(run)
         if run.state == "failed":
             st.error(f"Training stopped at step {run.step:,}: {escaped(run.failure)}. Press Restart.", icon=":material/error:")
-        _mount(run, frame, head)
+        _draw_picture(run, frame, head)
         # A button or the slider runs this part of the page alone, and what stands below it follows them. Only now, at the end:
         # a picture that has not been drawn yet would be gone for a moment.
         if (run, live) != (shown, trained) or (not live and frame.step != followed):
@@ -120,21 +120,19 @@ def watch(shown: LiveRun, head: tuple[int, int] | None) -> None:
     st.fragment(draw, run_every=REDRAW_SECONDS if trained else None)()
 
 
-def frame_of(run: LiveRun) -> Frame:
+def current_frame(run: LiveRun) -> Frame:
     """The frame that is looked at: the one chosen with the slider, or the last."""
     step = st.session_state.get("frame", run.frames[-1].step)
     return min(run.frames, key=lambda frame: abs(frame.step - step))
 
 
-def _chosen(run: LiveRun) -> Frame:
+def _frame_slider(run: LiveRun) -> Frame:
     frames = run.frames
     if len(frames) < 2:
-        st.progress(
-            0.0, text=f"{run.recipe.steps:,} steps to go. What stands below is the model before it has learned anything."
-        )
-        return frame_of(run)
+        st.progress(0.0, text=f"{run.recipe.steps:,} steps to go. Below is the model before it has learned anything.")
+        return current_frame(run)
     steps = [frame.step for frame in frames]
-    st.session_state.frame = frame_of(run).step
+    st.session_state.frame = current_frame(run).step
     halted = {
         "paused": "Paused", "left": "Paused, because nobody looked", "stopped": "Stopped", "finished": "Trained",
     }.get(run.state, "Held")  # fmt: skip
@@ -142,7 +140,7 @@ def _chosen(run: LiveRun) -> Frame:
         f"{halted} at step {run.step:,}. Slide back to see how the alignment emerged.", steps, key="frame",
         format_func=lambda step: f"step {step:,}",
     )  # fmt: skip
-    return frame_of(run)
+    return current_frame(run)
 
 
 def _progress(run: LiveRun) -> None:
@@ -151,7 +149,7 @@ def _progress(run: LiveRun) -> None:
         turn = "You are next" if not ahead else f"{ahead} {'waits' if ahead == 1 else 'wait'} before you"
         st.progress(
             run.step / run.recipe.steps,
-            text=f":material/hourglass_empty: **Waiting.** This server trains {run.line.places} at once, and others are at it. "
+            text=f":material/hourglass_empty: **Waiting.** This server trains {run.line.places} at once, and others train now. "
             f"{turn}: yours starts by itself.",
         )
         return
@@ -167,7 +165,7 @@ def _duration(seconds: float) -> str:
     return f"{int(seconds) + 1} s" if seconds < 100 else f"{int(seconds / 60) + 1} min"
 
 
-def _mount(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> None:
+def _draw_picture(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> None:
     layer, head_ = head or frame.best
     shown = [each for each in run.frames if each.step > 0]
     losses = tuple((each.step, each.loss) for each in shown)

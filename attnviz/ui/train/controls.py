@@ -15,6 +15,7 @@ from attnviz.ui.address.state import declared, link, publish, url_value
 from attnviz.ui.address.widgets import dropdown, segments
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
+_LESSONS = {"alignment": "An alignment", "induction": "Induction"}
 # Seconds that a step takes at least.
 _PACES = {"Full": 0.0, "Slow": 0.15, "Slower": 0.6}
 _BEST = "The one that aligns best"
@@ -22,7 +23,7 @@ _NUMBERS = ("steps", "first")
 # What to look for when a setting is changed.
 _HELP = {
     "layers": "With one layer a single look has to find the place and fetch the token; a second layer may share the work.",
-    "n_heads": "Four heads share the work: which of them aligns, if one does?",
+    "n_heads": "Four heads share the work: which of them aligns, if any?",
     "divided": "Not divided by √d, scores are larger and the softmax hardens early: on the right place?",
     "forcing": "The less the decoder reads true tokens, the more it goes on from its own mistakes: the alignment comes later.",
     "padding": "Where padding is read, the columns ∅ take attention until the model learns not to look there.",
@@ -40,23 +41,28 @@ def recipe_picker(known: ToyRecipe | None) -> tuple[ToyRecipe, Preset | None]:
         st.session_state.toy_recipe = known
         st.session_state.toy = {name: str(url_value(name, value)) for name, value in started.items()}
     chips = st.container()
-    recipe = _settings(st.session_state.toy)
+    recipe = _settings_pickers(st.session_state.toy)
     current = next((each for each in PRESETS if each.recipe == recipe), None)
     with chips:
-        _presets(current)
+        _preset_pills(current)
     for name, value in _values(recipe).items():
         publish(name, int(value) if name in _NUMBERS else value, int(usual[name]) if name in _NUMBERS else usual[name])
     return recipe, current
 
 
-def pace() -> float:
+def lesson_picker() -> str:
+    """What is learned: an alignment, or induction."""
+    return segments(st.sidebar, "What is learned", "lesson", format_func=_LESSONS.__getitem__)
+
+
+def pace_picker() -> float:
     """How many seconds a step takes at least."""
     return _PACES[segments(
-        st.sidebar, "Pace", "pace", help="Slow: for a class to follow. It may be changed while the model learns."
+        st.sidebar, "Pace", "pace", help="Slower steps are easier for a class to follow. It can be changed while training."
     )]  # fmt: skip
 
 
-def head_picker(recipe: ToyRecipe) -> tuple[int, int] | None:
+def drawn_head_picker(recipe: ToyRecipe) -> tuple[int, int] | None:
     """The head that is drawn, where there are several; None: the one that aligns best."""
     model = recipe.model
     heads = [(layer, head) for layer in range(model.n_layers) for head in range(model.n_heads)]
@@ -80,7 +86,7 @@ def _values(recipe: ToyRecipe) -> dict[str, str]:
         "kind": "dot" if model.kind == "scaled" else model.kind,
         "layers": str(model.n_layers),
         "n_heads": str(model.n_heads),
-        "divided": "off" if compared(model) == "dot" else "on",
+        "divided": "off" if score_kind(model) == "dot" else "on",
         "forcing": f"{recipe.teacher_forcing:g}",
         "padding": "masked" if recipe.masked else "read",
         "steps": str(recipe.steps),
@@ -88,7 +94,7 @@ def _values(recipe: ToyRecipe) -> dict[str, str]:
     }
 
 
-def _presets(current: Preset | None) -> None:
+def _preset_pills(current: Preset | None) -> None:
     st.session_state.preset = current.label if current else None
 
     def choose() -> None:
@@ -99,8 +105,8 @@ def _presets(current: Preset | None) -> None:
     st.pills("What to learn", [each.label for each in PRESETS], key="preset", on_change=choose, label_visibility="collapsed")
 
 
-def _settings(values: dict[str, str]) -> ToyRecipe:
-    """The sidebar, from what is wished for; what is not to be had becomes the first that is.
+def _settings_pickers(values: dict[str, str]) -> ToyRecipe:
+    """The sidebar, drawn from `values`; one that is no option becomes the first.
 
     A recipe out of a file may have what the sidebar does not offer: it offers that too, as long as nothing else is chosen.
     """
@@ -113,27 +119,27 @@ def _settings(values: dict[str, str]) -> ToyRecipe:
         values["steps"] = str(_sensible(values).steps)
 
     sidebar = st.sidebar
-    _pick(values, "task", list(TOYS), sidebar.selectbox, "Task", then=usual, names={n: toy.label for n, toy in TOYS.items()})
-    _pick(values, "kind", list(_KINDS), sidebar.selectbox, "Model", then=usual, names=_KINDS)
+    _setting(values, "task", list(TOYS), sidebar.selectbox, "Task", then=usual, names={n: toy.label for n, toy in TOYS.items()})
+    _setting(values, "kind", list(_KINDS), sidebar.selectbox, "Model", then=usual, names=_KINDS)
     if values["kind"] == "transformer":
         left, right = sidebar.columns(2)
-        _pick(values, "layers", _offered("1", "2", own["layers"]), left.segmented_control, "Layers", then=usual)
-        _pick(values, "n_heads", _offered("1", "4", own["n_heads"]), right.segmented_control, "Heads", then=usual)
+        _setting(values, "layers", _offered("1", "2", own["layers"]), left.segmented_control, "Layers", then=usual)
+        _setting(values, "n_heads", _offered("1", "4", own["n_heads"]), right.segmented_control, "Heads", then=usual)
     if values["kind"] != "additive":
-        _pick(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d", names={"on": "On", "off": "Off"})
+        _setting(values, "divided", ["on", "off"], sidebar.segmented_control, "Divide by √d", names={"on": "On", "off": "Off"})
     if values["kind"] != "transformer":
-        _pick(values, "forcing", _offered("1", "0.5", "0", own["forcing"]), sidebar.segmented_control, "Teacher forcing")
-    _pick(
+        _setting(values, "forcing", _offered("1", "0.5", "0", own["forcing"]), sidebar.segmented_control, "Teacher forcing")
+    _setting(
         values, "padding", ["masked", "read"], sidebar.segmented_control, "Padding", names={"masked": "Masked", "read": "Read"}
     )
     left, right = sidebar.columns(2)
-    _number(values, "steps", left, "Steps", own["steps"])
-    _number(values, "first", right, "Seed", own["first"])
-    return known if known is not None and values == own else _made(values)
+    _number_setting(values, "steps", left, "Steps", own["steps"])
+    _number_setting(values, "first", right, "Seed", own["first"])
+    return known if known is not None and values == own else _recipe(values)
 
 
-def _made(values: dict[str, str]) -> ToyRecipe:
-    """The recipe that the settings say, with the usual of what they do not."""
+def _recipe(values: dict[str, str]) -> ToyRecipe:
+    """The recipe of the settings, with the usual where they say nothing."""
     recipe = replace(
         _sensible(values), masked=values["padding"] == "masked", steps=int(values["steps"]), seed=int(values["first"])
     )
@@ -155,12 +161,12 @@ def _sensible(values: dict[str, str]) -> ToyRecipe:
     return replace(recipe, model=replace(recipe.model, scaled=values["divided"] == "on"))
 
 
-def compared(model: ToyConfig) -> str:
+def score_kind(model: ToyConfig) -> str:
     """How a model compares queries with keys: "additive", "dot" or "scaled"."""
     return model.kind if model.kind != "transformer" else "scaled" if model.scaled else "dot"
 
 
-def _pick(
+def _setting(
     values: dict[str, str], name: str, options: Sequence[str], widget: Callable[..., str | None], label: str, *,
     then: Callable[[], None] = lambda: None, names: dict[str, str] | None = None,
 ) -> None:  # fmt: skip
@@ -177,7 +183,7 @@ def _pick(
     widget(label, options, key=key, on_change=keep, help=_HELP.get(name), format_func=(names or {}).get if names else str)
 
 
-def _number(values: dict[str, str], name: str, place: DeltaGenerator, label: str, own: str) -> None:
+def _number_setting(values: dict[str, str], name: str, place: DeltaGenerator, label: str, own: str) -> None:
     """One number; `own` is that of a recipe out of a file, which is among those to choose."""
     key, kind = f"toy_{name}", declared(name, Number)
     if own:
@@ -191,16 +197,16 @@ def _number(values: dict[str, str], name: str, place: DeltaGenerator, label: str
     place.number_input(label, kind.least, kind.most, key=key, step=kind.step, on_change=keep)
 
 
-def look_for(recipe: ToyRecipe, preset: Preset | None) -> list[str]:
+def notices(recipe: ToyRecipe, preset: Preset | None) -> list[str]:
     """What to look for: in a preset, or in the settings that are not the usual ones."""
     if preset is not None:
         return [preset.notice]
-    if recipe != _made(_values(recipe)):
+    if recipe != _recipe(_values(recipe)):
         return [
-            f"Out of a file: {recipe.steps:,} steps in batches of {recipe.batch:,} at a learning rate of "
-            f"{recipe.learning_rate:g}, with states of {recipe.model.dim} numbers. Any other setting begins a new model."
+            f"From a file: {recipe.steps:,} steps in batches of {recipe.batch:,} at a learning rate of "
+            f"{recipe.learning_rate:g}, with states of {recipe.model.dim} numbers. Any change of a setting starts a new model."
         ]
     model = recipe.model
-    unusual = {"layers": model.kind == "transformer", "n_heads": model.n_heads > 1, "divided": compared(model) == "dot",
+    unusual = {"layers": model.kind == "transformer", "n_heads": model.n_heads > 1, "divided": score_kind(model) == "dot",
                "forcing": recipe.teacher_forcing < 1, "padding": not recipe.masked}  # fmt: skip
-    return [_HELP[name] for name, said in unusual.items() if said]
+    return [_HELP[name] for name, is_unusual in unusual.items() if is_unusual]

@@ -1,36 +1,49 @@
-"""A trained toy, tried out: one's own input through any kept checkpoint, saved as a file, and opened again."""
+"""What a trained toy makes of one's own input, at any kept checkpoint; attribution methods tested on it; its file."""
 
 import time
 from collections.abc import Callable
 
 import streamlit as st
 
+from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
 from attnviz.analysis.translate.alignment import clearest_link, describe_origin, read_as
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import Sentence, plain
+from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.export import Picture
+from attnviz.figures import html
 from attnviz.figures.heatmap import Look, draw_matrix
+from attnviz.figures.train.planted import STYLE, planted_table
+from attnviz.models.base import Progress
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
 from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.address.state import forget_drafts, remember, remembered, visit
-from attnviz.ui.address.widgets import clicked
-from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.background.results import Drafted
+from attnviz.ui.address.widgets import clicked, toggle
+from attnviz.ui.background.jobs import at_a_place, shared
+from attnviz.ui.background.results import Drafted, traces_kept
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.checkpoints import name_of, settings
-from attnviz.ui.download import Kept, kept_draft
+from attnviz.ui.download import Kept, head_picture, kept_draft, traced_in_python
 from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme
+from attnviz.ui.markup import Markup
+from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.live import open_run
-from attnviz.ui.train.settings import compared, show_recipe
 
-MATRIX_PIXELS = 560
+MATRIX_PIXELS, PLANTED_PIXELS = 560, 440
+# Held-out sequences that are explained, and checkpoints at most.
+SEQUENCES, CHECKPOINTS = 4, 6
+_PLANTED = Markup("planted", html.STYLE + STYLE)
+_HOW_PLANTED = (
+    f"Each method says where every written token of {SEQUENCES} held-out sequences comes from. The number is the part of the "
+    "positive shares beside the right places: 0 finds all of it, 1 nothing. The model reads the true tokens before it."
+)
 _LSTM = (
     "One LSTM reads the source in both directions, another writes. Before each token the writer's state is compared with every "
 )
@@ -52,14 +65,14 @@ _BELIEVE = """
 - Here, and almost only here, the right alignment is known: the task was made so. In translation people disagree about it.
 - A model may be right while it looks elsewhere: a recurrent state carries what stands beside the place that it looks at. On
   dates you can often see it.
-- Everything follows from the seed. Change it: does the same pattern come, and as soon?
+- Everything follows from the seed. Change it: does the same pattern appear, and as early?
 """
 
 
-def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Kept]:
-    """A box for one's own input, and what the chosen checkpoint makes of it; what can be kept of that."""
+def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Kept]:
+    """A box for one's own input, and what the chosen checkpoint makes of it; returns what can be downloaded."""
     task = run.recipe.task
-    text = _box(task)
+    text = _input_box(task)
     try:
         solved = task.solve(text)
         began = time.perf_counter()
@@ -76,18 +89,18 @@ def try_out(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Ke
     answer(written or "(nothing)")
     st.caption(
         f":material/check: Right, after {frame.step:,} steps." if written == right
-        else f":material/close: Right would be {escaped(right)}. This is the model after {frame.step:,} steps."
+        else f":material/close: The right output is {escaped(right)}. This is the model after {frame.step:,} steps."
     )  # fmt: skip
     if len(solved.source) > 8 and task.words is False and task.name != "dates":
-        st.caption("Longer than anything it has learned from: three to eight characters.")
-    story(_show_matrix(matrix))
-    _to_compare(run, frame, text)
+        st.caption("Longer than its training examples, which have three to eight characters.")
+    story(_show_alignment(matrix))
+    _compare_button(run, frame, text)
     name = f"{run.recipe.model.name}.safetensors"
     return [kept_draft(name, picture, drafted.trace.prompt, None, naive=drafted.draft.reads_its_rows)]
 
 
-def _to_compare(run: LiveRun, frame: Frame, text: str) -> None:
-    """The way to what training changed in every head, from before the first step to the checkpoint that is looked at."""
+def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
+    """A button that compares every head before the first step with the checkpoint that is looked at."""
     if not frame.step:
         return
     first, last = (name_of(run.recipe, step) for step in (0, frame.step))
@@ -106,7 +119,7 @@ def _aligned(drafted: Drafted, layer: int, head: int) -> tuple[HeadMatrix, Calla
     return matrix, lambda: Picture(written.trace, "cross", layer, head, matrix, View(), True)
 
 
-def _show_matrix(matrix: HeadMatrix) -> Sentence:
+def _show_alignment(matrix: HeadMatrix) -> Sentence:
     """The matrix, target down, source across; a click on a cell selects it. Returns what the selected cell says."""
     link = clearest_link(matrix)
     clearest = (link.query, link.key) if link else (0, int(matrix.weights[0].argmax()))
@@ -116,15 +129,15 @@ def _show_matrix(matrix: HeadMatrix) -> Sentence:
         if points := clicked("matrix1"):
             select_cell(matrix.rows[int(points[0]["y"])], matrix.columns[int(points[0]["x"])], 1)
 
-    said = describe_origin(matrix, *cell)
+    sentence = describe_origin(matrix, *cell)
     figure = draw_matrix(matrix, Look(theme(), True, cell, MATRIX_PIXELS, 220))
     st.plotly_chart(
-        figure, theme=None, key="matrix1", on_select=select, selection_mode="points", config=PLOTLY, alt=plain(said)
+        figure, theme=None, key="matrix1", on_select=select, selection_mode="points", config=PLOTLY, alt=plain(sentence)
     )
-    return said
+    return sentence
 
 
-def _box(task: Toy) -> str:
+def _input_box(task: Toy) -> str:
     """What was typed and run last, for this task."""
     key = f"toy_input_{task.name}"
     text = remembered(key, task.example)
@@ -137,7 +150,39 @@ def _box(task: Toy) -> str:
     return text
 
 
-def files(run: LiveRun, frame: Frame) -> None:
+def show_planted(run: LiveRun) -> None:
+    """How near every attribution method comes to the true alignment, at some of the kept checkpoints."""
+    label = "Which attribution method finds the true alignment?"
+    if not toggle(st.container(), label, "truth", help="The methods of Matters, tested where the truth is known."):
+        return
+    frames, recipe = _some(run.frames), run.recipe
+
+    def work(progress: Progress) -> tuple[PlantedScores, ...]:
+        from attnviz.attribution.planted import planted_scores
+
+        scores = []
+        for place, frame in enumerate(frames):
+            progress(f"Explaining the model after {frame.step:,} steps", place / len(frames))
+            model = toys.toy_model(recipe.model, frame.weights)
+            scores.append(planted_scores(model, run.training.held_out.solved[:SEQUENCES], USUAL, step=frame.step))
+        kept.weigh(key, sum(each.nbytes for each in scores))
+        return tuple(scores)
+
+    kept, key = traces_kept(), ("planted", recipe, tuple(frame.step for frame in frames))
+    scores = shared(kept, key, work, st.empty(), pixels=PLANTED_PIXELS)
+    titles = titles_of(method.name for method in USUAL)
+    story(describe_ranking(scores, titles))
+    _PLANTED("planted", planted_table(scores, titles, theme=theme()))
+    st.caption(_HOW_PLANTED)
+
+
+def _some(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The first, the last, and evenly many between them."""
+    last, most = len(frames) - 1, CHECKPOINTS - 1
+    return tuple(frames[place] for place in sorted({round(step * last / most) for step in range(CHECKPOINTS)}))
+
+
+def file_boxes(run: LiveRun, frame: Frame) -> None:
     """The chosen checkpoint as a file, and a saved one opened again."""
     recipe = run.recipe
     name = f"{recipe.model.name}.safetensors"
@@ -147,7 +192,7 @@ def files(run: LiveRun, frame: Frame) -> None:
 
     left, right = st.columns(2, gap="large")
     with left:
-        st.caption(f"The model as it is after {frame.step:,} steps: safetensors, its configuration inside.")
+        st.caption(f"The model after {frame.step:,} steps, as safetensors with its configuration inside.")
         st.download_button("Save the model", data, name, "application/octet-stream", key="save_toy", on_click="ignore",
                            icon=":material/save:", help=f"Opens again here, and in Python: attnviz.load({name!r})")  # fmt: skip
     with right:
@@ -173,11 +218,19 @@ def _receive() -> None:
     open_run(training)
 
 
-def explained(recipe: ToyRecipe) -> None:
+def untrained_download(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> Kept:
+    """The attention of a model that has learned nothing yet, over its task's first example."""
+    recipe = run.recipe
+    trace = draft(toys.toy_model(recipe.model, frame.weights), Prompt(recipe.task.example), DecodingOptions()).trace
+    name = f"{recipe.model.name}.safetensors"
+    return Kept(name, head_picture(trace, trace.cross, head or frame.best, View()), traced_in_python(name, trace.prompt))
+
+
+def explain_training(recipe: ToyRecipe) -> None:
     """Folded: how such a model computes and is measured, and how much to trust this."""
     with st.expander("How it is computed"):
         st.markdown(_HOW[recipe.model.kind])
-        st.latex(_FORMULA % _SCORES[compared(recipe.model)])
+        st.latex(_FORMULA % _SCORES[score_kind(recipe.model)])
         st.markdown(_MEASURED)
     with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
