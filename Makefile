@@ -29,10 +29,9 @@ run: $(VENV)/.installed ## install what is missing, serve the app at http://loca
 test: lint types chromium ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table
-	@for script in benchmarks/bench_*.py; do \
-		[ -e "$$script" ] || { echo "benchmarks/ has no bench_*.py yet"; break; }; \
-		echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table and ends within the time that it states
+	@missed=0; for script in benchmarks/bench_*.py; do \
+		echo "== $$script"; $(BIN)/python "$$script" || missed=1; done; exit $$missed
 
 docs: $(VENV)/.installed-test ## the documentation, into build/site; a warning stops it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -2,13 +2,12 @@
 
 Copying and reversing random words have one right alignment. A small model of each kind is trained afresh on each, and then the
 strongest link of every word is compared with it; of a Transformer, the best of its heads, read naively and shifted.
-
-    python benchmarks/bench_alignment.py [KIND …]   a minute or two each; exits 1 where a bar is missed
 """
 
 import random
-import sys
 import time
+from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -17,13 +16,14 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
 from attnviz.training.batches import collate
 from attnviz.training.schedule import Schedule
+from benchmarks.harness import Row, run
 from recipes.loop import Run
 from recipes.sentence_pairs import EncodedPair
 from recipes.translate.recipe import LSTMSpec, Recipe, TransformerSpec
 from recipes.translate.task import Translating, development_loss
 
 BAR = 0.95
-WORDS, SENTENCES, SEED = 37, 20_000, 2014
+WORDS, SEED = 37, 2014
 SIZE = RecurrentConfig(dim=64, hidden=64, dropout=0.1)
 KINDS = {
     "dot": LSTMSpec("dot", replace(SIZE, bidirectional=False)),
@@ -32,7 +32,7 @@ KINDS = {
     "transformer": TransformerSpec(2, BlockConfig(dim=64, n_heads=4, hidden=128, norm="before", dropout=0.1)),
 }
 TASKS = {"copy": lambda words: words, "reverse": lambda words: words[::-1]}
-SCHEDULE = Schedule(epochs=12, batch=128, learning_rate=3e-3, warmup=100, label_smoothing=0.0, precision="float32", seed=SEED)
+SCHEDULE = Schedule(batch=128, learning_rate=3e-3, warmup=100, label_smoothing=0.0, precision="float32", seed=SEED)
 
 
 def sentences(task: str, n: int, seed: int) -> list[EncodedPair]:
@@ -63,31 +63,30 @@ def accuracy(model: torch.nn.Module, pairs: list[EncodedPair], task: str) -> tup
     return hits[best] / sum(len(pair.source) for pair in pairs), best
 
 
-def measure(kind: str, task: str) -> float:
-    """Train one model afresh and print its line; its alignment accuracy."""
+def measured(kind: str, task: str, given: Namespace) -> Row:
+    """Train one model afresh, and read its alignments of sentences that it has not seen."""
     torch.manual_seed(SEED)
     began = time.perf_counter()
-    recipe = Recipe(f"{kind}-{task}", "learns an exact task", "", KINDS[kind], schedule=SCHEDULE)
-    translating = Translating(recipe, sentences(task, SENTENCES, SEED), sentences(task, 500, SEED + 1))
-    run = Run(recipe, KINDS[kind].untrained_model(4 + WORDS, 4 + WORDS), translating)
-    run.train(lambda report: None)
-    run.model.load_state_dict(run.best)
-    unseen = sentences(task, 500, SEED + 2)
+    schedule = replace(SCHEDULE, epochs=given.epochs)
+    recipe = Recipe(f"{kind}-{task}", "learns an exact task", "", KINDS[kind], schedule=schedule)
+    learnt, chosen, unseen = (
+        sentences(task, count, SEED + seed) for seed, count in enumerate((given.sentences, given.unseen, given.unseen))
+    )
+    training = Run(recipe, KINDS[kind].untrained_model(4 + WORDS, 4 + WORDS), Translating(recipe, learnt, chosen))
+    training.train(lambda report: None)
+    training.model.load_state_dict(training.best)
     with torch.no_grad():
-        actual, reading = accuracy(run.model.eval(), unseen, task)
-        loss = development_loss(run.model, unseen)
-    print(f"{kind:12s} {task:8s} {actual:8.3f} {loss:7.4f} {time.perf_counter() - began:8.1f}   {reading}", flush=True)
-    return actual
+        actual, reading = accuracy(training.model.eval(), unseen, task)
+        loss = development_loss(training.model, unseen)
+    told = f"{actual:.3f} of words, loss {loss:.4f}, {time.perf_counter() - began:.0f} s"
+    return Row(f"{kind}, {task}", f"{told}, {reading}" if reading else told, f"≥ {BAR}", actual >= BAR)
 
 
-def main(kinds: list[str]) -> int:
-    """Print the table; 1 if any model misses the bar."""
-    if unknown := set(kinds) - set(KINDS):
-        print(f"kinds are {', '.join(KINDS)}; not {', '.join(sorted(unknown))}", file=sys.stderr)
-        return 2
-    print(f"{'model':12s} {'task':8s} {'accuracy':>8s} {'loss':>7s} {'seconds':>8s}   bar: {BAR}", flush=True)
-    return int(min(measure(kind, task) for kind in kinds or KINDS for task in TASKS) < BAR)
+def rows(given: Namespace) -> Iterator[Row]:
+    """Each kind of model on each task."""
+    return (measured(kind, task, given) for kind in given.kinds for task in TASKS)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sizes = {"kinds": ([*KINDS], ["additive"]), "sentences": (20_000, 128), "unseen": (500, 5), "epochs": (12, 1)}
+    run(rows, minutes=25, sizes=sizes)

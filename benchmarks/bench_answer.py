@@ -1,15 +1,13 @@
 """How long an answerer takes, whether it finds what stands at the end of a long text, and whether its spans are the best.
 
-python benchmarks/bench_answer.py                seconds; exits 1 where a bar is missed
-python benchmarks/bench_answer.py --data FOLDER  also the 500 development questions with the shortest passages, each against a
-                                                 search over every pair of tokens
+With --data FOLDER also the 500 development questions with the shortest passages, each against a search over all pairs.
 """
 
-import argparse
 import math
 import statistics
-import sys
 import time
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -17,6 +15,7 @@ import torch
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.own import AnswerModel
+from benchmarks.harness import Row, at_most, none, run
 from recipes.answer.questions import Question, read_questions
 
 FACT, QUESTION, ANSWER = "The lighthouse of Rosewater was built in 1887 by Ada Quill.", "Who built the lighthouse?", "Ada Quill"
@@ -24,8 +23,8 @@ FILLER = (
     "Rain fell on the hills for most of the week, and the road to the market stayed closed until Friday. Farmers brought "
     "apples, cheese and wool to the square, where a band from the next valley played until it was dark."
 )
-# Words of a passage, milliseconds that an answer may take, and the runs of which the median counts.
-SHORT, LONG = (150, 150.0, 15), (2000, 2000.0, 3)
+# Milliseconds that an answer may take, by the words of its passage.
+LIMITS = {150: 150.0, 2000: 2000.0}
 CHECKED = 500
 
 
@@ -68,37 +67,32 @@ def searched(model: AnswerModel, question: Question) -> tuple[float, str]:
     return best, text
 
 
-def check(model: AnswerModel, data: Path) -> int:
-    """How many of the questions with the shortest passages have another answer, or another sum, than the search finds."""
+def other_answers(model: AnswerModel, data: Path) -> list[str]:
+    """The questions with the shortest passages that have another answer, or another sum, than the search finds."""
     questions = sorted(read_questions(data, "qa.dev"), key=lambda one: len(one.context))[:CHECKED]
-    wrong = 0
+    wrong = []
     for one in questions:
         sum_, text = searched(model, one)
         actual = model.answers(Prompt(one.context, question=one.text), n_best=1)
         best, nothing = actual.result.spans[0], actual.result.nothing
-        wrong += actual.text(best) != text or abs(math.log(best.probability / nothing) - sum_) > 1e-4
+        if actual.text(best) != text or abs(math.log(best.probability / nothing) - sum_) > 1e-4:
+            wrong.append(one.text)
     return wrong
 
 
-def main() -> int:
-    """Print the table; 1 if any model misses a bar."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path)
-    data, missed = parser.parse_args().data, False
-    print(f"{'model':18}{'words':>7}{'median':>12}{'limit':>10}  answer")
-    for name in (name for name in catalog.available() if name.startswith("answer-")):
+def rows(given: Namespace) -> Iterator[Row]:
+    """Each answerer that comes with the app."""
+    for name in given.models:
         model = catalog.load(name)
         assert isinstance(model, AnswerModel)
-        for words, limit, runs in (SHORT, LONG):
-            median, text = timed(model, words, runs)
-            missed |= median > limit or text != ANSWER
-            print(f"{name:18}{words:>7}{median:>9.0f} ms{limit:>7.0f} ms  {text}", flush=True)
-        if data is not None:
-            wrong = check(model, data)
-            missed |= wrong > 0
-            print(f"{name:18}{wrong} of {CHECKED} answers are not those of a search over all pairs", flush=True)
-    return int(missed)
+        for words in given.words:
+            median, text = timed(model, words, min(given.runs, 3000 // words))
+            yield at_most(f"{name}, {words:,} words", median, LIMITS[words], "ms")
+            yield none(f"{name}, {words:,} words: another answer than {ANSWER}", [text] if text != ANSWER else [])
+        if given.data:
+            yield none(f"{name}: answers that a search over all pairs does not find", other_answers(model, Path(given.data)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    names = [name for name in catalog.available() if name.startswith("answer-")]
+    run(rows, minutes=10, sizes={"models": (names, names[:1]), "words": ([*LIMITS], [150]), "runs": (15, 1), "data": ("", "")})

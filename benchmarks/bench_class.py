@@ -1,27 +1,25 @@
 """A class at once: visits that each open Encode and Translate in turn, with a sentence of their own, again and again.
 
-    python benchmarks/bench_class.py                  30 visits, 10 s apart, 5 minutes
-    python benchmarks/bench_class.py 12 10 60         12 visits, 10 s apart, one minute
-
-Linux only. Exits 1 where a page said an error, where more than one picture in twenty took over 3 s, or where memory grew by
-over 10 % after the first minute, or over 1.5 GB. Seconds are from asking for a sentence that nobody has asked for to the last
-element of its page, on the wire: what a browser then takes to draw it is its own, and bench_page.py has it. On one machine the
-visits take processor time from the server that they measure.
+Linux only. Seconds are from asking for a sentence that nobody has asked for to the last element of its page, on the wire; how
+long a browser then draws it, bench_page.py measures. The visits take processor time from the server that they measure.
 """
 
 import random
 import re
 import statistics
-import sys
 import threading
 import time
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Collection, Iterator, Mapping
 
-from benchmarks.visitor import App, Visit, serving
+from websockets.exceptions import WebSocketException
 
-PORT = 8642
-P95_SECONDS, GROWTH, PEAK_MB = 3.0, 1.10, 1_500
-PAGES = ("encode", "translate")
+from benchmarks.harness import App, Row, at_most, none, run, serving
+from benchmarks.visitor import Visit, p95
+
+GROWTH, PEAK_MB = 1.10, 1_500
+# Seconds that all but one page in twenty may take.
+LIMITS = {"encode": 3.0, "translate": 3.0}
 # What the address says besides the text.
 OPTIONS = {"translate": {"models": "bahdanau-en-fr"}, "answer": {"question": "Who has it?"}}
 OTHERS = re.compile(r"It has (\d{4}) of them")
@@ -43,7 +41,7 @@ def student(app: App, number: int, pause: float, ends: float, seconds: dict[str,
     time.sleep(pause * draw.random())
     visit = Visit(app)
     turn = number
-    while time.monotonic() < ends:
+    while turn == number or time.monotonic() < ends:
         page = pages[turn % len(pages)]
         # The number is this visit's own: nobody else may see it.
         own = f"{sentence(draw)} It has {number + 1000} of them."
@@ -58,49 +56,56 @@ def student(app: App, number: int, pause: float, ends: float, seconds: dict[str,
     errors += visit.errors
 
 
+def warm_up(app: App, pages: Collection[str]) -> None:
+    """Opens pages, so that the server has loaded their models."""
+    visit = Visit(app)
+    for page in pages:
+        visit.open(page)
+    visit.close()
+
+
 def lesson(
-    app: App, visits: int, pause: float, length: float, pages: Sequence[str] = PAGES
+    app: App, visits: int, pause: float, length: float, pages: Collection[str]
 ) -> tuple[dict[str, list[float]], list[str], list[float]]:
     """Seconds of every page, what went wrong, and the megabytes of the server, once a second."""
     seconds: dict[str, list[float]] = {page: [] for page in pages}
     errors: list[str] = []
     ends = time.monotonic() + length
-    threads = [
-        threading.Thread(target=student, args=(app, number, pause, ends, seconds, errors), daemon=True)
-        for number in range(visits)
-    ]
+
+    def attend(number: int) -> None:
+        try:
+            student(app, number, pause, ends, seconds, errors)
+        except (OSError, WebSocketException) as error:
+            errors.append(f"a visit ended early: {error!r}")
+
+    threads = [threading.Thread(target=attend, args=(number,), daemon=True) for number in range(visits)]
     for each in threads:
         each.start()
-    memory = []
+    memory = [app.megabytes()]
     while any(each.is_alive() for each in threads):
+        time.sleep(min(1.0, length / 4))
         memory.append(app.megabytes())
-        time.sleep(1)
     return seconds, errors, memory
 
 
-def main(visits: int = 30, pause: float = 10.0, length: float = 300.0) -> int:
-    """Prints the table; 1 where a bar is missed."""
-    with serving(PORT) as app:
-        warm = Visit(app)
-        for page in PAGES:
-            warm.open(page)
-        warm.close()
-        seconds, errors, memory = lesson(app, visits, pause, length)
-    print(f"{visits} visits, a press every {pause:.0f} s each, {length:.0f} s")
-    print(f"{'page':<12}{'pictures':>10}{'median':>9}{'p95':>9}")
+def lesson_rows(app: App, visits: int, pause: float, length: float, limits: Mapping[str, float]) -> Iterator[Row]:
+    """A lesson: how long its pages took, what the server held, and what went wrong."""
+    seconds, errors, memory = lesson(app, visits, pause, length, limits)
     for page, actual in seconds.items():
-        print(f"{page:<12}{len(actual):>10}{statistics.median(actual):>8.2f}s{p95(actual):>8.2f}s")
+        told = f" of {len(actual)} pictures, median {statistics.median(actual):.2f} s"
+        yield at_most(f"{visits} visits, {page}: all but one in twenty", p95(actual), limits[page], note=told)
     first = memory[min(60, len(memory) // 2)]
-    print(f"memory after the first minute {first:,.0f} MB, at the end {memory[-1]:,.0f} MB, peak {max(memory):,.0f} MB")
-    print(f"errors: {len(errors)}", *sorted(set(errors)), sep="\n  ")
-    slow = max(map(p95, seconds.values())) > P95_SECONDS
-    return int(bool(errors) or slow or memory[-1] > GROWTH * first or max(memory) > PEAK_MB)
+    yield at_most(f"{visits} visits: memory at the end, against that after a minute", memory[-1] / first, GROWTH, "×")
+    yield at_most(f"{visits} visits: memory at most", max(memory), PEAK_MB, "MB")
+    yield none(f"{visits} visits: errors, and texts of others", errors)
 
 
-def p95(actual: list[float]) -> float:
-    """The time that one in twenty exceeds."""
-    return sorted(actual)[max(0, int(0.95 * len(actual)) - 1)]
+def rows(given: Namespace) -> Iterator[Row]:
+    """A lesson of a server that has its models."""
+    with serving(given.server) as app:
+        warm_up(app, LIMITS)
+        yield from lesson_rows(app, given.visits, given.pause, given.seconds, LIMITS)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(sys.argv[1]), *map(float, sys.argv[2:])) if sys.argv[1:] else ()))
+    run(rows, minutes=8, sizes={"visits": (30, 2), "pause": (10.0, 0.5), "seconds": (300.0, 1.0)})

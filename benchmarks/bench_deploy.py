@@ -1,43 +1,47 @@
 """What memory the app takes: after it has started, after each page, and at its peak, with every model that travels with it.
 
-    python benchmarks/bench_deploy.py            a minute or two; exits 1 where the peak is over the bar
-    python benchmarks/bench_deploy.py --clean    the same, of what requirements.txt brings into a new environment
-
 Linux only. The app has two cores and 2.7 GB, as on Streamlit Community Cloud, and is refused more. One visit opens every page
 with its examples, Translate with four translators side by side and Answer with two models. With --clean, pip takes PyTorch from
 where it is set to: gigabytes with CUDA, unless PIP_EXTRA_INDEX_URL names a place with PyTorch for the CPU.
 """
 
+import os
+import resource
 import subprocess
-import sys
 import tempfile
+import time
 import venv
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 
 from attnviz.models import catalog
 from attnviz.ui.examples import examples
-from benchmarks.visitor import ROOT, App, Machine, Visit, serving
+from benchmarks.harness import APP, ROOT, Row, at_most, none, run, serving
+from benchmarks.visitor import Visit
 
 PEAK_MB = 1_500
-CLOUD = Machine(megabytes=2_700, cores=2)
-PORT = 8641
+CLOUD_MB, CORES = 2_700, 2
+PIP_SECONDS = 1_200
 
 
 def installed(folder: Path) -> Path:
     """The command `attnviz` of a new environment in which there is nothing but what requirements.txt brings."""
     venv.create(folder, with_pip=True)
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]
-    subprocess.run(command, cwd=ROOT, check=True)
+    subprocess.run(command, cwd=ROOT, check=True, timeout=PIP_SECONDS)
     return folder / "bin" / "attnviz"
 
 
-def walk(app: App) -> list[str]:
-    """Opens page after page, and prints what the process then holds; returns what went wrong."""
-    visit = Visit(app)
-    print(f"{'after':<28}{'MB':>8}{'seconds':>10}")
-    for page in ("", *sorted(path.stem for path in (ROOT / "pages").glob("*.py") if path.stem != "home")):
-        seconds = visit.open(page)
-        print(f"{page or 'home':<28}{app.megabytes():>8,.0f}{seconds:>10.1f}", flush=True)
+def shrink_machine() -> None:
+    """Makes this process, and those that it starts, live on a small machine."""
+    # Not of the address space: PyTorch reserves far more of it than it ever fills.
+    resource.setrlimit(resource.RLIMIT_DATA, (CLOUD_MB * 2**20, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+
+
+def open_examples(visit: Visit) -> None:
+    """Opens each page with its examples."""
     for example in examples("summarize"):
         visit.open("summarize", text=example.text)
     for example in examples("encode"):
@@ -48,31 +52,30 @@ def walk(app: App) -> list[str]:
         visit.open("encode", text=example.text)
     for example in examples("answer"):
         visit.open("answer", question=example.question, passage=example.text, models=catalog.available_for("answer"))
-    print(f"{'every example':<28}{app.megabytes():>8,.0f}", flush=True)
-    visit.close()
-    return visit.errors
 
 
-def measured(command: tuple[str, ...], folder: Path) -> int:
-    """Prints the table; 1 where a page said an error, or the peak was over the bar."""
-    memory = {"ATTNVIZ_MEMORY_MB": str(CLOUD.megabytes), "ATTNVIZ_MODELS": ""}
-    with serving(PORT, command=command, folder=folder, machine=CLOUD, **memory) as app:
-        print(f"{'start':<28}{app.megabytes():>8,.0f}")
-        errors = walk(app)
-        peak = app.megabytes("VmHWM")
-    print(f"{'peak':<28}{peak:>8,.0f}          (bar: {PEAK_MB:,})")
-    print(f"errors: {len(errors)}", *errors, sep="\n  ")
-    return int(bool(errors) or peak > PEAK_MB)
-
-
-def main(*arguments: str) -> int:
-    """Of this checkout, or with --clean of what is installed into a new environment."""
-    if arguments != ("--clean",):
-        return measured((), ROOT)
-    with tempfile.TemporaryDirectory() as folder:
+def rows(given: Namespace) -> Iterator[Row]:
+    """What the process holds page after page, of this checkout, or with --clean of what is installed into a new environment."""
+    shrink_machine()
+    memory = {"ATTNVIZ_MEMORY_MB": str(CLOUD_MB), "ATTNVIZ_MODELS": ""}
+    with tempfile.TemporaryDirectory() as place:
         # From a folder of its own: nothing of this checkout is in reach.
-        return measured((str(installed(Path(folder) / "venv")),), Path(folder))
+        command, folder = ([str(installed(Path(place) / "venv"))], Path(place)) if given.clean else (APP, ROOT)
+        with serving(command=command, folder=folder, environment=memory) as app:
+            yield Row("start", f"{app.megabytes():,.0f} MB")
+            visit = Visit(app)
+            for page in given.pages:
+                seconds = visit.open("" if page == "home" else page)
+                yield Row(f"after {page}", f"{app.megabytes():,.0f} MB, {seconds:.1f} s")
+            if not given.smoke:
+                began = time.perf_counter()
+                open_examples(visit)
+                yield Row("after every example", f"{app.megabytes():,.0f} MB, {time.perf_counter() - began:.1f} s")
+            visit.close()
+            yield at_most("peak", app.megabytes("VmHWM"), PEAK_MB, "MB")
+    yield none("errors on the pages", visit.errors)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    names = sorted((path.stem for path in (ROOT / "pages").glob("*.py")), key=lambda name: (name != "home", name))
+    run(rows, minutes=25, sizes={"clean": (False, False), "pages": (names, ["home", "compute"])})

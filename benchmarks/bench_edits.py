@@ -1,16 +1,13 @@
 """How long it takes to switch every head off in turn, and what one edited layer adds to a forward pass.
 
-python benchmarks/bench_edits.py            seconds, and seconds of the processor over the cores; exits 1 where a bar is missed
-
-The processor's seconds tell more than the clock's on a machine that does other things, too; bars are those of the clock where
-nothing else ran, and of the processor's otherwise. The load average of the minute before is printed last.
+Seconds of the processor, shared by the cores, tell more than the clock's on a machine that does other things, too: a bar is met
+where either is within it.
 """
 
-import os
 import statistics
-import sys
 import time
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 
 import torch
 import transformers as hf
@@ -23,11 +20,12 @@ from attnviz.models.base import AttentionModel
 from attnviz.models.edit.points import intervention, points_of
 from attnviz.models.hub.encoder import TracedModel
 from attnviz.nn.edit.edited_pass import intervening
+from benchmarks.harness import Row, at_most, run
 
 CORES = 2
 SIXTEEN = "The animal didn't cross the street because it was too tired ."
 TEN_WORDS = "I saw the two old dogs near the house today."
-RUNS, WARM_UP = 15, 3
+WARM_UP = 3
 # Seconds for every head; and how many plain passes one with an edited layer may take.
 MINILM, TRANSLATOR, GPT2, EDITED = 1.0, 0.8, 20.0, 1.3
 
@@ -43,27 +41,33 @@ def seconds(work: Callable[[], object], runs: int = 3) -> tuple[float, float]:
     return statistics.median(clock), statistics.median(processor)
 
 
-def gpt2() -> TracedModel:
+def traced(model: AttentionModel) -> TracedModel:
+    assert isinstance(model, TracedModel)
+    return model
+
+
+def random_gpt2(layers: int) -> TracedModel:
     """A model of the size of GPT-2 small, with random weights: what it takes does not depend on them."""
     torch.manual_seed(7)
     words = {f"w{number}": number for number in range(50_257)}
     inner = Tokenizer(models.WordLevel(words, unk_token="w0"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="w0", model_max_length=1024)
-    return attnviz.wrap(hf.GPT2LMHeadModel(hf.GPT2Config()), tokenizer)
+    return traced(attnviz.wrap(hf.GPT2LMHeadModel(hf.GPT2Config(n_layer=layers)), tokenizer))
 
 
-def every_head(name: str, model: AttentionModel, text: str, limit: float, runs: int) -> bool:
-    """Print how long all heads of a model take; whether that is too long."""
+def every_head(what: str, model: AttentionModel, text: str, limit: float, runs: int) -> Row:
+    """How long it takes to switch off all heads of a model in turn."""
     if runs > 1:
         head_costs(model, text)
     clock, processor = seconds(lambda: head_costs(model, text), runs)
-    print(f"{name:44}{clock:>9.2f} s{processor:>9.2f} s{limit:>8.1f}", flush=True)
-    return min(clock, processor) > limit
+    n_heads = model.card.n_layers * model.card.n_heads
+    told = f"{clock:.2f} s, processor {processor:.2f} s"
+    return Row(f"{model.card.name}, {n_heads} heads, {what}", told, f"≤ {limit} s", min(clock, processor) <= limit)
 
 
-def one_layer(model: TracedModel, text: str, edits: str) -> bool:
-    """Print how many plain passes one with an edited layer takes; whether that is too many."""
+def one_layer(model: TracedModel, text: str, edits: str, runs: int) -> Row:
+    """How many plain passes one with an edited layer takes."""
     source, points = model.tensors(model.encode([text])), points_of(model)
 
     def forward(asked: Edits) -> float:
@@ -73,29 +77,22 @@ def one_layer(model: TracedModel, text: str, edits: str) -> bool:
         return time.process_time() - begun
 
     # One after the other, so that whatever else runs slows both.
-    pairs = [(forward(NO_EDITS), forward(Edits.parse(edits))) for _ in range(WARM_UP + RUNS)][WARM_UP:]
+    pairs = [(forward(NO_EDITS), forward(Edits.parse(edits))) for _ in range(WARM_UP + runs)][WARM_UP:]
     ratio = statistics.median(after for _, after in pairs) / statistics.median(before for before, _ in pairs)
-    name = f"{model.card.name}: a pass with {edits}"
-    print(f"{name:44}{ratio:>9.2f} ×{'':11}{EDITED:>8.1f}", flush=True)
-    return ratio > EDITED
+    return at_most(f"{model.card.name}: a pass with {edits}, against a plain one", ratio, EDITED, "×")
 
 
-def main() -> int:
-    """Print the table; 1 if any bar is missed."""
+def rows(given: Namespace) -> Iterator[Row]:
+    """Every head off in turn, and one edited layer, of small models and of one as large as GPT-2 small."""
     torch.set_num_threads(CORES)
-    print(f"{'':44}{'clock':>11}{'processor':>11}{'bar':>8}")
-    minilm, translator = attnviz.load("minilm"), attnviz.load("transformer-en-fr")
-    large = gpt2()
-    missed = [
-        every_head("minilm, 72 heads, 16 tokens", minilm, SIXTEEN, MINILM, 5),
-        every_head("transformer-en-fr, 36 heads, ten words", translator, TEN_WORDS, TRANSLATOR, 5),
-        *(one_layer(minilm, SIXTEEN, edits) for edits in ("e3.1z", "e3.1m", "e3.1c4.7")),
-        one_layer(large, " ".join(["w5"] * 128), "d3.1z"),
-        every_head("as large as GPT-2 small, 144 heads, 128 tokens", large, " ".join(["w5 w7"] * 64), GPT2, 1),
-    ]
-    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    return int(any(missed))
+    minilm, large = traced(attnviz.load("minilm")), random_gpt2(given.layers)
+    if not given.smoke:
+        yield every_head("16 tokens", minilm, SIXTEEN, MINILM, min(5, given.runs))
+    yield every_head("ten words", attnviz.load("transformer-en-fr"), TEN_WORDS, TRANSLATOR, min(5, given.runs))
+    yield from (one_layer(minilm, SIXTEEN, edits, given.runs) for edits in ("e3.1z", "e3.1m", "e3.1c4.7"))
+    yield one_layer(large, " ".join(["w5"] * given.tokens), "d1.1z", given.runs)
+    yield every_head(f"{given.tokens} tokens", large, " ".join(["w5 w7"] * (given.tokens // 2)), GPT2, 1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(rows, minutes=10, sizes={"runs": (15, 1), "layers": (12, 2), "tokens": (128, 8)})

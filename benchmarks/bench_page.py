@@ -1,4 +1,4 @@
-"""How long a person waits: from starting the server to the first picture, and from pressing Run to the next ones.
+"""How long a person waits: from starting the server to the first picture, and from Run, or a head switched off, to the next.
 
 Needs Chromium. Each text is new to the app: it holds a word that none before it had. A new picture counts as drawn two frames
 after that word stands in it: in the tokens of the head that Encode's explorer draws, in the text of the picture elsewhere.
@@ -6,20 +6,20 @@ Encode reads 16 tokens with its first model, Translate ten words with one model,
 """
 
 import statistics
-import sys
-import tempfile
 import time
+from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import SLOTS
-from tests.browser import chromium
-from tests.browser.harness import ROOT, serving
+from benchmarks.harness import SCRIPT, App, Row, at_most, browsing, page_of, run, serving
 
 START_LIMIT = 7.0
+EDIT_LIMITS = {"encode": 0.6, "answer": 0.6, "translate": 0.8}
+EDIT_QUERIES = {"encode": "", "answer": "&picture=matrix", "translate": "&models=transformer-en-fr"}
 # One token each to a model of English, so that the word stands on one label.
 WALKERS = (
     "cats dogs cows pigs mice rats bats bees birds bears wolves horses sheep goats lions snakes ducks boys girls kings queens "
@@ -29,30 +29,38 @@ PASSAGE = (
     "Ada Lovelace wrote the first program in 1843, for a machine that was never built. She kept {} in her garden. "
     "Her notes were read again a century later, when the first computers were switched on."
 )
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-DRAWN = """(word) => new Promise((done, fail) => {
+DRAWN = f"""async (word) => {{
+  {SCRIPT}
   const parts = () => [...document.querySelectorAll(".st-key-hero [data-testid=stBidiComponentIsolated]")];
-  const explorer = ({ shadowRoot }) => shadowRoot?.querySelector(".explorer[data-head]")?.explorer;
+  const explorer = ({{ shadowRoot }}) => shadowRoot?.querySelector(".explorer[data-head]")?.explorer;
   const explorers = () => parts().map(explorer).filter(Boolean);
   const tokens = (explorer) => (explorer.state.current ? explorer.state.overview.keys.map(([text]) => text) : []);
-  const drawn = ({ shadowRoot }) => [...(shadowRoot?.children ?? [])].filter(({ tagName }) => tagName !== "STYLE");
-  const texts = () => parts().flatMap(drawn).map(({ textContent }) => textContent);
+  const pictures = ({{ shadowRoot }}) => [...(shadowRoot?.children ?? [])].filter(({{ tagName }}) => tagName !== "STYLE");
+  const texts = () => parts().flatMap(pictures).map(({{ textContent }}) => textContent);
   const shown = () => (explorers().length ? explorers().flatMap(tokens) : texts());
-  const start = performance.now();
-  const seconds = () => (performance.now() - start) / 1000;
-  [...document.querySelectorAll("button")].find((button) => button.innerText.trim() === "Run").click();
-  const look = () => {
-    if (seconds() > 30) fail(new Error(`no picture of ${word} within 30 s`));
-    else if (shown().join(" ").includes(word)) requestAnimationFrame(() => requestAnimationFrame(() => done(seconds())));
-    else requestAnimationFrame(look);
-  };
-  look();
-})"""
+  const began = performance.now();
+  button("Run").click();
+  await until(() => shown().join(" ").includes(word), `a picture of ${{word}}`);
+  await drawn();
+  return (performance.now() - began) / 1000;
+}}"""
+
+# On the browser's own clock; what a component draws is in its shadow.
+SWITCHED = f"""async (name) => {{
+  {SCRIPT}
+  const parts = () => [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
+  const says = () => parts().some(({{ shadowRoot }}) => shadowRoot?.querySelector(".said"));
+  const began = performance.now();
+  button(`${{name}} off`).click();
+  await until(() => says() && button(`${{name}} on`), name);
+  await drawn();
+  return (performance.now() - began) / 1000;
+}}"""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A page on which Run is pressed again and again: `limit` in seconds, for the median."""
+    """A page on which Run is pressed again and again: `limit` in seconds, for the median of at most so many runs."""
 
     page: str
     text: str
@@ -60,13 +68,13 @@ class Waiting:
     limit: float
     warm_up: int = 3
 
-    def measure(self, page: Page, address: str) -> list[float]:
+    def measure(self, page: Page, app: App, most: int = 100) -> list[float]:
         """Seconds from pressing Run to the picture of a new text, on the browser's own clock."""
-        page.goto(f"{address}/{self.page}")
-        page.locator(".st-key-hero").wait_for(timeout=60_000)
-        page.wait_for_timeout(3000)
-        seconds = []
-        for word in WALKERS.split()[: self.runs + self.warm_up]:
+        page.goto(f"{app.url}/{self.page}")
+        page.locator(".st-key-hero").wait_for()
+        page.wait_for_timeout(min(3000, 500 * most))
+        seconds, warm_up = [], min(self.warm_up, most)
+        for word in WALKERS.split()[: min(self.runs, most) + warm_up]:
             box = page.locator("[class*=st-key-prompt] textarea").first
             box.fill(self.text.format(word))
             # A person's click takes the focus from the text, which hands it to the form; a script's does not.
@@ -74,7 +82,7 @@ class Waiting:
             page.wait_for_timeout(300)
             seconds.append(page.evaluate(DRAWN, word))
             page.wait_for_timeout(700)
-        return seconds[self.warm_up :]
+        return seconds[warm_up:]
 
 
 def waits() -> dict[str, Waiting]:
@@ -93,26 +101,41 @@ def waits() -> dict[str, Waiting]:
     }
 
 
-def main() -> int:
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=chromium.find(), args=ARGUMENTS)
+def rest(page: Page) -> None:
+    page.wait_for_timeout(300)
+    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached")
+    page.wait_for_timeout(500)
+
+
+def edit_waits(page: Page, app: App, path: str, heads: int) -> list[float]:
+    """Seconds from the press to the table or tokens that say what changed, for each of some heads."""
+    seconds = []
+    for head in range(heads):
+        page.goto(f"{app.url}/{path}?editing=true&layer=1&head={head % 4}&all_heads=false{EDIT_QUERIES[path]}")
+        name = f"Switch L1·H{head % 4}"
+        page.get_by_role("button", name=f"{name} off").wait_for()
+        rest(page)
+        seconds.append(page.evaluate(SWITCHED, name))
+        rest(page)
+    return seconds
+
+
+def rows(given: Namespace) -> Iterator[Row]:
+    """The first picture of a new server, then the next ones of each page, and those of a head that is switched off."""
+    with browsing() as browser, page_of(browser) as page:
         start = time.perf_counter()
-        with serving([sys.executable, "-m", "attnviz.cli"], folder=ROOT, log=Path(folder) / "log.txt") as address:
-            page = browser.new_page(viewport={"width": 1400, "height": 1000})
-            page.goto(f"{address}/encode")
-            page.locator(".explorer[data-head*=':']").wait_for(timeout=60_000)
-            first = time.perf_counter() - start
-            print(f"{'':44}{'median':>9}{'max':>9}{'limit':>9}")
-            print(f"{'server start to first picture':44}{first:>8.2f}s{'':>9}{START_LIMIT:>8.1f}s")
-            missed = first > START_LIMIT
-            for name, waiting in waits().items():
-                seconds = waiting.measure(page, address)
-                median = statistics.median(seconds)
-                missed |= median > waiting.limit
-                print(f"{name:44}{median:>8.2f}s{max(seconds):>8.2f}s{waiting.limit:>8.1f}s", flush=True)
-        browser.close()
-    return int(missed)
+        with serving(given.server) as app:
+            page.goto(f"{app.url}/encode")
+            page.locator(".explorer[data-head*=':']").wait_for()
+            yield at_most("server start to first picture", time.perf_counter() - start, START_LIMIT)
+            for name, waiting in [*waits().items()][: given.pages]:
+                seconds = waiting.measure(page, app, given.runs)
+                yield at_most(name, statistics.median(seconds), waiting.limit, note=f", at most {max(seconds):.2f} s")
+            for path in given.edited:
+                # The first head loads the model, and is not counted.
+                median = statistics.median(edit_waits(page, app, path, 1 + min(4, given.runs))[1:])
+                yield at_most(f"{path}: head off to picture and output", median, EDIT_LIMITS[path])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(rows, minutes=15, sizes={"runs": (15, 1), "pages": (5, 1), "edited": ([*EDIT_LIMITS], ["encode"])})

@@ -1,10 +1,11 @@
-"""Which way of asking finds a truth that is known, over the course of training, and whether five seeds agree on that.
+"""Which attribution method finds a truth that is known, over the course of training, and whether five seeds agree on that.
 
-Usage: python benchmarks/bench_planted.py [TOY] [SEEDS] [SOURCES]
+Seeds agree where Kendall's τ between any two of their rankings is at least the bar.
 """
 
-import sys
 import time
+from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -15,16 +16,15 @@ from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
 from attnviz.training.presets import preset
 from attnviz.training.toy import ToyRecipe, Training
+from benchmarks.harness import Row, run
 
-CHECKPOINTS = 5
-# Seeds agree where Kendall's τ between any two of their rankings is at least this.
 STABLE = 0.8
 
 
-def scored(recipe: ToyRecipe, sources: int) -> list[PlantedScores]:
-    """Train a toy, and score every way at evenly spaced checkpoints."""
+def scored(recipe: ToyRecipe, sources: int, checkpoints: int) -> list[PlantedScores]:
+    """Train a toy, and score every method at evenly spaced checkpoints."""
     training, scores = Training(recipe), []
-    at = {round(recipe.steps * part / CHECKPOINTS) for part in range(1, CHECKPOINTS + 1)}
+    at = {round(recipe.steps * part / checkpoints) for part in range(1, checkpoints + 1)}
     while not training.ended:
         training.step()
         if training.taken in at:
@@ -33,25 +33,24 @@ def scored(recipe: ToyRecipe, sources: int) -> list[PlantedScores]:
     return scores
 
 
-def main(name: str, seeds: int, sources: int) -> bool:
-    """Print each seed's ranking, the mean and spread over seeds, and how far any two of them agree."""
+def rows(given: Namespace) -> Iterator[Row]:
+    """Each seed's ranking, the mean and spread over seeds, and how far any two of them agree."""
     torch.set_num_threads(1)
     rankings = []
-    for seed in range(1, seeds + 1):
+    for seed in range(1, given.seeds + 1):
         begun = time.perf_counter()
-        scores = scored(replace(preset(name).recipe, seed=seed), sources)
+        recipe = preset(given.toy).recipe
+        scores = scored(replace(recipe, seed=seed, steps=given.steps or recipe.steps), given.sources, given.checkpoints)
         rankings.append(ranking(scores))
-        message = ", ".join(f"{way} {far:.3f}" for way, far in rankings[-1].items())
+        told = ", ".join(f"{way} {far:.3f}" for way, far in rankings[-1].items())
         right = " ".join(f"{each.accuracy:.2f}" for each in scores)
-        print(f"{name} seed {seed} ({time.perf_counter() - begun:.0f} s; right {right}): {message}", flush=True)
+        yield Row(f"{given.toy} seed {seed}: {time.perf_counter() - begun:.0f} s, right {right}", told)
     for way, (mean, spread) in over_seeds(rankings).items():
-        print(f"| {way} | {mean:.3f} | {spread:.3f} |", flush=True)
+        yield Row(f"{way}: mean, spread", f"{mean:.3f}, {spread:.3f}")
     least = min(agreement(rankings), default=1.0)
-    print(f"{name}: least Kendall τ between two of {seeds} seeds {least:.2f} (bar {STABLE})", flush=True)
-    return least >= STABLE
+    yield Row(f"least Kendall τ between two of {given.seeds} seeds", f"{least:.2f}", f"≥ {STABLE}", least >= STABLE)
 
 
 if __name__ == "__main__":
-    toy, *counts = sys.argv[1:] or ["toy-transformer"]
-    n_seeds, n_sources = (int(counts[at]) if len(counts) > at else usual for at, usual in enumerate((5, 16)))
-    sys.exit(0 if main(toy, n_seeds, n_sources) else 1)
+    sizes = {"seeds": (5, 2), "sources": (16, 1), "checkpoints": (5, 1), "steps": (0, 4)}
+    run(rows, minutes=30, sizes={"toy": ("toy-transformer", "toy-reverse"), **sizes})

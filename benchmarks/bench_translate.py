@@ -1,47 +1,43 @@
-"""How long each translator of the catalog takes for one sentence of ten words: greedily, and with a beam of five.
-
-python benchmarks/bench_translate.py            seconds; exits 1 where a bar is missed
-"""
+"""How long each translator of the catalog takes for one sentence of ten words: greedily, and with a beam of five."""
 
 import statistics
-import sys
 import time
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 
 from attnviz.models import catalog
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
+from benchmarks.harness import Row, at_most, run
 
 SENTENCE = "I saw the two old dogs near the house today."
-RUNS, WARM_UP = 20, 3
+WARM_UP = 3
 # Milliseconds for a greedy translation, and how many of them a beam of five may take.
 LSTM, TRANSFORMER, BEAM = 60, 120, 4
 
 
-def milliseconds(work: Callable[[], object]) -> float:
+def milliseconds(work: Callable[[], object], runs: int) -> float:
     """The median of some runs, after some that nobody counts."""
     actual = []
-    for _ in range(WARM_UP + RUNS):
+    for _ in range(WARM_UP + runs):
         start = time.perf_counter()
         work()
         actual.append((time.perf_counter() - start) * 1000)
     return statistics.median(actual[WARM_UP:])
 
 
-def main() -> int:
-    """Print the table; 1 if any model misses a bar."""
-    missed = False
-    print(f"{'model':22}{'greedy':>10}{'limit':>8}{'beam 5':>10}{'× greedy':>10}{'limit':>8}")
-    for name in catalog.available_for("translate"):
+def rows(given: Namespace) -> Iterator[Row]:
+    """Each translator."""
+    for name in given.models:
         model = catalog.load(name)
         assert isinstance(model, TranslationModel)
         limit = LSTM if model.card.n_heads == 1 else TRANSFORMER
-        greedy = milliseconds(lambda model=model: model.translate(SENTENCE))
-        beam = milliseconds(lambda model=model: model.translate(SENTENCE, Beam(width=5)))
-        missed |= greedy > limit or beam > BEAM * greedy
-        print(f"{name:22}{greedy:>7.1f} ms{limit:>8}{beam:>7.1f} ms{beam / greedy:>10.1f}{BEAM:>8}", flush=True)
-    return int(missed)
+        greedy = milliseconds(lambda model=model: model.translate(SENTENCE), given.runs)
+        beam = milliseconds(lambda model=model: model.translate(SENTENCE, Beam(width=5)), given.runs)
+        yield at_most(f"{name}: greedy", greedy, limit, "ms")
+        yield at_most(f"{name}: a beam of five, against greedy", beam / greedy, BEAM, "×", f", {beam:.1f} ms")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    names = catalog.available_for("translate")
+    run(rows, minutes=5, sizes={"models": ([*names], [*names[:1]]), "runs": (20, 1)})

@@ -6,6 +6,7 @@ import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import View, head_matrix
+from attnviz.ui.address.state import arrive, finish
 from attnviz.ui.explorer import explore
 from attnviz.ui.sidebar import HeadChoice
 from benchmarks.bench_explorer import random_heads
@@ -16,6 +17,7 @@ def ready(tokens: int):
     return random_heads(tokens, causal=tokens > 1024)
 
 
+arrive("encode")
 attention = ready(int(sys.argv[1]))
 st.write(f"{attention.nbytes / 1e6:.0f} MB")
 if st.button("Show"):
@@ -23,4 +25,5 @@ if st.button("Show"):
 if st.session_state.get("shown"):
     choice = HeadChoice(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
     matrix = head_matrix(attention, layer=choice.layer, head=choice.head)
-    explore(attention, choice, matrix, focus_cell(matrix))
+    explore(attention, choice, (matrix, focus_cell(matrix)))
+finish()

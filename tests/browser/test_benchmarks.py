@@ -1,0 +1,82 @@
+"""No benchmark rots: each runs on tiny input and prints its table; and none runs for longer than it says."""
+
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.browser.harness import ROOT
+
+SCRIPTS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
+PATIENCE = 180
+# Each benchmark begins as a copy of a process that has imported what most of them need: three seconds of a core each.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["attnviz.models.hub.encoder", "benchmarks.harness", "streamlit"])
+# A benchmark of one row, and of none that comes.
+ROW = 'from benchmarks.harness import *\nrun(lambda given: [{row}], minutes=1, sizes={{"size": (7, 3)}})'
+ENDLESS = """
+import subprocess, sys, time
+from benchmarks.harness import run
+def rows(given):
+    print("begun", subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid, flush=True)
+    time.sleep(600)
+    yield
+run(rows, minutes=0.02)
+"""
+
+
+def ran(*command: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, command)], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+
+def run_script(script: Path, arguments: list[str], output: Path) -> None:
+    """Does what `python script arguments` does, with all that it prints in a file."""
+    with output.open("w") as written:
+        os.dup2(written.fileno(), 1)
+        os.dup2(written.fileno(), 2)
+    sys.argv = [str(script), *arguments]
+    runpy.run_path(str(script), run_name="__main__")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=[script.stem for script in SCRIPTS])
+def test_a_benchmark_runs_on_tiny_input_and_prints_its_table(script: Path, app_url: str, tmp_path: Path) -> None:
+    output = tmp_path / "output.txt"
+    begun = FORKS.Process(target=run_script, args=(script, ["--smoke", "--server", app_url], output))
+    begun.start()
+    begun.join(PATIENCE)
+    begun.kill()
+    assert begun.exitcode == 0, output.read_text()[-6000:]
+    header, line, *rows = (line for line in output.read_text().splitlines() if line.startswith("|"))
+    assert (header, line) == ("| what | measured | bar | |", "|---|---|---|---|")
+    assert rows
+    assert all(row.split(" | ")[1].strip() for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "usual", "smoke"),
+    [
+        ('at_most("one", 2.0, 3.0)', 0, 0),
+        ('at_most("one", 2.0, 1.0)', 1, 0),
+        ('none("one", ["it is wrong"])', 1, 1),
+        ('at_most("one", given.size, 5.0)', 1, 0),
+        ('none("one", ["it is large"] * (given.size > 5))', 1, 0),
+    ],
+)
+def test_a_missed_bar_fails_and_one_of_speed_not_in_a_smoke_run(row: str, usual: int, smoke: int) -> None:
+    script = ROW.format(row=row)
+    assert (ran("-c", script).returncode, ran("-c", script, "--smoke").returncode) == (usual, smoke)
+
+
+def test_a_benchmark_that_runs_over_its_time_ends_itself_and_what_it_has_started() -> None:
+    done = ran("-c", ENDLESS)
+    assert done.returncode == 1
+    assert "is not done after 0.02 minutes" in done.stdout
+    (started,) = (int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("begun"))
+    assert not psutil.pid_exists(started) or psutil.Process(started).status() == psutil.STATUS_ZOMBIE
