@@ -51,6 +51,15 @@ class HeadMatrix:
     hidden: float = 0.0
     causal: bool = False
 
+    def part(self, rows: range, columns: range) -> "HeadMatrix":
+        """Cut the matrix to neighbouring rows and columns, by their numbers."""
+        down, across = slice(rows.start, rows.stop), slice(columns.start, columns.stop)
+        own = (None if place is None or place not in columns else place - columns.start for place in self.own[down])
+        return replace(
+            self, weights=self.weights[down, across], visible=self.visible[down, across], queries=self.queries[down],
+            keys=self.keys[across], rows=self.rows[down], columns=self.columns[across], own=tuple(own),
+        )  # fmt: skip
+
 
 def default_map(trace: AttentionTrace, kind: str | None = None) -> AttentionMap:
     """Choose the map of that kind; where none is named, the last, which is the attention across, if there is one.

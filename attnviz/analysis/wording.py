@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from attnviz.analysis.head_metrics import HeadSummary, strongest_link, summarize
 from attnviz.analysis.view import HeadMatrix
-from attnviz.core.trace import Token
 
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
@@ -32,6 +31,11 @@ class Part:
 
 
 Sentence = tuple[Part, ...]
+
+
+def quoted(text: str) -> Part:
+    """Name a token, or a text, in a sentence."""
+    return Part(text, strong=True, quoted=True)
 
 
 def plain(sentence: Sentence) -> str:
@@ -67,7 +71,7 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
     """
     query, key = cell
     weight = float(matrix.weights[cell])
-    subject, object_ = _token(matrix.queries[query]), _token(matrix.keys[key])
+    subject, object_ = quoted(matrix.queries[query].text), quoted(matrix.keys[key].text)
     if not matrix.visible[cell]:
         return (subject, Part(" cannot look at "), object_, Part(": attention is masked there, and no weight was possible."))
     lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with {number} {weight:.2f}"))
@@ -76,7 +80,7 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
         return (*lead, Part("."))
     if (strongest.query, strongest.key) == cell:
         return (*lead, Part(": its strongest link between two words."))
-    best = (_token(matrix.queries[strongest.query]), Part(" to "), _token(matrix.keys[strongest.key]))
+    best = (quoted(matrix.queries[strongest.query].text), Part(" to "), quoted(matrix.keys[strongest.key].text))
     return (*lead, Part("; its strongest link between two words is "), *best, Part(f" ({strongest.weight:.2f})."))
 
 
@@ -104,10 +108,6 @@ def _largest_share(summary: HeadSummary) -> tuple[float, tuple[str, str]]:
     shares = {name: getattr(summary, name) for name in _PATTERNS}
     name = max(shares, key=lambda candidate: shares[candidate])
     return shares[name], _PATTERNS[name]
-
-
-def _token(token: Token) -> Part:
-    return Part(token.text, strong=True, quoted=True)
 
 
 def percent(share: float) -> str:

@@ -1,12 +1,13 @@
-"""Ways that ask the attention weights: what the output's positions looked at, straight or through the layers."""
+"""Methods that read attention weights: what the output's positions looked at, straight or through the layers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.sparse.csgraph import maximum_flow
 
-from attnviz.attribution.flow import max_flow
 from attnviz.attribution.passes.tape import Attention, AttentionTape
 from attnviz.core.errors import ModelError
 from attnviz.models.bound_target import AttentionSite, BoundTarget
@@ -21,7 +22,7 @@ MOST_FLOW_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """How one attention mixes positions: each row of `rows` says of what an asking position then consists, and sums to 1."""
+    """How one attention mixes positions: each row of `rows` says of what a query's position then consists, and sums to 1."""
 
     site: AttentionSite
     rows: Float[np.ndarray, "query position"]
@@ -46,7 +47,7 @@ def checked(tape: AttentionTape, bound: BoundTarget) -> tuple[Attention, ...]:
     """
     shapes = [(site.queries.stop - site.queries.start, site.keys.stop - site.keys.start) for site in bound.sites]
     if shapes != [tuple(each.weights.shape[2:]) for each in tape.attentions]:
-        raise ModelError("This model computes its attention in a way that cannot be followed: choose another way of asking.")
+        raise ModelError("This model computes its attention in a way that cannot be followed: choose another method.")
     return tuple(tape.attentions)
 
 
@@ -57,9 +58,9 @@ def head_weights(bound: BoundTarget, kind: str, layer: int, head: int) -> np.nda
         ModelError: there is no such head.
     """
     pairs = [
-        (site, _array(attention.weights[0, head]))
+        (site, as_array(attention.weights[0, head]))
         for attention, site in zip(recorded(bound), bound.sites, strict=True)
-        if (site.kind, site.layer) == (kind, layer) and _asks(bound, site) and head < attention.weights.shape[1]
+        if (site.kind, site.layer) == (kind, layer) and _has_readout(bound, site) and head < attention.weights.shape[1]
     ]
     if pairs:
         return _seen(bound, pairs)
@@ -68,9 +69,9 @@ def head_weights(bound: BoundTarget, kind: str, layer: int, head: int) -> np.nda
 
 def last_layer(bound: BoundTarget) -> np.ndarray:
     """The mean over heads of the last layer through which the output's positions look at the whole text."""
-    pairs = [pair for pair in _means(bound) if _asks(bound, pair[0])]
+    pairs = [pair for pair in _means(bound) if _has_readout(bound, pair[0])]
     if not pairs:
-        raise ModelError("The output's positions look at no token of the text: choose another way of asking.")
+        raise ModelError("The output's positions look at no token of the text: choose another method.")
     widest = max(site.keys.stop - site.keys.start for site, _ in pairs)
     wide = [pair for pair in pairs if pair[0].keys.stop - pair[0].keys.start == widest]
     # An LSTM's steps are all of one layer.
@@ -79,7 +80,7 @@ def last_layer(bound: BoundTarget) -> np.ndarray:
 
 def mean_of_layers(bound: BoundTarget) -> np.ndarray:
     """The mean over heads and layers of what the output's positions look at."""
-    return _seen(bound, [pair for pair in _means(bound) if _asks(bound, pair[0])])
+    return _seen(bound, [pair for pair in _means(bound) if _has_readout(bound, pair[0])])
 
 
 def received(bound: BoundTarget) -> np.ndarray:
@@ -111,9 +112,9 @@ def rolled_out(bound: BoundTarget, steps: list[Mixing]) -> np.ndarray:
     """Follow the output's positions down through all layers: the product of the layers' mixings."""
     relevance = readout_weights(bound)
     for step in reversed(steps):
-        asking = relevance[step.site.queries].copy()
+        readout = relevance[step.site.queries].copy()
         relevance[step.site.queries] = 0
-        relevance += asking @ step.rows
+        relevance += readout @ step.rows
     return relevance[: len(bound.tokens)]
 
 
@@ -148,7 +149,7 @@ def gradient_weighted(bound: BoundTarget) -> np.ndarray:
     for attention, gradient, site in zip(attentions, gradients, bound.sites, strict=True):
         if gradient is None:
             continue  # the last layer's rows that the output does not read
-        weighted = _array((attention.weights * gradient.view_as(attention.weights))[0].clamp(min=0).mean(dim=0))
+        weighted = as_array((attention.weights * gradient.view_as(attention.weights))[0].clamp(min=0).mean(dim=0))
         relevance[site.queries] += weighted @ relevance[site.keys]
     return (readout_weights(bound) @ (relevance - np.eye(bound.n_positions)))[: len(bound.tokens)]
 
@@ -167,7 +168,7 @@ def check_layered(bound: BoundTarget) -> None:
 
 def _means(bound: BoundTarget) -> list[tuple[AttentionSite, Matrix]]:
     return [
-        (site, _array(attention.weights[0].mean(dim=0))) for site, attention in zip(bound.sites, recorded(bound), strict=True)
+        (site, as_array(attention.weights[0].mean(dim=0))) for site, attention in zip(bound.sites, recorded(bound), strict=True)
     ]
 
 
@@ -179,19 +180,53 @@ def readout_weights(bound: BoundTarget) -> Relevance:
     return relevance
 
 
-def _asks(bound: BoundTarget, site: AttentionSite) -> bool:
+def _has_readout(bound: BoundTarget, site: AttentionSite) -> bool:
     inside = range(site.queries.start, site.queries.stop)
     return any(position in inside for position in bound.readout) and site.keys.start < len(bound.tokens)
 
 
 def _seen(bound: BoundTarget, pairs: list[tuple[AttentionSite, Matrix]]) -> np.ndarray:
     """The mean over some attentions of the rows from which the output is read."""
-    asking, total, weight = readout_weights(bound), np.zeros(bound.n_positions), 0.0
+    readout, total, weight = readout_weights(bound), np.zeros(bound.n_positions), 0.0
     for site, weights in pairs:
-        total[site.keys] += asking[site.queries] @ weights
-        weight += asking[site.queries].sum()
+        total[site.keys] += readout[site.queries] @ weights
+        weight += readout[site.queries].sum()
     return total[: len(bound.tokens)] / weight
 
 
-def _array(values: torch.Tensor) -> np.ndarray:
+def as_array(values: torch.Tensor) -> np.ndarray:
+    """Copy a tensor into NumPy, in double precision."""
     return values.detach().double().cpu().numpy()
+
+
+# The solver counts in whole numbers: a weight of 1 is so many of them, and a flow is exact to one in as many.
+UNIT = 10**7
+
+
+def max_flow(
+    steps: Sequence[tuple[slice, np.ndarray]], readout: Float[np.ndarray, " position"]
+) -> Float[np.ndarray, " position"]:
+    """Return, for each position at the bottom, the most that can flow to it from the top's positions that ask.
+
+    `steps` has of each layer, lowest first, which positions it mixes and in which proportions; all others it passes on.
+
+    >>> max_flow([(slice(0, 2), np.array([[0.5, 0.5], [0.0, 1.0]]))], np.array([1.0, 0.0]))
+    array([0.5, 0.5])
+    """
+    n_positions, rows, columns, widths = len(readout), [], [], []
+    for level, (queries, mixed) in enumerate(steps):
+        whole = np.eye(n_positions)
+        whole[queries] = mixed
+        upper, lower = np.nonzero(whole)
+        rows.append((level + 1) * n_positions + upper)
+        columns.append(level * n_positions + lower)
+        widths.append(whole[upper, lower])
+    n_nodes = (len(steps) + 1) * n_positions
+    starts = np.flatnonzero(readout)
+    # One source above all positions that ask, each of which takes its part.
+    rows.append(np.full(len(starts), n_nodes))
+    columns.append(len(steps) * n_positions + starts)
+    widths.append(readout[starts])
+    capacities = np.rint(np.concatenate(widths) * UNIT).astype(np.int32)
+    graph = coo_array((capacities, (np.concatenate(rows), np.concatenate(columns))), shape=(n_nodes + 1, n_nodes + 1)).tocsr()
+    return np.array([maximum_flow(graph, n_nodes, position).flow_value / UNIT for position in range(n_positions)])

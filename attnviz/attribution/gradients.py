@@ -1,10 +1,11 @@
-"""Ways that ask the gradient: how the score would move if a token's vector did."""
+"""Methods that read the gradient: how the score would move if a token's vector did."""
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attnviz.attribution.attention import as_array
 from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
@@ -16,13 +17,13 @@ STEPS, BATCH = 20, 5
 
 def gradient_norm(bound: BoundTarget) -> np.ndarray:
     """‖∂score/∂e_t‖₂: how much the score could move at all (Li et al. 2016, arXiv:1506.01066)."""
-    return _array(_gradient(bound, bound.embedded()[None])[0].norm(dim=-1))
+    return as_array(_gradient(bound, bound.embedded()[None])[0].norm(dim=-1))
 
 
 def gradient_times_input(bound: BoundTarget) -> np.ndarray:
     """∂score/∂e_t · e_t: a first-order estimate of what the token gives (Denil et al. 2014, arXiv:1412.6815)."""
     vectors = bound.embedded()
-    return _array((_gradient(bound, vectors[None])[0] * vectors).sum(dim=-1))
+    return as_array((_gradient(bound, vectors[None])[0] * vectors).sum(dim=-1))
 
 
 def integrated_gradients(bound: BoundTarget, steps: int = STEPS) -> np.ndarray:
@@ -45,7 +46,7 @@ def integrated_gradients(bound: BoundTarget, steps: int = STEPS) -> np.ndarray:
             for each in ((points + 1) / 2, weights / 2)
         )
         total += (_gradient(bound, start + alpha * (vectors - start)) * weight).sum(dim=0)
-    return _array(((vectors - start) * total).sum(dim=-1))
+    return as_array(((vectors - start) * total).sum(dim=-1))
 
 
 def frozen_gradient(bound: BoundTarget) -> tuple[np.ndarray, float]:
@@ -63,9 +64,7 @@ def frozen_gradient(bound: BoundTarget) -> tuple[np.ndarray, float]:
     with torch.enable_grad(), Frozen():
         score = bound.outcome_of(vectors).score.sum()
     if name := curved(score):
-        raise ModelError(
-            f"This model computes with an operation that cannot be held fixed ({name}): choose another way of asking."
-        )
+        raise ModelError(f"This model computes with an operation that cannot be held fixed ({name}): choose another method.")
     (gradient,) = torch.autograd.grad(score, vectors)
     shares = (gradient * vectors)[0].detach().double().sum(dim=-1)
     return shares.cpu().numpy(), float(score.detach().double() - shares.sum())
@@ -75,7 +74,3 @@ def _gradient(bound: BoundTarget, vectors: Float[Tensor, "batch token dim"]) -> 
     with torch.enable_grad():
         moved = vectors.detach().clone().requires_grad_()
         return torch.autograd.grad(bound.outcome_of(moved).score.sum(), moved)[0]
-
-
-def _array(values: Tensor) -> np.ndarray:
-    return values.detach().double().cpu().numpy()

@@ -105,7 +105,7 @@ def method_named(name: str) -> Method:
         title = f"L{layer}·H{head}, the head you came from"
         return HeadMethod(name, title, "attention:head_weights", kind=kind, layer=layer, head=head)
     if name not in METHODS:
-        raise ModelError(f"{name!r} is no way of asking: choose one of {', '.join(METHODS)}.")
+        raise ModelError(f"{name!r} is no attribution method: choose one of {', '.join(METHODS)}.")
     return METHODS[name]
 
 

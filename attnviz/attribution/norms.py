@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnviz.attribution.attention import Mixing, check_layered, readout_weights, recorded, rolled_out
+from attnviz.attribution.attention import Mixing, as_array, check_layered, readout_weights, recorded, rolled_out
 from attnviz.attribution.passes.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
@@ -20,7 +20,7 @@ SLAB = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """What each asking position is made of, residual and LayerNorm counted (Kobayashi et al. 2021, arXiv:2109.07152).
+    """What each query's position is made of, residual and LayerNorm counted (Kobayashi et al. 2021, arXiv:2109.07152).
 
     norms   ‖Σ_h α_ij f(x_j) + [i = j] x_i‖ behind LayerNorm
     own     the part that the residual keeps; in self-attention with what the position gives itself
@@ -38,16 +38,16 @@ def value_norms(bound: BoundTarget) -> np.ndarray:
     Raises:
         ModelError: no such row looks at the text, or nothing is known of what this model's attention carries.
     """
-    total, count, asking = np.zeros(bound.n_positions), 0, readout_weights(bound)
+    total, count, readout = np.zeros(bound.n_positions), 0, readout_weights(bound)
     for attention, site in zip(recorded(bound), bound.sites, strict=True):
-        rows = asking[site.queries]
+        rows = readout[site.queries]
         if not rows.any() or site.keys.start >= len(bound.tokens):
             continue
-        norms = np.concatenate([_array(parts.norm(dim=-1)) for _, parts in _parts(attention)])
+        norms = np.concatenate([as_array(parts.norm(dim=-1)) for _, parts in _parts(attention)])
         total[site.keys] += rows @ (norms / np.maximum(norms.sum(axis=1, keepdims=True), 1e-12))
         count += 1
     if not count:
-        raise ModelError("The output's positions look at no token of the text: choose another way of asking.")
+        raise ModelError("The output's positions look at no token of the text: choose another method.")
     return total[: len(bound.tokens)] / count
 
 
@@ -81,7 +81,7 @@ def composition(attention: Attention, *, of_itself: bool) -> Composition:
     """
     placed, stream = attention.residual()
     if stream is None or attention.after is None:
-        raise ModelError("Where this model adds what its attention gives is not known here: choose another way of asking.")
+        raise ModelError("Where this model adds what its attention gives is not known here: choose another method.")
     norms, own, mixing = [], [], []
     for rows, parts in _parts(attention):
         kept = stream[0, rows]
@@ -96,9 +96,9 @@ def composition(attention: Attention, *, of_itself: bool) -> Composition:
         else:
             others = parts.sum(dim=1)
         lengths = [each.norm(dim=-1) for each in (kept, others)]
-        norms.append(_array(parts.norm(dim=-1)))
-        own.append(_array(lengths[0]))
-        mixing.append(_array(lengths[1] / (lengths[0] + lengths[1]).clamp(min=1e-12)))
+        norms.append(as_array(parts.norm(dim=-1)))
+        own.append(as_array(lengths[0]))
+        mixing.append(as_array(lengths[1] / (lengths[0] + lengths[1]).clamp(min=1e-12)))
     return Composition(np.concatenate(norms), np.concatenate(own), np.concatenate(mixing))
 
 
@@ -135,7 +135,3 @@ def _scaled(parts: Tensor, read: Float[Tensor, "query out"], norm: Norm) -> Tens
     scale = scale if norm.weight is None else scale * norm.weight
     centred = parts - parts.mean(dim=-1, keepdim=True) if norm.centred else parts
     return centred * (scale[:, None] if parts.dim() == 3 else scale)
-
-
-def _array(values: Tensor) -> np.ndarray:
-    return values.detach().double().cpu().numpy()

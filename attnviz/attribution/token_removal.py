@@ -1,16 +1,18 @@
-"""Mask words and run the model again: what leaving a word out costs, and how faithful each method's shares are."""
+"""Mask words and run the model again: the cost of leaving one out, how faithful methods are, and the report of one text."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
 from attnviz.analysis.matters.faithfulness import (
+    AttributionReport,
     Faithfulness,
     Removals,
+    Without,
     by_word,
     counts_of,
     curve_points,
@@ -18,11 +20,14 @@ from attnviz.analysis.matters.faithfulness import (
     most_important_first,
     removed_tokens,
 )
-from attnviz.attribution.methods import Method
+from attnviz.attribution.bind import Target, bind_target
+from attnviz.attribution.methods import Method, method_named
+from attnviz.attribution.targets.targets import targets
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
-from attnviz.core.trace import Token
+from attnviz.core.trace import Prompt, Token
+from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.bound_target import BoundTarget
 
 # Tokens that go through a model at once: more are no faster on a processor, and need more memory.
@@ -147,3 +152,75 @@ def _probabilities(bound: BoundTarget, taken: Bool[np.ndarray, "text token"]) ->
     """Compute p(output) of each text; a text that stands there twice is read once."""
     texts, places = np.unique(taken, axis=0, return_inverse=True)
     return np.exp(outcomes(bound, texts)[1])[places.reshape(-1)]
+
+
+def attribution_report(
+    model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str], progress: Progress = silent
+) -> AttributionReport:
+    """Compute shares by the methods of these names, and test each by taking words away; `target` as in `attribute`.
+
+    Raises:
+        ModelError: the model has no such output, or no word can be taken.
+        PromptError: it cannot read the prompt.
+    """
+    stage = ""
+
+    def begin(title: str) -> None:
+        nonlocal stage
+        stage = title
+        progress(stage, 0.0)
+
+    bound = replace(_bound(model, prompt, target), progress=lambda share: progress(stage, share))
+    removable_words(bound)
+    made = shares_by_method(bound, [method_named(name) for name in names], lambda each: begin(f"Asking “{each.title}”"))
+    groups = _groups(bound)
+    shares = {name: by_word(each.values, groups) for name, each in made.shares.items()}
+    begin(f"Testing {len(made.shares)} ways by taking words away")
+    figures = faithfulness(bound, made)
+    probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
+    own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
+    offered = targets(model, prompt)
+    return AttributionReport(bound.target, probability, _texts(bound, groups), own, shares, figures, made.refused, offered)
+
+
+def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:
+    """Measure p(output) while words go, `ranked` by their places in `AttributionReport.words`, and in the reverse order.
+
+    Raises:
+        ModelError: the model has no such output.
+        PromptError: it cannot read the prompt.
+    """
+    bound = _bound(model, prompt, target)
+    return deletion_curve(bound, _groups(bound), ranked)
+
+
+def without_words(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[int]) -> Without:
+    """Run the model again without some words, named by their places in `AttributionReport.words`.
+
+    Raises:
+        ModelError: the model has no such output.
+        PromptError: it cannot read the prompt.
+    """
+    bound = _bound(model, prompt, target)
+    groups = _groups(bound)
+    ids = bound.ids.clone()[None]
+    for place in taken:
+        if place < len(groups) and bound.fixed.isdisjoint(groups[place]):
+            ids[0, list(groups[place])] = bound.baseline_id
+    with torch.no_grad():
+        says = bound.output_text(ids) if bound.output_text else None
+    return Without(float(bound.outcome(ids).log_probability.exp()), says)
+
+
+def _bound(model: AttentionModel, prompt: Prompt, target: str) -> BoundTarget:
+    return bind_target(model, prompt, Target.of(target) if target else None)
+
+
+def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
+    """All words, of those that were typed."""
+    special = frozenset(place for place, token in enumerate(bound.tokens) if token.special)
+    return words(bound.tokens, special)
+
+
+def _texts(bound: BoundTarget, groups: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
+    return tuple("".join(bound.tokens[place].text for place in group) for group in groups)

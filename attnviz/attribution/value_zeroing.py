@@ -32,7 +32,7 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
     steps = []
     for index, site in enumerate(bound.sites):
         if attentions[index].residual()[1] is None:
-            raise ModelError("Where this model's layers end is not known here: choose another way of asking.")
+            raise ModelError("Where this model's layers end is not known here: choose another method.")
         n_queries, n_keys = site.queries.stop - site.queries.start, site.keys.stop - site.keys.start
         changes = np.zeros((n_queries, n_keys))
         size = max(1, BATCH_TOKENS // bound.n_positions)

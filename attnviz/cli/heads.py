@@ -7,7 +7,7 @@ from typing import Any
 
 from attnviz.analysis.heads.atlas import to_json
 from attnviz.analysis.heads.claim import Claim, parse
-from attnviz.analysis.heads.examples import examples_of
+from attnviz.analysis.heads.counts import examples_of
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
 from attnviz.cli.arguments import MODEL, PLAIN, positive

@@ -222,7 +222,7 @@ def _aligned(facts: dict[str, Any]) -> str:
 
 
 def progress_line(stage: str, fraction: float | None) -> None:
-    """Progress, on stderr; of a download a line that changes, where somebody watches."""
+    """Print progress on stderr; of a download one line that changes, in a terminal."""
     if fraction is None:
         print(stage, file=sys.stderr, flush=True)
     elif sys.stderr.isatty():

@@ -60,18 +60,10 @@ def draw_matrix(picture: Picture) -> Sheet:
     right, bottom = room.left + len(columns) * room.cell, room.top + len(rows) * room.cell
     whole = matrix.weights.size > MAX_CELLS
     cells = _image(picture, room) if whole else _cells(picture, room)
-    beside = (
-        Label(room.left - PADDING, room.top + (row + 0.5) * room.cell, rows[row], "end")
-        for row in range(0, len(rows), room.step)
-    )
-    above = (
-        Label(room.left + (key + 0.5) * room.cell, room.top - PADDING, columns[key], angle=90.0)
-        for key in range(0, len(columns), room.step)
-    )
     bar = tuple(_bar(picture, room.left, bottom + BAR_ROOM / 2 - BAR_HEIGHT))
     reach = [each.x + width_of(each.text) * FONT for each in bar if isinstance(each, Label) and each.anchor == "start"]
     title = f"{picture.name} of {picture.model}, {picture.kind} attention: queries down, keys across"
-    return Sheet(title, max(right, *reach) + PADDING, bottom + BAR_ROOM, (*cells, *bar, *beside, *above))
+    return Sheet(title, max(right, *reach) + PADDING, bottom + BAR_ROOM, (*cells, *bar, *axis_labels(room, rows, columns)))
 
 
 def fit(rows: Sequence[str], columns: Sequence[str]) -> Room:
@@ -83,6 +75,14 @@ def fit(rows: Sequence[str], columns: Sequence[str]) -> Room:
         for width in (COLUMN, PAGE)
     ]
     return rooms[0] if rooms[0].step == 1 else rooms[1]
+
+
+def axis_labels(room: Room, rows: Sequence[str], columns: Sequence[str]) -> Iterator[Label]:
+    """Write the labels beside the rows, and upright above the columns."""
+    for row in range(0, len(rows), room.step):
+        yield Label(room.left - PADDING, room.top + (row + 0.5) * room.cell, rows[row], "end")
+    for column in range(0, len(columns), room.step):
+        yield Label(room.left + (column + 0.5) * room.cell, room.top - PADDING, columns[column], angle=90.0)
 
 
 def colours(picture: Picture) -> UInt8[np.ndarray, "query key 3"]:

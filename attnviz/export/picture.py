@@ -71,21 +71,10 @@ def parts(shown: Picture) -> list[range]:
 def part_of(shown: Picture, part: range) -> Picture:
     """The picture cut to the queries and the keys of a part."""
     matrix = shown.matrix
-    rows, columns = (slice(part.start, min(part.stop, count)) for count in matrix.weights.shape)
-    if rows.start >= rows.stop or columns.start >= columns.stop:
+    rows, columns = (range(part.start, min(part.stop, count)) for count in matrix.weights.shape)
+    if not rows or not columns:
         raise TraceError("one of the two texts ends before this part: choose an earlier part")
-    own = (None if place is None or place not in part else place - part.start for place in matrix.own[rows])
-    cut = replace(
-        matrix,
-        weights=matrix.weights[rows, columns],
-        visible=matrix.visible[rows, columns],
-        queries=matrix.queries[rows],
-        keys=matrix.keys[columns],
-        rows=matrix.rows[rows],
-        columns=matrix.columns[columns],
-        own=tuple(own),
-    )
-    return replace(shown, matrix=cut)
+    return replace(shown, matrix=matrix.part(rows, columns))
 
 
 def picture(

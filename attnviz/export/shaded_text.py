@@ -30,17 +30,28 @@ class Word:
     marked: bool = False
 
 
+def in_lines(texts: Sequence[str]) -> Iterator[tuple[float, int, float]]:
+    """Set words in lines as wide as the page of a paper: of each its x, its line, and how wide it is.
+
+    >>> [line for _, line, _ in in_lines(["word"] * 30)].count(0)
+    15
+    """
+    x, line = PADDING, 0
+    for text in texts:
+        wide = width_of(text) * SIZE + 2 * INSIDE
+        if x > PADDING and x + wide > PAGE - PADDING:
+            x, line = PADDING, line + 1
+        yield x, line, wide
+        x += wide + BETWEEN
+
+
 def draw_words(words: Sequence[Word], title: str) -> Sheet:
     """Draw a text in lines as wide as the page of a paper, below its title."""
     items: list[Item] = []
-    x, line = PADDING, 0
-    for word in words:
-        wide = width_of(word.text) * SIZE + 2 * INSIDE
-        if x > PADDING and x + wide > PAGE - PADDING:
-            x, line = PADDING, line + 1
+    x, line, wide = PADDING, 0, -BETWEEN
+    for word, (x, line, wide) in zip(words, in_lines([word.text for word in words]), strict=True):
         items += _drawn(word, x, line * ROW + PADDING, wide)
-        x += wide + BETWEEN
-    width = PAGE if line else max(x, PADDING) + PADDING
+    width = PAGE if line else x + wide + BETWEEN + PADDING
     items.sort(key=lambda item: isinstance(item, Label))
     return titled(Sheet(title, width, (line + 1) * ROW + PADDING, tuple(items)), title)
 

@@ -111,7 +111,7 @@ def _traced(stack: TracedModel, texts: Sequence[str], batch: list[int], encoded:
 
 
 def _padded(stack: TracedModel, encoded: list[Encoded]) -> dict[str, Tensor]:
-    """Lay texts of several lengths one under another, each filled up at its end with what nobody may look at."""
+    """Lay texts of several lengths one under another, each padded at its end; padding is masked."""
     longest = max(map(len, encoded))
     fill = {"input_ids": stack.tokenizer.pad_token_id or 0}
     names = [name for name in encoded[0].inputs if name in stack.accepts]

@@ -1,4 +1,4 @@
-"""The atlases that travel with attnviz: reading them asks for no model."""
+"""The atlases that travel with attnviz: reading them needs no model."""
 
 from functools import cache
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from attnviz.analysis.compute.score import score
+from attnviz.analysis.compute.dot_product import score
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
 from attnviz.ui.address.state import value, visit

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
-from attnviz.analysis.wording import WEIGHT, Part, Sentence, percent
+from attnviz.analysis.wording import WEIGHT, Part, Sentence, percent, quoted
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
@@ -70,20 +70,8 @@ class QuestionAttention:
         inside = [place for place, token in enumerate(self.passage) if token.start < end and start < token.end]
         middle = (inside[0] + inside[-1]) // 2 if inside else 0
         first = max(min(middle - most // 2, len(self.passage) - most), 0)
-        kept = np.arange(first, min(first + most, len(self.passage)))
-        every = np.arange(len(self.question))
-        rows, columns = (every, kept) if self.asking else (kept, every)
-        shown, cells = self.matrix, np.ix_(rows, columns)
-        return replace(
-            shown,
-            weights=shown.weights[cells],
-            visible=shown.visible[cells],
-            queries=tuple(shown.queries[row] for row in rows),
-            keys=tuple(shown.keys[column] for column in columns),
-            rows=tuple(shown.rows[row] for row in rows),
-            columns=tuple(shown.columns[column] for column in columns),
-            own=(None,) * len(rows),
-        )
+        kept, every = range(first, min(first + most, len(self.passage))), range(len(self.question))
+        return self.matrix.part(every, kept) if self.asking else self.matrix.part(kept, every)
 
     def _units(self, column: Float[np.ndarray, " passage"]) -> list[tuple[Token, float]]:
         return [(token, float(weight)) for token, weight in zip(self.passage, column, strict=True) if not token.special]
@@ -214,14 +202,14 @@ def describe_answer(
     nothing    p(no answer) of a model that declines, 0 to 1; None: it answers
     threshold  p(no answer) above which it declines; None: where no answer is likelier than any span
     """
-    best = (Part(_short(texts[0]), True, True), Part(f" ({percent(spans[0].probability)})"))
+    best = (quoted(_short(texts[0])), Part(f" ({percent(spans[0].probability)})"))
     if nothing is not None:
         limit = "more than that of any span" if threshold is None else f"it declines above {percent(threshold)}"
         return (Part("The likeliest span is "), *best, Part(f", but p(no answer) is {percent(nothing)}: {limit}."))
     if len(spans) == 1:
         return (Part("Of all spans "), *best, Part(" is the likeliest; no other that does not overlap is left."))
     verdict = (Part("Of all spans "), *best, Part(" is the likeliest; the next that does not overlap is "))
-    return (*verdict, Part(_short(texts[1]), True, True), Part(f" ({percent(spans[1].probability)})."))
+    return (*verdict, quoted(_short(texts[1])), Part(f" ({percent(spans[1].probability)})."))
 
 
 def describe_meeting(shown: QuestionAttention, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
@@ -237,7 +225,7 @@ def describe_meeting(shown: QuestionAttention, name: str, answer: tuple[int, int
     lead = f"{name}: of the question's words, " if shown.asking else f"{name}: the answer's words {look} most {at} "
     parts: list[Part] = [Part(lead)]
     for index, place in enumerate(places[:2]):
-        parts += [Part(" and " if index else ""), Part(shown.question[place].text, True, True), Part(f" ({shares[place]:.2f})")]
+        parts += [Part(" and " if index else ""), quoted(shown.question[place].text), Part(f" ({shares[place]:.2f})")]
     rest = float(sum(shares[place] for place, token in enumerate(shown.question) if token.special))
     end = f" {look} most {at} the answer" if shown.asking else " of the question"
     way = "goes to" if number == WEIGHT else "comes from"
@@ -251,14 +239,14 @@ def describe_word(shown: QuestionAttention, name: str, word: int, number: str = 
     `number` as in `describe_meeting`.
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
-    question_word = Part(shown.question[word].text, True, True)
+    question_word = quoted(shown.question[word].text)
     lookers = [(token, weight) for token, weight in shown.lookers(word) if weight > 0]
     if not lookers:
         return (Part(f"In {name} nothing of the passage meets "), question_word, Part("."))
     lead = (Part(f"{name}: "), question_word, Part(f" {look}s most {at} ")) if shown.asking else (Part(f"{name}: "),)
     parts: list[Part] = []
     for index, (token, weight) in enumerate(lookers):
-        parts += [Part(", " if index else ""), Part(token.text, True, True), Part(f" ({weight:.2f})")]
+        parts += [Part(", " if index else ""), quoted(token.text), Part(f" ({weight:.2f})")]
     if shown.asking:
         return (*lead, *parts, Part(" in the passage."))
     verb = look if len(lookers) > 1 else f"{look}s"

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.token_alignment import Pairs, align_tokens
 from attnviz.analysis.view import default_map
-from attnviz.analysis.wording import Part, Sentence, head_name
+from attnviz.analysis.wording import Part, Sentence, head_name, quoted
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
@@ -96,7 +96,7 @@ class Comparison:
             self.before.weights(layer, head)[self.queries[row][0]],
             self.after.weights(layer, head)[self.queries[row][1]],
         )
-        row_label = Part(self.after.queries[self.queries[row][1]].text, True, True)
+        row_label = quoted(self.after.queries[self.queries[row][1]].text)
         if not after.any():
             return (*lead, Part(": "), row_label, Part(" now looks at nothing, since the head is off."))
         was = {new: float(before[old]) for old, new in self.keys}
@@ -107,7 +107,7 @@ class Comparison:
             Part(": "),
             row_label,
             Part(" now looks at "),
-            Part(self.after.keys[key].text, True, True),
+            quoted(self.after.keys[key].text),
             Part(f" ({after[key]:.2f}, {past})."),
         )
 

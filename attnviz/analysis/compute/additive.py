@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.compute.long_vectors import MOST_DIMS, MOST_KEYS, Excerpt, QueryKey, excerpt_row
-from attnviz.analysis.compute.projection import Caption, project
+from attnviz.analysis.compute.long_vectors import MOST_DIMS, MOST_KEYS, Caption, Excerpt, QueryKey, excerpt_row, project
 from attnviz.analysis.compute.rounding import MINUS, spelled
 from attnviz.analysis.compute.rounding import units as as_units
 from attnviz.analysis.compute.softmax_context import softmax_and_context

@@ -1,4 +1,4 @@
-"""Long vectors on a page: the numbers that decide, and of the others how many they are.
+"""Long vectors on a page: the numbers that decide, and of the others how many they are; also times a learned matrix.
 
 A model's vectors have more numbers than a projector has room for.
 """
@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.compute.rounding import number_text
-from attnviz.analysis.compute.steps import Matrix, Vector
+from attnviz.analysis.compute.steps import ComputationStep, Matrix, Vector, cell, dot
+from attnviz.core.head_inputs import Projected
 
 MOST_DIMS, MOST_KEYS = 6, 6
 DOTS = "…"
@@ -102,3 +103,35 @@ def excerpt_matrix(
         return Vector(name, values[:, across.kept[at]], cells)
 
     return matrix, column
+
+
+# So many of a token's numbers are written out, each beside its row of the matrix.
+MOST_ROWS = 4
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What a step is called: its symbol, its title, its formula, and one or two sentences."""
+
+    symbol: str
+    title: str
+    formula: str
+    sentence: str
+
+
+def project(
+    made: Projected, at: int, names: tuple[str, str], result: Matrix, units: Excerpt, caption: Caption
+) -> ComputationStep:
+    """Show x W + b for the token at position `at`: `names` are those of x and W, `units` the numbers that `result` shows."""
+    states, weight = made.states[at].astype(np.float64), made.weight.astype(np.float64)
+    excerpt = Excerpt.of(np.abs(states * weight[list(units.kept)]).sum(axis=0), MOST_ROWS)
+    left = excerpt_row(names[0], result.rows[0], states, excerpt)
+    table, down = excerpt_matrix(names[1], weight.T, excerpt, units)
+    across = excerpt.vector(left, states)
+    origins = {
+        (0, column): dot(across, down(column), cell(result, 0, column), also=float(made.bias[unit]))
+        for column, unit in enumerate(units.kept)
+    }
+    return ComputationStep(
+        caption.symbol, caption.title, caption.formula, caption.sentence, (left, table, result), ("×", "="), origins
+    )

@@ -197,23 +197,6 @@ def induction(weights: Weights, period: int) -> Float[np.ndarray, " head"]:
     return weights[:, rows, rows - period + 1].mean(axis=1)
 
 
-def support(weights: Weights, asking: Int[np.ndarray, " n"], span: slice) -> Float[np.ndarray, " head"]:
-    """Average what the tokens of a question give to the span that answers it: Σ_j a_{ij} over j in the span."""
-    return weights[:, asking, span].sum(axis=2).mean(axis=1)
-
-
-def alignment_error(
-    weights: Weights, sure: Bool[np.ndarray, "query key"], possible: Bool[np.ndarray, "query key"]
-) -> Float[np.ndarray, " head"]:
-    """Score the links of each query to where it looks most: AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|) (Och and Ney 2003).
-
-    Every sure link is possible, too.
-    """
-    rows, places = np.arange(weights.shape[1]), weights.argmax(axis=2)
-    right = sure[rows, places].sum(axis=1) + (sure | possible)[rows, places].sum(axis=1)
-    return 1 - right / (weights.shape[1] + sure.sum())
-
-
 def _all(places: TokenPlaces, values: Float[np.ndarray, "head row"]) -> RowValues:
     return RowValues(values, np.ones(len(places.rows), dtype=bool))
 

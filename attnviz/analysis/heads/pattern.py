@@ -1,4 +1,4 @@
-"""Heads found by a pattern that somebody draws: how like it is what a head does among the first words of many sentences.
+"""Find heads by a pattern that a person draws: how like it is what a head does among the first words of many sentences.
 
 The statistic is of constant size: the mean attention of each head among the first eight words of sentences that are as long.
 """

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.text.conllu import ParsedSentence
 
-# Stands for a word that looks at nothing: it was not read, or has nobody to look at.
+# Stands for a word that looks at nothing: it was not read, or there is no other.
 NOTHING = -1
 
 

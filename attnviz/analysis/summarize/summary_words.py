@@ -8,7 +8,7 @@ from jaxtyping import Float
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.view import head_weights, whole_words
-from attnviz.analysis.wording import Part, Sentence
+from attnviz.analysis.wording import Part, Sentence, quoted
 from attnviz.core.trace import AttentionMap, Token
 
 NO_LOOK: Sentence = (Part("This way looks at no attention: it is there to compare with, and bars show only its order."),)
@@ -50,7 +50,7 @@ def describe_choice(passage: Passage, kept: Selection, scores: Float[np.ndarray,
     best = passage.units[int(np.where(kept.units, scores, -np.inf).argmax())]
     return (
         Part(f"The {int(kept.units.sum())} kept words are {part:.0%} of the text and receive {share:.0%} of the attention; "),
-        Part(best.text, strong=True, quoted=True),
+        quoted(best.text),
         Part(" receives most."),
     )
 
@@ -81,9 +81,9 @@ def describe_word_origin(word: SummaryWord, passage: Passage) -> Sentence:
     scores = passage.by_unit(word.row)
     best = int(scores.argmax())
     return (
-        Part(word.token.text, strong=True, quoted=True),
+        quoted(word.token.text),
         Part(" was written looking most at "),
-        Part(passage.units[best].text, strong=True, quoted=True),
+        quoted(passage.units[best].text),
         Part(f" ({scores[best]:.2f})."),
     )
 
@@ -92,5 +92,5 @@ def _named(words: list[SummaryWord]) -> Sentence:
     parts: list[Part] = []
     for word in words:
         parts += [Part(", ")] if parts else []
-        parts.append(Part(word.token.text, strong=True, quoted=True))
+        parts.append(quoted(word.token.text))
     return tuple(parts)

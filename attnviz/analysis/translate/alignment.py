@@ -9,7 +9,7 @@ import numpy as np
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import Part, Sentence
+from attnviz.analysis.wording import Part, Sentence, quoted
 from attnviz.core.trace import AttentionMap, Token
 
 Reading = Literal["shifted", "naive"]
@@ -95,12 +95,12 @@ def clearest_link(matrix: HeadMatrix) -> Link | None:
 
 def describe_origin(matrix: HeadMatrix, row: int, column: int) -> Sentence:
     """Say where one target token comes from, or how much it takes from a source token that is not its strongest."""
-    target, source = _token_part(matrix.queries[row]), _token_part(matrix.keys[column])
+    target, source = quoted(matrix.queries[row].text), quoted(matrix.keys[column].text)
     weight, best = float(matrix.weights[row, column]), int(matrix.weights[row].argmax())
     if column == best:
         verb = " comes from " if weight >= SURE else " looks at nothing for sure, most at "
         return (target, Part(verb), source, Part(f" ({weight:.2f})."))
-    strongest = (_token_part(matrix.keys[best]), Part(f" ({matrix.weights[row, best]:.2f})."))
+    strongest = (quoted(matrix.keys[best].text), Part(f" ({matrix.weights[row, best]:.2f})."))
     return (target, Part(" takes "), Part(f"{weight:.2f}", True), Part(" from "), source, Part(", and most from "), *strongest)
 
 
@@ -125,8 +125,8 @@ def _order_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
         return ()
     one, two = max(crossing, key=lambda pair: min(pair[0].weight, pair[1].weight))
     return (
-        _token_part(matrix.queries[one.query]), Part(" stands before "), _token_part(matrix.queries[two.query]), Part(", but "),
-        _token_part(matrix.keys[one.key]), Part(" after "), _token_part(matrix.keys[two.key]), Part(": the order changed. "),
+        quoted(matrix.queries[one.query].text), Part(" stands before "), quoted(matrix.queries[two.query].text), Part(", but "),
+        quoted(matrix.keys[one.key].text), Part(" after "), quoted(matrix.keys[two.key].text), Part(": the order changed. "),
     )  # fmt: skip
 
 
@@ -141,12 +141,12 @@ def _split_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
     names: list[Part] = []
     for index, link in enumerate(several):
         joint = "" if index == 0 else " and " if index == len(several) - 1 else ", "
-        names += [Part(joint), _token_part(matrix.queries[link.query])]
+        names += [Part(joint), quoted(matrix.queries[link.query].text)]
     return (
         *names[1:],
         Part(" both" if len(several) == 2 else " all"),
         Part(" look mostly at "),
-        _token_part(matrix.keys[key]),
+        quoted(matrix.keys[key].text),
         Part("."),
     )
 
@@ -186,10 +186,6 @@ def _times(difference: float) -> str:
 def _signed(value: float) -> str:
     """Write a number with a true minus sign, so that it is as wide as the digits."""
     return f"{value:.2f}".replace("-", "−").replace("inf", "∞")
-
-
-def _token_part(token: Token) -> Part:
-    return Part(token.text, strong=True, quoted=True)
 
 
 def _are_content_words(target: str, source: str) -> bool:

@@ -43,7 +43,7 @@ class Frozen(TorchFunctionMode):
         if func in _GATES:
             return self._mark(func(*args, **kwargs).detach())
         if func is F.scaled_dot_product_attention:
-            # The fused kernel would go back through its scores too, for nobody.
+            # The fused kernel would compute gradients of its scores too, which are not used.
             with torch.no_grad():
                 weights = open_weights(*args, **kwargs)
             return weights @ args[2]
@@ -90,7 +90,7 @@ def curved(score: Tensor) -> str:
             continue
         seen.add(node)
         name = type(node).__name__.split("Backward")[0]
-        # An operation that somebody wrote with both of its directions is seen by nobody else.
+        # A custom operation with a backward of its own may compute anything.
         if isinstance(node, torch.autograd.function.BackwardCFunction) or name in _CURVED:
             return name
         waiting += [each for each, _ in node.next_functions]

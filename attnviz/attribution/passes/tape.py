@@ -1,4 +1,4 @@
-"""What each attention of a pass did, told by the operations themselves: weights, values, W_O, the sums around it.
+"""Record what each attention of a pass did, from the operations themselves: weights, values, W_O, the sums around it.
 
 No module is known by name. An attention is a softmax whose result multiplies values; the next linear layer is W_O; what
 W_O gave is added to the residual and normalized, or normalized later. Which of the two is measured: the sum that the next norm
@@ -61,12 +61,12 @@ class Attention:
 
 
 class Stop(BaseException):
-    """Ends a pass whose rest nobody needs; no error, which somebody on the way might catch and explain."""
+    """End a pass early; no Exception, which code on the way might catch and explain."""
 
 
 @dataclass(eq=False)
 class AttentionTape(TorchFunctionMode):
-    """Within this context, every attention of this thread's pass is written down, and computed in the open.
+    """Within this context, every attention of this thread's pass is recorded, and computed step by step.
 
     change    called with the place and the values of an attention before it mixes them: it may give others
     """
@@ -100,7 +100,7 @@ class AttentionTape(TorchFunctionMode):
 
     def _mark(self, weights: Tensor) -> Tensor:
         if torch.is_grad_enabled() and not weights.requires_grad:
-            # These look at nothing that is asked about, and yet the output may depend on where they look.
+            # No token is among what these look at, and yet the output may depend on where they look.
             weights.requires_grad_()
         self._weights[id(weights)] = weights
         return weights
@@ -135,7 +135,7 @@ class AttentionTape(TorchFunctionMode):
 
 
 def open_weights(query: Tensor, key: Tensor, value: Tensor, *given: Any, **options: Any) -> Tensor:
-    """softmax(scale · Q Kᵀ + mask), which the fused kernel keeps to itself."""
+    """softmax(scale · Q Kᵀ + mask), which the fused kernel does not return."""
     options |= dict(zip(("attn_mask", "dropout_p", "is_causal", "scale"), given, strict=False))
     attn_mask, scale = options.get("attn_mask"), options.get("scale")
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)

@@ -44,10 +44,7 @@ def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:
         x, y, side = room.left + column * room.cell, room.top + row * room.cell, room.cell - room.gap
         change = float(moved[row, column])
         items.append(Rectangle(x, y, side, side, diverging(change / largest), data=(("change", f"{change:.6g}"),)))
-    for row in range(0, len(rows), room.step):
-        items.append(Label(room.left - PADDING, room.top + (row + 0.5) * room.cell, rows[row], "end"))
-    for column in range(0, len(columns), room.step):
-        items.append(Label(room.left + (column + 0.5) * room.cell, room.top - PADDING, columns[column], angle=90.0))
+    items += matrix.axis_labels(room, rows, columns)
     bottom, right = room.top + len(rows) * room.cell, room.left + len(columns) * room.cell
     items.append(Label(room.left, bottom + FONT + PADDING, f"blue −{largest:.2f} to red +{largest:.2f}"))
     return Sheet("Difference", max(right, room.left + 90.0) + PADDING, bottom + 2 * FONT + 2 * PADDING, tuple(items))

@@ -6,14 +6,14 @@ from dataclasses import asdict
 
 import numpy as np
 
-from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.analysis.matters.report import AttributionReport
+from attnviz.analysis.matters.faithfulness import AttributionReport, Removals
 from attnviz.export.csv_table import NumberCell, csv_table
-from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable, width_of
+from attnviz.export.shaded_text import SIZE, in_lines
+from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable
 from attnviz.figures.matters.shaded_text import mixed
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, ink_on
 
-SIZE, ROW = 9.0, 15.0
+ROW = 15.0
 # Beside a strip stand the method's name and its figure.
 NAME, FIGURE, STRIP = 165.0, 30.0, 11.0
 _MOST_WORD, _MOST_TITLE = 40, 100
@@ -24,13 +24,14 @@ def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str
     title = printable(f"{report.target}, p = {report.probability:.2f}; {titles[method]}")[:_MOST_TITLE]
     items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
     y, line = PADDING + 2.5 * FONT, 0
-    for x, line, place, wide in _set(report):
+    words = [_printed(word) for word in report.words]
+    for place, (x, line, wide) in enumerate(in_lines(words)):
         colour = _colour(report, method, place)
         items.append(
             Rectangle(x, y + line * ROW, wide, ROW - 2, colour, "", (("share", f"{report.shares[method][place]:.6g}"),))
         )
         items.append(
-            Label(x + 1.5, y + line * ROW + (ROW - 2) / 2, _printed(report.words[place]), size=SIZE, colour=ink_on(colour),
+            Label(x + 1.5, y + line * ROW + (ROW - 2) / 2, words[place], size=SIZE, colour=ink_on(colour),
                   bold=place in report.own, width=max(wide - 3, 1.0))
         )  # fmt: skip
     y += (line + 1) * ROW + 2 * PADDING
@@ -39,17 +40,6 @@ def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str
         y += STRIP + 3
     items.sort(key=lambda item: isinstance(item, Label))
     return Sheet(f"What {report.target} depends on", PAGE, y + PADDING, tuple(items))
-
-
-def _set(report: AttributionReport) -> Iterator[tuple[float, int, int, float]]:
-    """Where each word stands: x, line, place, width."""
-    x, line = PADDING, 0
-    for place, word in enumerate(report.words):
-        wide = width_of(_printed(word)) * SIZE + 3
-        if x > PADDING and x + wide > PAGE - PADDING:
-            x, line = PADDING, line + 1
-        yield x, line, place, wide
-        x += wide + 2
 
 
 def _strip(report: AttributionReport, name: str, title: str, y: float) -> Iterator[Item]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.matters.report import AttributionReport
+from attnviz.analysis.matters.faithfulness import AttributionReport
 from attnviz.figures.matters.shaded_text import mixed
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, ink_on
 

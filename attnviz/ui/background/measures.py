@@ -1,8 +1,7 @@
 """What is measured of a model on a text, beside its own output: computed in the background, once for everybody who asks."""
 
 from attnviz.analysis.compute.score_pairs import PairShares
-from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.analysis.matters.report import AttributionReport, Without
+from attnviz.analysis.matters.faithfulness import AttributionReport, Removals, Without
 from attnviz.analysis.quantity import WeighedTrace, Weighing
 from attnviz.core.edits import HeadValue
 from attnviz.core.shares import HeadCosts, RemovalCurve
@@ -55,20 +54,20 @@ def why(name: str, prompt: Prompt, cell: tuple[str, int, int, int, int]) -> Pair
 def _matters(
     model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ways: tuple[str, ...]
 ) -> AttributionReport:
-    from attnviz.attribution.text_report import attribution_report
+    from attnviz.attribution.token_removal import attribution_report
 
     return attribution_report(model, prompt, target, ways, progress)
 
 
 def _without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, taken: tuple[int, ...]) -> Without:
-    from attnviz.attribution.text_report import without_words
+    from attnviz.attribution.token_removal import without_words
 
     progress(f"Asking {model.card.name} again without {len(taken)} words", None)
     return without_words(model, prompt, target, taken)
 
 
 def _deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ranked: tuple[int, ...]) -> Removals:
-    from attnviz.attribution.text_report import deletion
+    from attnviz.attribution.token_removal import deletion
 
     progress(f"Asking {model.card.name} while words go", None)
     return deletion(model, prompt, target, ranked)

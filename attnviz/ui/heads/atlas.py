@@ -20,8 +20,7 @@ from attnviz.ui.background.results import load_model
 from attnviz.ui.layout import escaped
 
 if TYPE_CHECKING:
-    from attnviz.survey.corpus_attention import CorpusAttention
-    from attnviz.survey.mean_attention import FirstWords
+    from attnviz.survey.corpus_attention import CorpusAttention, FirstWords
 
 # What a model looks at in 1,500 sentences takes 40 MB of a small model; what is left to others is most of the memory.
 LOOKS_KEPT, LOOKS_BYTES, ATLASES_KEPT = 6, 192 * 2**20, 16
@@ -90,7 +89,7 @@ def first_words_of(model: str) -> "FirstWords | None":
         loaded, key, kept = load_model(model, place), ("first words", model), _looks_kept()
 
         def work(progress: Progress) -> "FirstWords":
-            from attnviz.survey.mean_attention import first_words
+            from attnviz.survey.corpus_attention import first_words
 
             first = first_words(loaded, progress)
             kept.weigh(key, first.nbytes)

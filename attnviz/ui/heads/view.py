@@ -8,7 +8,7 @@ import streamlit as st
 
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.examples import examples_of
+from attnviz.analysis.heads.counts import examples_of
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_claim, describe_verdict, short_claim
 from attnviz.analysis.wording import Part, Sentence, head_name

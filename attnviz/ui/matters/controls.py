@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from attnviz.analysis.matters.report import AttributionReport
+from attnviz.analysis.matters.faithfulness import AttributionReport
 from attnviz.attribution.methods import HeadMethod, method_named
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from attnviz.analysis.matters.faithfulness import Removals
-from attnviz.analysis.matters.report import AttributionReport
+from attnviz.analysis.matters.faithfulness import AttributionReport, Removals
 from attnviz.attribution.methods import titles_of
 from attnviz.core.trace import Prompt
 from attnviz.export import FORMATS, png, svg

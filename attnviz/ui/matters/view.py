@@ -5,8 +5,7 @@ import html
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.matters.faithfulness import Removals, verdict
-from attnviz.analysis.matters.report import AttributionReport, Without
+from attnviz.analysis.matters.faithfulness import AttributionReport, Removals, Without, verdict
 from attnviz.attribution.methods import METHODS, method_named, titles_of
 from attnviz.figures import html as shared
 from attnviz.figures.matters.deletion import deletion_figure

@@ -14,10 +14,10 @@ import torch
 
 import attnviz
 from attnviz.attribution import attention, gradients, norms, token_removal
+from attnviz.attribution.attention import max_flow
 from attnviz.attribution.bind import Target, bind_target
-from attnviz.attribution.flow import max_flow
 from attnviz.attribution.methods import METHODS, Method, attribute, method_named, titles_of
-from attnviz.attribution.text_report import attribution_report
+from attnviz.attribution.token_removal import attribution_report
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt

@@ -6,8 +6,8 @@ import pytest
 from attnviz.analysis.heads.pattern import PATTERNS, WORDS, likeness, pattern_text, read_pattern
 from attnviz.figures.heads.pattern import likeness_grid
 from attnviz.models import catalog
-from attnviz.survey import mean_attention
-from attnviz.survey.mean_attention import first_words
+from attnviz.survey import corpus_attention
+from attnviz.survey.corpus_attention import first_words
 
 
 def test_the_likeness_is_the_correlation_of_all_cells():
@@ -43,13 +43,13 @@ def test_a_drawing_of_nothing_or_of_everything_is_like_no_head():
 
 
 def test_the_means_are_those_of_a_plain_loop_over_traces(monkeypatch):
-    monkeypatch.setattr(mean_attention, "MOST_SENTENCES", 3)
+    monkeypatch.setattr(corpus_attention, "MOST_SENTENCES", 3)
     model = catalog.load("minilm")
     got = first_words(model)
     fitting = [
         each
-        for each in mean_attention.shipped(mean_attention.TREEBANK)
-        if WORDS <= len(each.words) <= mean_attention.MOST_WORDS
+        for each in corpus_attention.shipped(corpus_attention.TREEBANK)
+        if WORDS <= len(each.words) <= corpus_attention.MOST_WORDS
     ][:3]
     want = np.zeros((WORDS, WORDS))
     for sentence in fitting:

@@ -6,9 +6,8 @@ import pytest
 from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import OFFSETS, count
-from attnviz.analysis.heads.inference import SEED, holm, one_sided_p
 from attnviz.analysis.heads.matching import REGEX_SECONDS
-from attnviz.analysis.heads.verdict import Evidence, compare_with_rivals, judge_claims, supported
+from attnviz.analysis.heads.verdict import SEED, Evidence, compare_with_rivals, holm, judge_claims, one_sided_p, supported
 from attnviz.analysis.heads.word_attention import WordAttention, strongest
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.core.errors import ClaimError

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.analysis.matters.faithfulness import Faithfulness, Removals
-from attnviz.analysis.matters.report import AttributionReport
+from attnviz.analysis.matters.faithfulness import AttributionReport, Faithfulness, Removals
 from attnviz.attribution.methods import titles_of
 from attnviz.export import svg
 from attnviz.export.matters import report as exported
