@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
 
 from attnviz.attribution.passes.tape import Attention, AttentionTape
