@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import attnviz
+from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.shares import HeadCosts
 from attnviz.models.ablate import head_costs
@@ -26,7 +27,7 @@ def scores(_scorer: object, rows: list[Edits], _progress: object) -> np.ndarray:
 def curve(monkeypatch):
     monkeypatch.setattr(head_costs, "scorer_for", lambda model, prompt: None)
     monkeypatch.setattr(head_costs, "_scored", scores)
-    tables = {"encoder": np.array([[4.0, -1.0], [16.0, 0.0]]), "cross": np.array([[2.0, 8.0]])}
+    tables: dict[Kind, np.ndarray] = {"encoder": np.array([[4.0, -1.0], [16.0, 0.0]]), "cross": np.array([[2.0, 8.0]])}
     return removal_curve(attnviz.load("minilm"), "a text", HeadCosts("nats", BEFORE, tables))
 
 
