@@ -5,7 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnviz.figures.theme import ink_on
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.wording import head_name
+from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
 STYLE = Path(__file__).with_name("head_grid.css").read_text(encoding="utf-8")
 
@@ -29,12 +33,40 @@ def head_grid(shape: tuple[int, int], cell: Callable[[int, int], HeadCell]) -> s
     >>> drawn.count("<button"), "H1" in drawn
     (2, True)
     """
+    cells = with_axes(shape, lambda layer, head: head_button(cell(layer, head)))
+    return f'<div class="costs" style="--heads:{shape[1]}">{cells}</div>'
+
+
+def with_axes(shape: tuple[int, int], cell: Callable[[int, int], str]) -> str:
+    """Write the cells of all heads, row by row, with the numbers of the heads above and of the layers beside them."""
     n_layers, n_heads = shape
     parts = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
     for layer in range(n_layers):
         parts.append(f'<span class="axis">L{layer}</span>')
-        parts += [head_button(cell(layer, head)) for head in range(n_heads)]
-    return f'<div class="costs" style="--heads:{n_heads}">{"".join(parts)}</div>'
+        parts += [cell(layer, head) for head in range(n_heads)]
+    return "".join(parts)
+
+
+def measured_grid(
+    values: Float[np.ndarray, "layer head"],
+    written: Callable[[float], str],
+    *,
+    strength: Callable[[float], float],
+    chosen: tuple[int, int],
+    theme: Theme = LIGHT,
+) -> str:
+    """Draw one number of every head, as `written`, on a colour as strong as `strength` says, from 0 to 1."""
+
+    def cell(layer: int, head: int) -> str:
+        value, is_chosen = float(values[layer, head]), (layer, head) == chosen
+        return (
+            f'<button class="head{" chosen" if is_chosen else ""}" data-pick="{layer}.{head}" '
+            f'aria-pressed="{str(is_chosen).lower()}" style="--strength:{strength(value):.2f}">'
+            f'<span class="rate">{written(value)}</span><span class="where">{head_name(layer, head)}</span></button>'
+        )
+
+    style = f"{css_variables(theme)};--heads:{values.shape[1]}"
+    return f'<div class="atlas measured" style="{style}">{with_axes(values.shape, cell)}</div>'
 
 
 def head_button(cell: HeadCell) -> str:

@@ -136,3 +136,22 @@ DARK = Theme(
 def css_variables(theme: Theme) -> str:
     """Write the theme as CSS variables, for the style of an element."""
     return f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint};--panel:{theme.panel};--border:{theme.border}"
+
+
+def diverging(share: float, theme: Theme = LIGHT) -> str:
+    """Choose the colour of a number from -1 to 1: vermilion above 0, blue below.
+
+    >>> diverging(0.0), diverging(1.0), diverging(-7.0)
+    ('#ffffff', '#d55e00', '#0072b2')
+    """
+    return mixed(theme.background, FOR if share >= 0 else AGAINST, min(abs(share), 1.0))
+
+
+def mixed(background: str, colour: str, amount: float) -> str:
+    """Blend a colour over a background, 0 the background alone, 1 the colour.
+
+    >>> mixed("#ffffff", "#000000", 0.5)
+    '#808080'
+    """
+    parts = (round(below + (above - below) * amount) for below, above in zip(rgb(background), rgb(colour), strict=True))
+    return "#" + "".join(f"{part:02x}" for part in parts)

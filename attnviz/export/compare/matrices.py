@@ -10,7 +10,7 @@ from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.picture import Picture, picture
 from attnviz.export.sheet import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, side_by_side, titled
 from attnviz.figures.compare.matrices import aligned_labels
-from attnviz.figures.diverging import diverging
+from attnviz.figures.theme import diverging
 
 COLUMNS = ("layer", "head", "divergence_bits")
 

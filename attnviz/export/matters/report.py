@@ -10,8 +10,8 @@ from attnviz.analysis.matters.faithfulness import AttributionReport, Removals
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.shaded_text import SIZE, in_lines
 from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable
-from attnviz.figures.matters.shaded_text import mixed
-from attnviz.figures.theme import AGAINST, FOR, LIGHT, ink_on
+from attnviz.figures.matters.shaded_text import share_colours
+from attnviz.figures.theme import ink_on
 
 ROW = 15.0
 # Beside a strip stand the method's name and its figure.
@@ -25,8 +25,8 @@ def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str
     items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
     y, line = PADDING + 2.5 * FONT, 0
     words = [_printed(word) for word in report.words]
-    for place, (x, line, wide) in enumerate(in_lines(words)):
-        colour = _colour(report, method, place)
+    colours = share_colours(report.shares[method], report.own)
+    for place, ((x, line, wide), colour) in enumerate(zip(in_lines(words), colours, strict=True)):
         items.append(
             Rectangle(x, y + line * ROW, wide, ROW - 2, colour, "", (("share", f"{report.shares[method][place]:.6g}"),))
         )
@@ -49,17 +49,8 @@ def _strip(report: AttributionReport, name: str, title: str, y: float) -> Iterat
     if name == "random":
         return
     wide = (PAGE - NAME - FIGURE) / len(report.words)
-    for place in range(len(report.words)):
-        yield Rectangle(NAME + place * wide, y, wide, STRIP, _colour(report, name, place))
-
-
-def _colour(report: AttributionReport, method: str, place: int) -> str:
-    if place in report.own:
-        return LIGHT.panel
-    shares = report.shares[method]
-    highest = max((abs(float(share)) for at, share in enumerate(shares) if at not in report.own), default=0.0) or 1.0
-    share = float(shares[place])
-    return mixed(LIGHT.background, FOR if share >= 0 else AGAINST, abs(share) / highest)
+    for place, colour in enumerate(share_colours(report.shares[name], report.own)):
+        yield Rectangle(NAME + place * wide, y, wide, STRIP, colour)
 
 
 def _printed(word: str) -> str:

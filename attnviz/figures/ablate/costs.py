@@ -5,10 +5,9 @@ from pathlib import Path
 from attnviz.analysis.ablate.head_costs import name_of, written_cost
 from attnviz.core.arrays import Kind
 from attnviz.core.shares import Head, HeadCosts
-from attnviz.figures.diverging import diverging
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_button, head_grid, least_width
-from attnviz.figures.theme import LIGHT, Theme, css_variables
+from attnviz.figures.theme import LIGHT, Theme, css_variables, diverging
 
 STYLE = GRID + Path(__file__).with_name("ablate.css").read_text(encoding="utf-8")
 

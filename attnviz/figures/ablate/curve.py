@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from attnviz.analysis.ablate.head_costs import describe_curve
 from attnviz.analysis.wording import plain
 from attnviz.core.shares import RemovalCurve
-from attnviz.figures.diverging import ABOVE, BELOW
-from attnviz.figures.theme import LIGHT, Theme, css_variables
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
 
 Points = tuple[tuple[float, float], ...]
 TICKS = 4
@@ -18,9 +17,9 @@ def removal_lines(curve: RemovalCurve, theme: Theme = LIGHT) -> tuple[tuple[str,
     """List the lines of the picture: name, colour, and points from 0 to 1, y from the top."""
     means = curve.random.mean(axis=0)
     lines = (
-        ("most costly first", ABOVE, curve.most),
+        ("most costly first", FOR, curve.most),
         ("by chance, mean", theme.faint, means),
-        ("least costly first", BELOW, curve.least),
+        ("least costly first", AGAINST, curve.least),
     )
     return tuple((name, colour, tuple(zip(_across(curve), _down(curve, costs), strict=True))) for name, colour, costs in lines)
 

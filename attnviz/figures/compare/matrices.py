@@ -15,10 +15,9 @@ from PIL import Image
 from attnviz.analysis.compare.comparison import Comparison
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
-from attnviz.figures.diverging import diverging
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid, least_width
-from attnviz.figures.theme import LIGHT, Theme, css_variables, rgb
+from attnviz.figures.theme import LIGHT, Theme, css_variables, diverging, rgb
 
 STYLE = GRID + Path(__file__).with_name("compare.css").read_text(encoding="utf-8")
 # How large a matrix is in units of its own drawing, in which its labels have 14; on the page it has the width that there is.

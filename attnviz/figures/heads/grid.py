@@ -7,6 +7,7 @@ from pathlib import Path
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.wording import short_claim
 from attnviz.analysis.wording import head_name
+from attnviz.figures.head_grid import with_axes
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("heads.css").read_text(encoding="utf-8")
@@ -22,15 +23,10 @@ def heads_grid(atlas: Atlas, *, chosen: tuple[int, int], find: int | None = None
 
     `find` is the number of a claim: cells then show it, and those of which it does not hold are faded.
     """
-    n_layers, n_heads = atlas.shape
-    top = '<span class="axis"></span>' + "".join(f'<span class="axis">H{head}</span>' for head in range(n_heads))
-    cells = []
-    for layer in range(n_layers):
-        cells.append(f'<span class="axis">L{layer}</span>')
-        cells += [_cell(atlas, layer, head, (layer, head) == chosen, find) for head in range(n_heads)]
+    cells = with_axes(atlas.shape, lambda layer, head: _cell(atlas, layer, head, (layer, head) == chosen, find))
     finding = " finding" if find is not None else ""
-    style = f"{css_variables(theme)};--heads:{n_heads}"
-    return f'<div class="atlas{finding}" style="{style}">{top}{"".join(cells)}</div>'
+    style = f"{css_variables(theme)};--heads:{atlas.shape[1]}"
+    return f'<div class="atlas{finding}" style="{style}">{cells}</div>'
 
 
 def _cell(atlas: Atlas, layer: int, head: int, chosen: bool, find: int | None) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.heads.pattern import WORDS, Drawn
-from attnviz.analysis.wording import head_name
+from attnviz.figures.head_grid import measured_grid
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 
@@ -33,18 +33,7 @@ def board(drawn: Drawn, *, theme: Theme = LIGHT) -> str:
 
 def likeness_grid(likeness: Float[np.ndarray, "layer head"], *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
     """Draw how like the drawing each head is, one button a head (`data-pick` is "layer.head"); the most alike is strongest."""
-    n_layers, n_heads = likeness.shape
-    cells = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
-    for layer in range(n_layers):
-        cells.append(f'<span class="axis">L{layer}</span>')
-        for head in range(n_heads):
-            alike, is_chosen = float(likeness[layer, head]), (layer, head) == chosen
-            cells.append(
-                f'<button class="head{" chosen" if is_chosen else ""}" data-pick="{layer}.{head}" '
-                f'aria-pressed="{str(is_chosen).lower()}" style="--strength:{max(alike, 0.0):.2f}">'
-                f'<span class="rate">{_figure(alike)}</span><span class="where">{head_name(layer, head)}</span></button>'
-            )
-    return f'<div class="atlas measured" style="{css_variables(theme)};--heads:{n_heads}">{"".join(cells)}</div>'
+    return measured_grid(likeness, _figure, strength=lambda alike: max(alike, 0.0), chosen=chosen, theme=theme)
 
 
 def _figure(alike: float) -> str:

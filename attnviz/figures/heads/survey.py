@@ -8,6 +8,7 @@ from jaxtyping import Float
 from attnviz.analysis.heads.statistics import NAMES, Statistics
 from attnviz.analysis.heads.wording import MEASURE_LABELS, measure_text
 from attnviz.analysis.wording import head_name
+from attnviz.figures.head_grid import measured_grid
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 _HEADINGS = ("Measure", "Mean", "95% interval", "Tokens")
@@ -15,20 +16,12 @@ _HEADINGS = ("Measure", "Mean", "95% interval", "Tokens")
 
 def measure_grid(means: Float[np.ndarray, "layer head"], measure: str, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
     """Draw a measure of all heads as HTML, one button a head (`data-pick` is "layer.head"); the largest mean is strongest."""
-    n_layers, n_heads = means.shape
     highest = max(float(np.nanmax(means, initial=0.0)), 1e-12)
-    cells = ['<span class="axis"></span>', *(f'<span class="axis">H{head}</span>' for head in range(n_heads))]
-    for layer in range(n_layers):
-        cells.append(f'<span class="axis">L{layer}</span>')
-        for head in range(n_heads):
-            mean, kind = float(means[layer, head]), "head chosen" if (layer, head) == chosen else "head"
-            strength = 0.0 if np.isnan(mean) else mean / highest
-            cells.append(
-                f'<button class="{kind}" data-pick="{layer}.{head}" aria-pressed="{str((layer, head) == chosen).lower()}" '
-                f'style="--strength:{strength:.2f}"><span class="rate">{measure_text(measure, mean)}</span>'
-                f'<span class="where">{head_name(layer, head)}</span></button>'
-            )
-    return f'<div class="atlas measured" style="{css_variables(theme)};--heads:{n_heads}">{"".join(cells)}</div>'
+
+    def strength(mean: float) -> float:
+        return 0.0 if np.isnan(mean) else mean / highest
+
+    return measured_grid(means, lambda mean: measure_text(measure, mean), strength=strength, chosen=chosen, theme=theme)
 
 
 def measures_table(statistics: Statistics, layer: int, head: int, *, shown: str, theme: Theme = LIGHT) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.matters.faithfulness import AttributionReport
-from attnviz.figures.matters.shaded_text import mixed
-from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables, ink_on
+from attnviz.figures.matters.shaded_text import share_colours
+from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
 STYLE = Path(__file__).with_name("ways.css").read_text(encoding="utf-8")
 # So many characters of a text can be read in cells of one line; of a longer one, only the colours are shown.
@@ -74,11 +74,7 @@ def _taken(report: AttributionReport, name: str) -> float:
 
 def _strip(words: Sequence[str], shares: Float[np.ndarray, " word"], own: Collection[int], theme: Theme) -> str:
     """The words side by side, or of a long text their colours."""
-    highest = max((abs(float(share)) for place, share in enumerate(shares) if place not in own), default=0.0) or 1.0
-    colours = [
-        theme.panel if place in own else mixed(theme.background, FOR if share >= 0 else AGAINST, abs(float(share)) / highest)
-        for place, share in enumerate(shares)
-    ]
+    colours = share_colours(shares, own, theme)
     if sum(map(len, words)) <= READABLE:
         cells = [
             f'<bdi{_OWN if place in own else ""} style="{_filled(colour)};flex-grow:{len(word) + 1}">{html.escape(word)}</bdi>'

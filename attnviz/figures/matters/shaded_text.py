@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.figures.diverging import mixed
-from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, ink_on
+from attnviz.figures.theme import LIGHT, Theme, diverging, ink_on
 
 STYLE = """
 .shaded { line-height: 2; font-size: 1rem; overflow-wrap: anywhere; }
@@ -17,6 +16,17 @@ STYLE = """
 .shaded .taken { text-decoration: line-through; opacity: 0.55; outline: 1px dashed var(--faint); }
 .shaded span.own { background: transparent; color: var(--text); border-bottom: 3px solid var(--accent); border-radius: 0; }
 """
+
+
+def share_colours(shares: Float[np.ndarray, " word"], own: Collection[int], theme: Theme = LIGHT) -> list[str]:
+    """Choose a colour for each word's share, the darkest for the one furthest from 0; `own` words have the panel's.
+
+    >>> share_colours(np.array([0.5, -0.25, 9.0]), {2})
+    ['#d55e00', '#80b8d8', '#f3f3fa']
+    """
+    # The output's own words are not among those that are asked about, however large their share is.
+    highest = max((abs(float(share)) for place, share in enumerate(shares) if place not in own), default=0.0) or 1.0
+    return [theme.panel if place in own else diverging(float(share) / highest, theme) for place, share in enumerate(shares)]
 
 
 def shaded_text(
@@ -35,14 +45,11 @@ def shaded_text(
     >>> "a&lt;b" in drawn, drawn.count("data-pick")
     (True, 2)
     """
-    # The output's own words are not among those that are asked about, however large their share is.
-    highest = max((abs(float(share)) for place, share in enumerate(shares) if place not in own), default=0.0) or 1.0
     pieces = []
-    for place, (word, share) in enumerate(zip(words, shares, strict=True)):
+    for place, (word, share, colour) in enumerate(zip(words, shares, share_colours(shares, own, theme), strict=True)):
         if place in own:
             pieces.append(f'<span class="word own"><bdi>{html.escape(word)}</bdi></span>')
             continue
-        colour = mixed(theme.background, FOR if share >= 0 else AGAINST, abs(float(share)) / highest)
         kind = ' class="taken"' if place in taken else ""
         pressed = "true" if place in taken else "false"
         pieces.append(
