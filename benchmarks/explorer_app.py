@@ -5,10 +5,9 @@ import sys
 import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.view import HeadView, View
 from attnviz.ui.address.state import arrive, finish
 from attnviz.ui.explorer import explore
-from attnviz.ui.sidebar import HeadChoice
 from benchmarks.bench_explorer import random_heads
 
 
@@ -23,7 +22,7 @@ st.write(f"{attention.nbytes / 1e6:.0f} MB")
 if st.button("Show"):
     st.session_state.shown = True
 if st.session_state.get("shown"):
-    choice = HeadChoice(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
-    matrix = head_matrix(attention, layer=choice.layer, head=choice.head)
-    explore(attention, choice, (matrix, focus_cell(matrix)))
+    head = HeadView(st.session_state.get("layer", 0), st.session_state.get("head", 0), View(), False)
+    matrix = head.matrix(attention)
+    explore(attention, head, (matrix, focus_cell(matrix)))
 finish()

@@ -5,6 +5,7 @@ import streamlit as st
 from attnviz.analysis.ablate.head_costs import describe_costs
 from attnviz.core.shares import HeadCosts
 from attnviz.models import catalog
+from attnviz.models.result import Result
 from attnviz.ui.ablate.view import (
     Ablated,
     asked_of,
@@ -19,8 +20,8 @@ from attnviz.ui.ablate.view import (
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.measures import head_costs, removal_curve
-from attnviz.ui.background.results import Traced, trace
-from attnviz.ui.explain import keep, notices
+from attnviz.ui.background.results import run
+from attnviz.ui.explain import show_toolbar, tell_text_notices
 from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.sidebar import machine, one_model
 
@@ -40,12 +41,12 @@ Self-Attention*.
 """
 
 
-def show(seen: Ablated, traced: Traced, costs: HeadCosts) -> None:
+def show(seen: Ablated, result: Result, costs: HeadCosts) -> None:
     """What each head costs, and how the output holds when many go; then what there is to take along."""
     chosen = chosen_head(costs)
     with hero() as heading:
         story(describe_costs(costs), place=heading)
-        answer(traced.trace.output)
+        answer(result.trace.output)
         left, right = st.container(key="measured").columns(2, gap="large")
         with left:
             show_costs(costs, chosen)
@@ -57,20 +58,20 @@ def show(seen: Ablated, traced: Traced, costs: HeadCosts) -> None:
                 show_curve(curve, costs.unit)
     with st.expander("How to read this, and its traps"):
         st.markdown(READING)
-    keep(own=lambda: offer_files(costs, curve, seen.model))
+    show_toolbar(own=lambda: offer_files(costs, curve, seen.model))
 
 
 header("Ablate", "Switch every head off in turn. See which ones the output needs.")
 model = one_model(KNOWN, ABOUT)
 seen = asked_of(model)
 if seen and not is_stopped("costs"):
-    traced = trace(model, seen.prompt)
+    result = run(model, "encode", seen.prompt)
     # The address already says what is being worked at.
     finish()
     with stoppable(lambda: stop("costs")):
-        costs = head_costs(model, seen.prompt, seen.to) if traced else None
-    if traced and costs:
-        notices(traced)
-        machine(traced)
-        show(seen, traced, costs)
+        costs = head_costs(model, seen.prompt, seen.to) if result else None
+    if result and costs:
+        tell_text_notices(result)
+        machine(result)
+        show(seen, result, costs)
 finish()

@@ -7,29 +7,29 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
+from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
-from attnviz.ui.answer.edited import EditedAnswer, edited_answer, weighed_answers
-from attnviz.ui.answer.notices import explained, headline, tell_answer, windows_notice
+from attnviz.ui.answer import controls, notices
+from attnviz.ui.answer.controls import AnswerView
 from attnviz.ui.answer.view import (
-    Looking,
-    answerers_picker,
-    chosen_word,
+    answer_download,
     explain_cell,
-    forget_question,
-    looking,
-    picture_picker,
+    show_answer_edits,
     show_every_head,
-    show_joint,
-    show_meeting,
+    show_matrix,
     show_passage,
+    show_spans,
 )
-from attnviz.ui.background.results import Answered
-from attnviz.ui.edit.panel import compares_at, show_buttons, show_panel
-from attnviz.ui.explain import keep, notices
+from attnviz.ui.edit.current_map import current_result
+from attnviz.ui.edit.panel import compares_at, show_buttons
+from attnviz.ui.edit.run import run_side_by_side
+from attnviz.ui.edit.state import Editor
+from attnviz.ui.explain import show_toolbar, tell_text_notices
 from attnviz.ui.explorer import places_of
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import question_box
-from attnviz.ui.translate.sidebar import machines
+from attnviz.ui.quantity import in_chosen_quantity
+from attnviz.ui.sidebar import machines
 
 CHOOSE = "Choose a model in the sidebar: one, or two side by side."
 NO_MODEL = (
@@ -38,79 +38,73 @@ NO_MODEL = (
 )
 
 
-def tell(slot: int, answered: Answered, look: Looking, place: DeltaGenerator) -> None:
+def tell(slot: int, result: Result, view: AnswerView, place: DeltaGenerator) -> None:
     """One model's answer, and sentences made of its numbers."""
-    shown = look.question_attention(answered.trace)
-    headline(answered, place)
-    tell_answer(answered, shown, chosen_word(shown, slot), look.name(answered), place)
+    own = view.of(result.trace)
+    shown = own.question_attention(result.trace)
+    notices.show_answer(result, place)
+    story(*notices.describe_result(result, shown, controls.chosen_word(shown, slot), own.title(result)), place=place)
 
 
-def show_edits(answers: Mapping[int, EditedAnswer], look: Looking) -> None:
-    """What is edited in each model, with the way back, and what it says before and after."""
-    first = compares_at([each.editing for each in answers.values()])
-    for place, answered in zip(st.columns(len(answers), gap="large"), answers.values(), strict=True):
-        with place:
-            alike = answered.maps(look.attention(answered.shown.trace).kind).alike
-            show_panel(answered.editing, answered.before.trace, alike=alike, compares=answered.editing is first)
-            answered.tell()
-
-
-def show(slot: int, name: str, edited: EditedAnswer, look: Looking, picture: str) -> None:
+def show(slot: int, result: Result, editing: Editor, view: AnswerView, picture: str) -> None:
     """One model's picture: question and passage, where they meet as a matrix, or start × end."""
-    answered = edited.shown
-    attention = look.attention(answered.trace)
     if picture == "spans":
         st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
-        show_joint(answered, slot)
+        show_spans(result, slot)
         return
-    shown = look.question_attention(answered.trace)
+    own = view.of(result.trace)
+    shown = own.question_attention(result.trace)
     if picture == "passage":
-        show_passage(answered, shown, chosen_word(shown, slot), slot, look)
+        show_passage(result, shown, controls.chosen_word(shown, slot), slot, own)
         return
-    st.caption(f"{look.name(answered)}. Rows look at columns; of a long passage the part around the answer.")
-    chosen = show_meeting(edited, shown, slot, look)
-    if edited.editing.on:
-        show_buttons(edited.editing, places_of(attention, look.block(answered.trace)), look.head_of(answered.trace), chosen)
-    explain_cell(name, answered, look, slot, chosen)
+    st.caption(f"{own.title(result)}. Rows look at columns; of a long passage the part around the answer.")
+    chosen = show_matrix(result, shown, slot, own)
+    if editing.on:
+        show_buttons(editing, places_of(own.attention(result.trace), own.view), (own.layer, own.head), chosen)
+    explain_cell(result, own, slot, chosen)
+
+
+def show_all(results: Mapping[int, Result], editors: Mapping[int, Editor], view: AnswerView) -> None:
+    """Every model's answer and, in the frame of the picture, what was edited in it and its picture."""
+    shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
+    with hero() as beside:
+        for each in shown.values():
+            tell_text_notices(each)
+            notices.tell_windows(each)
+        places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
+        for place, (slot, each) in zip(places, shown.items(), strict=True):
+            tell(slot, each, view, place)
+        picture = controls.picture_picker(list(shown))
+        first = compares_at([*editors.values()])
+        for place, (slot, each) in zip(st.columns(len(shown), gap="large"), results.items(), strict=True):
+            with place:
+                show_answer_edits(each, editors[slot], view, compares=editors[slot] is first)
+        for place, (slot, each) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
+            with place:
+                show(slot, each, editors[slot], view, picture)
 
 
 header("Answer", "Ask about a passage. See the words that answer, and where question and passage meet.")
-names = answerers_picker()
-prompt, example = question_box(forget=forget_question)
-options = st.sidebar.container()
-edited_answers: dict[int, EditedAnswer] = {}
-shown: dict[int, Answered] = {}
+names = controls.answerers_picker()
+prompt, example = question_box(forget=controls.forget_question)
+sidebar = st.sidebar.container()
 if not names:
     st.info(CHOOSE if catalog.available_for("answer") else NO_MODEL, icon=":material/school:")
-elif prompt:
-    answers = {slot: edited_answer(slot, name, prompt) for slot, name in enumerate(names, start=1)}
-    edited_answers = {slot: answered for slot, answered in answers.items() if answered}
-    shown = {slot: answered.shown for slot, answered in edited_answers.items()}
-if shown:
-    look = looking(list(shown.values()), options)
-    edited_answers = weighed_answers(edited_answers, names, options)
-    shown = {slot: each.shown for slot, each in edited_answers.items()}
+results, editors = run_side_by_side(names, "answer", prompt) if prompt else ({}, {})
+if results:
+    view = controls.answer_view_picker([current_result(each, editors[slot]) for slot, each in results.items()], sidebar)
+    results = in_chosen_quantity(results, sidebar)
     try:
-        with hero() as beside:
-            for answered in shown.values():
-                notices(answered)
-                windows_notice(answered)
-            places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
-            for place, (slot, answered) in zip(places, shown.items(), strict=True):
-                tell(slot, answered, look, place)
-            picture = picture_picker(list(shown))
-            show_edits(edited_answers, look)
-            for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), edited_answers.items(), strict=True):
-                with place:
-                    show(slot, names[slot - 1], answered, look, picture)
+        show_all(results, editors, view)
         if example:
             st.caption(f":material/lightbulb: {example.notice}")
-        for place, (slot, answered) in zip(st.columns(len(shown), gap="large"), edited_answers.items(), strict=True):
+        for place, (slot, each) in zip(st.columns(len(results), gap="large"), results.items(), strict=True):
             with place:
-                show_every_head(answered, look, slot)
+                show_every_head(each, editors[slot], view, slot)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
-    machines(list(shown.values()))
-    explained()
-    keep([look.kept(names[slot - 1], each) for slot, each in shown.items()])
+    shown = [current_result(each, editors[slot]) for slot, each in results.items()]
+    machines(shown)
+    notices.explain_answer()
+    show_toolbar([answer_download(each, view) for each in shown])
 finish()

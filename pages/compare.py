@@ -5,8 +5,8 @@ import streamlit as st
 from attnviz.analysis.compare.comparison import Comparison, compare
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
+from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Traced
 from attnviz.ui.checkpoints import side
 from attnviz.ui.compare.view import (
     Sides,
@@ -18,7 +18,7 @@ from attnviz.ui.compare.view import (
     sides,
     tell_rows,
 )
-from attnviz.ui.explain import keep, notices
+from attnviz.ui.explain import show_toolbar, tell_text_notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.sidebar import forced_target, machine, map_picker
 
@@ -32,7 +32,7 @@ READING = """
 """
 
 
-def show(compared: Comparison, asked: Sides, traces: tuple[Traced, Traced], notice: str) -> None:
+def show(compared: Comparison, asked: Sides, traces: tuple[Result, Result], notice: str) -> None:
     """How far each head has moved, and one of them on both sides; below it what to notice."""
     chosen = chosen_head(compared)
     at = chosen or compared.most
@@ -50,7 +50,7 @@ def show(compared: Comparison, asked: Sides, traces: tuple[Traced, Traced], noti
         st.caption(f":material/lightbulb: {notice}")
     with st.expander("How to read this, and its traps"):
         st.markdown(READING)
-    keep(own=lambda: offer_files(compared, (traces[0].trace, traces[1].trace), at))
+    show_toolbar(own=lambda: offer_files(compared, (traces[0].trace, traces[1].trace), at))
 
 
 header("Compare", "Two texts, models or checkpoints, or before and after an edit: see which heads look elsewhere.")
@@ -60,9 +60,9 @@ if asked:
     one = side(asked.models[0], first, NO_EDITS)
     other = side(asked.models[1], second, asked.edits) if one else None
     if one and other:
-        notices(one)
-        notices(other)
-        attention = map_picker(one)
+        tell_text_notices(one)
+        tell_text_notices(other)
+        attention = map_picker(one.trace)
         machine(one)
         try:
             compared = compare(one.trace, other.trace, kind=attention.kind)

@@ -11,7 +11,7 @@ from attnviz.models.compute.worked_example import compute
 from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import finish, url_value
 from attnviz.ui.address.widgets import segments, toggle
-from attnviz.ui.background.results import opened
+from attnviz.ui.background.results import inspected
 from attnviz.ui.compute.controls import (
     forget_text_before,
     link_picker,
@@ -22,9 +22,9 @@ from attnviz.ui.compute.controls import (
     tokens_box,
 )
 from attnviz.ui.compute.view import example_download, show_score_pairs, show_steps, weight_download
-from attnviz.ui.download import Kept
+from attnviz.ui.download import Download
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.explain import keep
+from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target, head_steppers, map_picker, model_picker
@@ -33,7 +33,7 @@ ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is 
 SOURCES = {"worked": "An example", "model": "A model"}
 
 
-def compute_example() -> Kept | None:
+def compute_example() -> Download | None:
     """A small example: tokens and tables to type into, and every matrix from X to the output."""
     tokens, example = tokens_box()
     if not tokens:
@@ -59,7 +59,7 @@ def compute_example() -> Kept | None:
     return example_download(tables, computed, chosen.head)
 
 
-def compute_weight() -> Kept | None:
+def compute_weight() -> Download | None:
     """One weight of a real model."""
     model = model_picker()
     prompt, example = prompt_box("encode", forget=forget_text_before)
@@ -69,19 +69,19 @@ def compute_weight() -> Kept | None:
     if prompt.question:
         st.text(f"Question: {prompt.question}")
     # What a search on Translate has found is explained as it was written.
-    inspected = opened(model, prompt, tuple(url_value("begins", "").split()))
-    if not inspected:
+    opened = inspected(model, prompt, tuple(url_value("begins", "").split()))
+    if not opened:
         return None
-    return show_weight(model, inspected, map_picker(inspected), example or examples("encode")[0])
+    return show_weight(model, opened, map_picker(opened.trace), example or examples("encode")[0])
 
 
-def show_weight(model: str, inspected: InspectedTrace, attention: AttentionMap, first: Example) -> Kept:
+def show_weight(model: str, opened: InspectedTrace, attention: AttentionMap, first: Example) -> Download:
     """The steps of the weight that is chosen in the sidebar; `first` is what a first visit opens."""
     layer, head = head_steppers((first.layer, first.head), (attention.n_layers, attention.n_heads))
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()
     words = toggle(st.sidebar, "Merge subwords to words", "words")
-    name, inputs = head_name(layer, head), inspected.head(attention.kind, layer, head)
+    name, inputs = head_name(layer, head), opened.head(attention.kind, layer, head)
     if inputs is None:
         weight = float(attention.weights(layer, head)[link.query, link.key])
         st.info(
@@ -95,11 +95,11 @@ def show_weight(model: str, inspected: InspectedTrace, attention: AttentionMap, 
             is_revealed = show_steps(computed.steps, predict=predict)
         if is_revealed:
             st.caption(
-                f":material/verified: {name} of {escaped(inspected.trace.model)} has {computed.weight:.4f} in the heatmap; "
+                f":material/verified: {name} of {escaped(opened.trace.model)} has {computed.weight:.4f} in the heatmap; "
                 f"these steps agree with it to {computed.difference:.0e}. {ROUNDED}"
             )
-            show_score_pairs(model, inspected, attention.kind, (layer, head), (link.query, link.key))
-    return weight_download(model, inspected.trace, attention, (layer, head), words=words)
+            show_score_pairs(model, opened, attention.kind, (layer, head), (link.query, link.key))
+    return weight_download(model, opened.trace, attention, (layer, head), words=words)
 
 
 header("Compute", "Every number of attention, from words to weights. Step through it; click a cell to see where it came from.")
@@ -109,5 +109,5 @@ try:
     download = compute_weight() if source == "model" else compute_example()
 except AttnvizError as error:
     st.error(escaped(error), icon=":material/error:")
-keep([download] if download else [])
+show_toolbar([download] if download else [])
 finish()

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attnviz.ui.address.state import finish
-from attnviz.ui.explain import keep
+from attnviz.ui.explain import show_toolbar
 from attnviz.ui.heads.atlas import atlas_of, try_claim
 from attnviz.ui.heads.pattern import draws, show_drawing
 from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
@@ -42,7 +42,7 @@ elif atlas := atlas_of(model):
 own = own_box()
 survey_box()
 explained()
-keep()
+show_toolbar()
 with verdict:
     if claim and (result := try_claim(model, claim, own)):
         show_test(*result, model)

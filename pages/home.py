@@ -3,20 +3,20 @@
 import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.view import HeadView, View
 from attnviz.analysis.wording import describe_link, head_name
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
+from attnviz.models.result import Result
 from attnviz.paths import page_file
 from attnviz.ui.address.state import LINK_CHARACTERS, finish, visit
-from attnviz.ui.background.results import Traced, trace
+from attnviz.ui.background.results import run
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.explain import notices
+from attnviz.ui.explain import tell_text_notices
 from attnviz.ui.explorer import show_heads, show_tokens
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import address, sentence_box
-from attnviz.ui.sidebar import HeadChoice
 
 # Page, name, icon, what its address calls the text, and one line.
 METHODS = (
@@ -33,25 +33,26 @@ METHODS = (
 )
 
 
-def show(traced: Traced, example: Example) -> None:
-    """The sentence, shaded by its most telling link, and every head that reads it."""
-    attention = traced.trace.encoder
-    is_example = traced.trace.prompt.text == example.text
-    matrix = head_matrix(attention, layer=example.layer, head=example.head)
+def show(result: Result, example: Example) -> None:
+    """The sentence, shaded by its strongest link, and every head that reads it."""
+    attention = result.trace.encoder
+    is_example = result.prompt.text == example.text
+    head = HeadView(example.layer, example.head, View(), True)
+    matrix = head.matrix(attention)
     cell = (example.query, example.key) if is_example else focus_cell(matrix)
 
-    def open_in_encode(layer: int, head: int | None) -> None:
-        text = "" if is_example else traced.trace.prompt.text
-        visit("encode", text=text, layer=layer, head=head, mean=head is None or None)
+    def open_in_encode(layer: int, number: int | None) -> None:
+        text = "" if is_example else result.prompt.text
+        visit("encode", text=text, layer=layer, head=number, mean=number is None or None)
 
     with hero() as heading:
         story(describe_link(matrix, head_name(example.layer, example.head), cell), place=heading)
         grid, sentence = st.columns([3, 2], gap="large")
         with grid:
-            show_heads(attention, HeadChoice(example.layer, example.head, View(), True), open_in_encode)
+            show_heads(attention, head, open_in_encode)
         with sentence:
             show_tokens(matrix, cell[0])
-            heads = f"{attention.n_layers} × {attention.n_heads} heads of {traced.card.name}"
+            heads = f"{attention.n_layers} × {attention.n_heads} heads of {result.card.name}"
             st.caption(f"All {heads}, each as a small picture of who looks at whom. Click one to open it on Encode.")
 
 
@@ -79,15 +80,15 @@ def page_cards(text: str) -> None:
 header("attnviz", "Type a sentence. See what every attention head of a real model does with it.", page="home")
 first = examples("encode")[0]
 prompt = sentence_box(first.text)
-traced = trace(catalog.available()[0], prompt) if prompt else None
-if traced:
-    notices(traced)
+result = run(catalog.available()[0], "encode", prompt) if prompt else None
+if result:
+    tell_text_notices(result)
     try:
-        show(traced, first)
+        show(result, first)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
 example_cards(examples("encode"))
 page_cards(prompt.text if prompt and prompt.text != first.text else "")
-if traced:
+if result:
     fill_toolbar("Opens this very picture")
 finish()

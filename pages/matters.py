@@ -7,7 +7,7 @@ import streamlit as st
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.measures import deletion, matters, without
-from attnviz.ui.explain import keep
+from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.controls import about, ask_again, seen_head, taken_words, target_picker, text_boxes
 from attnviz.ui.matters.download import offer_files
@@ -52,7 +52,7 @@ if prompt and report:
         if curve := deletion(model, prompt, target, report.ranked(way)):
             show_curve(curve, way)
     files = partial(offer_files, model, prompt, target, report, way, curve)
-    keep(opens="Opens these words, shaded as they are here", own=files)
+    show_toolbar(opens="Opens these words, shaded as they are here", own=files)
     # The page is whole before the slow ways are asked: its address, its toolbar, and all that can be clicked.
     finish()
     if slow is None and (slow := matters(model, prompt, target, SLOW)):

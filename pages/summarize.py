@@ -14,42 +14,39 @@ from attnviz.analysis.summarize.summary_words import (
 )
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap
+from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Traced, summarize
-from attnviz.ui.edit.current_map import Shown
-from attnviz.ui.edit.panel import edit_toggle, show_panel
-from attnviz.ui.edit.state import editor
-from attnviz.ui.explain import keep, notices
+from attnviz.ui.background.results import in_quantity
+from attnviz.ui.edit.current_map import CurrentMap, current_result
+from attnviz.ui.edit.panel import edit_toggle
+from attnviz.ui.edit.run import run_edited
+from attnviz.ui.explain import show_toolbar, tell_text_notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.quantity import tell_weighing
+from attnviz.ui.quantity import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import machine
-from attnviz.ui.summarize.download import kept_summary
-from attnviz.ui.summarize.edited import tell_kept, weighed_maps
-from attnviz.ui.summarize.notices import explained, headline, honest_line
+from attnviz.ui.summarize import controls, notices
+from attnviz.ui.summarize.controls import SummaryView
 from attnviz.ui.summarize.view import (
-    Options,
     Summary,
-    forget_word,
-    options,
-    reference_box,
-    show_heads,
+    show_every_head,
     show_passage,
+    show_summary_edits,
     show_ways,
     show_written,
-    summarizer_picker,
+    summary_download,
     summary_of,
 )
 
 
-def show(traced: Traced, attention: AttentionMap, shown: Summary, chosen: Options, beside: DeltaGenerator) -> None:
+def show(result: Result, attention: AttentionMap, shown: Summary, view: SummaryView, beside: DeltaGenerator) -> None:
     """The chosen way large: the summary, the text it was taken from, and sentences that their numbers make."""
-    words = summary_words(attention, shown.passage, layer=chosen.layer, head=chosen.head) if traced.trace.output else ()
+    words = summary_words(attention, shown.passage, layer=view.layer, head=view.head) if result.trace.output else ()
     word = None
     if words:
         word = show_written(words)
     else:
-        headline(traced, shown.passage, shown.selection, shown.way)
+        notices.show_kept(result, shown.passage, shown.selection, shown.way)
     show_passage(shown, word)
     st.caption(
         "A bar is what the chosen word of the summary gave to each word of the text while it was written."
@@ -71,49 +68,45 @@ def tell(shown: Summary, words: tuple[SummaryWord, ...], word: SummaryWord | Non
 
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
-model = summarizer_picker()
-prompt, example = prompt_box("summarize", further=(), forget=forget_word)
-place = st.sidebar.container()
-before = summarize(model, prompt) if prompt else None
-if prompt and before:
-    editing = editor("", model, prompt)
-    after = (summarize(model, prompt, editing.edits) if editing.edits else None) or before
-    traced = before if editing.compared == "Before" else after
-    notices(traced)
-    maps = Shown.of(before.trace, after.trace, "cross" if "cross" in traced.trace.kinds else traced.trace.kinds[0], editing)
-    attention = maps.current
-    chosen = options(attention, traced.card.selects, place)
-    weighed, seen = weighed_maps(model, (before, after), maps, place)
-    shown = []
-    machine(traced)
+model = controls.summarizer_picker()
+prompt, example = prompt_box("summarize", further=(), forget=controls.forget_word)
+sidebar = st.sidebar.container()
+if prompt and (ran := run_edited(model, "summarize", prompt)):
+    result, editing = ran
+    shown = current_result(result, editing)
+    tell_text_notices(shown)
+    current = CurrentMap(result, "cross" if "cross" in shown.trace.kinds else shown.trace.kinds[0], editing)
+    view = controls.summary_view_picker(current.current, shown.card.selects, sidebar)
+    # What is kept is chosen by weights all the same: so the ways are defined, and measured.
+    moving = in_quantity(result, quantity_picker([result], sidebar))
+    heads = CurrentMap(moving, current.kind, editing)
+    downloads = []
+    machine(shown)
     try:
-        summary = summary_of(traced, attention, chosen)
+        summary = summary_of(shown, current.current, view)
         picture, below = st.container(), st.container()
         with below:
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")
-            reference = reference_box()
-            honest_line()
+            reference = controls.reference_box()
+            notices.tell_measured()
         with picture, hero() as beside:
-            show_panel(editing, before.trace, alike=maps.alike)
-            if maps.is_edited:
-                tell_kept(before, after, maps, chosen)
+            show_summary_edits(current, view)
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
                 show_ways(summary, model, reference)
             with right:
-                show(traced, attention, summary, chosen, beside)
-        own, marked = chosen.as_in(seen.current), (summary.passage, summary.selection, summary.way)
-        shown = [kept_summary(model, weighed, seen.current, (own.layer, own.head), marked)]
+                show(shown, current.current, summary, view, beside)
+        downloads = [summary_download(current_result(moving, editing), heads, view, summary)]
         st.caption(f"**The kept words as text:** {escaped(summary.passage.words(summary.selection.units))}")
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader("Which heads look at what was kept?", anchor=False)
             edit_toggle(st.container(width="content"), ("",))
         st.caption("Percent of what each head gives to words that goes to the kept ones. Click a head to choose by it alone.")
-        tell_weighing(weighed.changes, seen.kind, chosen.layer)
-        show_heads(seen, summary, own)
+        explain_quantity(moving, heads.kind, view.layer)
+        show_every_head(heads, summary, view)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
-    explained()
-    keep(shown)
+    notices.explain_choice()
+    show_toolbar(downloads)
 finish()

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from attnviz.ui.address.state import finish
-from attnviz.ui.download import Kept
-from attnviz.ui.explain import keep
+from attnviz.ui.download import Download
+from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.train.controls import drawn_head_picker, lesson_picker, notices, pace_picker, recipe_picker
 from attnviz.ui.train.induction import watch_induction
@@ -12,7 +12,7 @@ from attnviz.ui.train.live import current_frame, current_run, watch
 from attnviz.ui.train.view import explain_training, file_boxes, show_planted, show_trial, untrained_download
 
 
-def train_alignment() -> list[Kept]:
+def train_alignment() -> list[Download]:
     """An alignment that emerges, and what can be done with the model that learns it; returns what can be downloaded."""
     known = st.session_state.get("run")
     recipe, preset = recipe_picker(known.recipe if known else None)
@@ -38,11 +38,11 @@ def train_alignment() -> list[Kept]:
 
 
 header("Train", "Watch a small model learn a task, and its attention find out where to look.")
-downloads: list[Kept] = []
+downloads: list[Download] = []
 if lesson_picker() == "induction":
     with hero():
         watch_induction()
 else:
     downloads = train_alignment()
-keep(downloads, opens="Opens these settings, which train the same model again")
+show_toolbar(downloads, opens="Opens these settings, which train the same model again")
 finish()

@@ -3,22 +3,24 @@
 import streamlit as st
 
 from attnviz.analysis.translate.alignment import describe_alignment, describe_origin
-from attnviz.analysis.wording import Sentence
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
+from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.results import Drafted
-from attnviz.ui.explain import keep, notices
+from attnviz.ui.edit.current_map import CurrentMap, current_result
+from attnviz.ui.edit.panel import edit_toggle, show_buttons
+from attnviz.ui.edit.run import run_side_by_side
+from attnviz.ui.edit.state import Editor
+from attnviz.ui.explain import show_toolbar, tell_text_notices
+from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.quantity import tell_weighing
-from attnviz.ui.sidebar import forced_target
-from attnviz.ui.translate.advanced import advanced, explain_alignment, is_wanted, likelihood, steered
-from attnviz.ui.translate.drawing import Drawing, chosen_cell, options_of
-from attnviz.ui.translate.edited import edited_draft, weighed_drafts
-from attnviz.ui.translate.notices import explained, forget_text, language_notices, spelling_notices, target_box, trust
-from attnviz.ui.translate.sidebar import EXAMPLES, decoding, drawing, language, machines, models_picker
-from attnviz.ui.translate.view import large_slot, show_alignments
+from attnviz.ui.quantity import explain_quantity, in_chosen_quantity
+from attnviz.ui.sidebar import forced_target, machines
+from attnviz.ui.translate import controls, notices
+from attnviz.ui.translate.advanced import describe_given_target, explain_alignment, opens_advanced, show_advanced
+from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download, chosen_cell
+from attnviz.ui.translate.view import show_alignments, show_translation_edits
 
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (
@@ -27,70 +29,75 @@ NO_MODEL = (
 )
 
 
-def sentences(slot: int, drafted: Drafted, drawn: Drawing) -> tuple[Sentence, ...]:
-    """What the numbers of the large picture say."""
-    matrix = drawn.matrix(drafted)
-    origin = describe_origin(matrix, *chosen_cell(matrix, slot, drawn.word))
-    return origin, describe_alignment(matrix), *likelihood(drafted.draft)
+def show(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
+    """What the numbers of the large picture say, and below that the picture: every translation and its alignment."""
+    shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
+    one, editing = shown[large], editors[large]
+    own = view.of(one)
+    with hero() as heading:
+        off = CurrentMap(results[large], "cross", editing).describe_off(own)
+        matrix = view.alignment(one)
+        cell = chosen_cell(matrix, large, view.word)
+        story(
+            *(off or (describe_origin(matrix, *cell), describe_alignment(matrix), *describe_given_target(one.draft))),
+            place=heading,
+        )
+        show_translation_edits(results[large], editing)
+        show_alignments(shown, view, large)
+        if editing.on:
+            show_buttons(editing, places_of(view.attention(one), view.view), (own.layer, own.head), (matrix, cell))
 
 
 header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")
-into = language()
-names = models_picker(into)
-typed, example = prompt_box(EXAMPLES[into], further=(), forget=forget_text)
-options = st.sidebar.container()
-how = decoding()
+into = controls.language_picker()
+names = controls.translators_picker(into)
+typed, example = prompt_box(controls.EXAMPLES[into], further=(), forget=controls.forget_text)
+sidebar = st.sidebar.container()
+decoding = controls.decoding_picker()
 if not names:
     st.info(CHOOSE if catalog.available_for("translate") else NO_MODEL, icon=":material/school:")
 elif typed:
     prompt = forced_target(typed)
-    wanted = {slot: options_of(slot, how) for slot, _ in enumerate(names, start=1)}
-    tried = {slot: edited_draft(slot, names[slot - 1], prompt, each) for slot, each in wanted.items()}
-    edited = {slot: drafted for slot, drafted in tried.items() if drafted}
-    shown = {slot: drafted.shown for slot, drafted in edited.items()}
-    kept = []
+    options = {slot: controls.options_of(slot, decoding) for slot, _ in enumerate(names, start=1)}
+    results, editors = run_side_by_side(names, "translate", prompt, options)
+    shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
+    downloads = []
     if shown:
-        large = large_slot(list(shown))
-        language_notices(prompt, list(shown.values()))
-        spelling_notices(list(shown.values()))
+        large = controls.large_slot(shown)
+        notices.tell_language_notices(prompt, shown.values())
+        notices.tell_spelling_notices(shown.values())
         for each in shown.values():
-            notices(each)
+            tell_text_notices(each)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
-        folded = st.expander(label, expanded=is_wanted(large, shown[large]), icon=":material/tune:")
-        drawn = drawing(list(shown.values()), options, folded, example.word if example else "")
-        edited = weighed_drafts(edited, names, options)
-        shown = {slot: drafted.shown for slot, drafted in edited.items()}
-        kept = [drawn.kept(names[slot - 1], each, wanted[slot]) for slot, each in shown.items()]
+        folded = st.expander(label, expanded=opens_advanced(large, shown[large]), icon=":material/tune:")
+        view = controls.alignment_picker(shown.values(), sidebar, folded, example.word if example else "")
+        results = in_chosen_quantity(results, sidebar)
+        shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
+        downloads = [alignment_download(each, view) for each in shown.values()]
         try:
-            with picture, hero() as heading:
-                off = edited[large].maps.off(*drawn.head_of(shown[large]))
-                story(*(off or sentences(large, shown[large], drawn)), place=heading)
-                edited[large].panel()
-                fixed = {slot: 0 if prompt.target else len(wanted[slot].begins) for slot in shown}
-                show_alignments(shown, drawn, large, fixed)
-                matrix = drawn.matrix(shown[large])
-                edited[large].buttons(drawn, (matrix, chosen_cell(matrix, large, drawn.word)))
+            with picture:
+                show(results, editors, view, large)
             with below:
-                edited[large].turn()
-                explain_alignment(shown[large], drawn, large)
-                tell_weighing(shown[large].weighed, "cross", drawn.head_of(shown[large])[0])
+                edit_toggle(st.container(width="content"), (str(large),))
+                explain_alignment(shown[large], view, large)
+                explain_quantity(shown[large], "cross", view.of(shown[large]).layer)
                 if example:
                     st.caption(f":material/lightbulb: {example.notice}")
             with folded:
-                advanced(large, edited[large], drawn, wanted[large].begins)
+                show_advanced(large, results[large], editors[large], view)
         except TraceError as error:
             st.info(escaped(error), icon=":material/visibility_off:")
-        machines(list(shown.values()))
-    for slot, each in wanted.items():
+        machines(shown.values())
+    for slot, each in options.items():
         if not prompt.target:
-            steered(slot, names[slot - 1], each.begins)
+            controls.steered_button(slot, names[slot - 1], each.begins)
     target_place, how_place, trust_place = st.columns(3)
     with target_place:
-        target_box(prompt, next((each.trace.output for each in shown.values()), ""))
+        controls.target_box(prompt, next((each.trace.output for each in shown.values()), ""))
     with how_place:
-        explained()
+        notices.explain_alignments()
     with trust_place:
-        trust()
-    keep(kept)
+        notices.explain_trust_in_alignments()
+    show_toolbar(downloads)
 finish()

@@ -31,7 +31,7 @@ class Visit:
     def run(self) -> None:
         """Runs the page with what was done on it, and its address as a browser would have it by then."""
         self.actual.clear()
-        compute = models.computed
+        compute = models.compute_once
 
         def kept(*arguments: Any) -> Any:
             actual = compute(*arguments)
@@ -40,7 +40,7 @@ class Visit:
             return actual
 
         with self._patched.context() as patched:
-            patched.setattr(models, "computed", kept)
+            patched.setattr(models, "compute_once", kept)
             self.app.query_params = self.address
             self.app.run()
         assert not self.app.exception, self.app.exception

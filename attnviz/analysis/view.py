@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,6 +12,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
 Between = Literal["all", "first-first", "first-second", "second-first", "second-second"]
 BETWEEN: tuple[Between, ...] = get_args(Between)
+SomeView = TypeVar("SomeView", bound="HeadView")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,33 @@ class HeadMatrix:
             self, weights=self.weights[down, across], visible=self.visible[down, across], queries=self.queries[down],
             keys=self.keys[across], rows=self.rows[down], columns=self.columns[across], own=tuple(own),
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HeadView:
+    """Which head is looked at, and how it is drawn.
+
+    head        None: the mean over the layer's heads
+    full_scale  colours run from 0 to 1; False: to the largest weight shown
+    """
+
+    layer: int
+    head: int | None
+    view: View
+    full_scale: bool
+
+    def within(self: SomeView, attention: AttentionMap, *, mean: bool = False) -> SomeView:
+        """Look at a map that may have fewer layers or heads: at its last; with `mean` at the mean over the layer's heads."""
+        head = None if self.head is None or mean else min(self.head, attention.n_heads - 1)
+        return replace(self, layer=min(self.layer, attention.n_layers - 1), head=head)
+
+    def matrix(self, attention: AttentionMap) -> HeadMatrix:
+        """Make the matrix of the head in a map.
+
+        Raises:
+            TraceError: as of `head_matrix`.
+        """
+        return head_matrix(attention, layer=self.layer, head=self.head, view=self.view)
 
 
 def default_map(trace: AttentionTrace, kind: str | None = None) -> AttentionMap:

@@ -6,18 +6,19 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from attnviz.analysis.quantity import TITLES, MaskedWeights, WeighedTrace, Weighing
+from attnviz.analysis.quantity import TITLES
 from attnviz.attribution.attention import recorded
 from attnviz.attribution.bind import bind_pass
 from attnviz.attribution.norms import Composition, carried, composition
 from attnviz.attribution.passes.tape import Attention
 from attnviz.attribution.targets.translations import of_pieces
 from attnviz.core.errors import ModelError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
+from attnviz.core.quantity import MaskedWeights, Quantity
+from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.models.base import AttentionModel
 from attnviz.models.bound_target import AttentionSite, BoundTarget
+from attnviz.models.result import Result
 from attnviz.models.translate.base import TranslatingModel
-from attnviz.models.translate.decode import Draft
 
 # All of a map is computed at once, and not a head when it is looked at.
 MOST_TOKENS = 256
@@ -25,32 +26,28 @@ MOST_TOKENS = 256
 CLOSE = 1e-3
 
 
-def weighed_trace(model: AttentionModel, prompt: Prompt | str, by: Weighing = "norms") -> WeighedTrace:
-    """Trace a prompt, and weigh what every head, or layer, moves.
+def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Result:
+    """Give the maps of a result another quantity: what every head, or layer, moves. A translation's as it was written.
 
     Raises:
-        ModelError: the text is too long, or it is not known what this model's attention carries.
+        ModelError: the text is too long, something is edited, or it is not known what this model's attention carries.
         PromptError: the model cannot read the prompt.
     """
-    prompt = Prompt.of(prompt)
-    trace = model.trace(prompt)
-    return WeighedTrace(trace, {}, by) if by == "weights" else _weigh(trace, bind_pass(model, prompt), by)
+    if quantity == result.quantity:
+        return result
+    if result.trace.edits:
+        raise ModelError("What heads move is computed of a model as it is: take the edits away, or look at its weights.")
+    if result.task == "translate":
+        pieces = result.draft.pieces
+        numbers = model.pieces(pieces) if isinstance(model, TranslatingModel) and pieces else ()
+        return _moving(result, result.draft.trace, of_pieces(model, result.prompt, numbers), quantity)
+    return _moving(result, model.trace(result.prompt), bind_pass(model, result.prompt), quantity)
 
 
-def weighed_draft(model: AttentionModel, draft: Draft, by: Weighing = "norms") -> WeighedTrace:
-    """Weigh what every head, or layer, moved while the model wrote this very translation, however that was found.
-
-    Raises:
-        ModelError: the text is too long, or it is not known what this model's attention carries.
-    """
-    trace = draft.trace
-    if by == "weights":
-        return WeighedTrace(trace, {}, by)
-    pieces = model.pieces(draft.pieces) if isinstance(model, TranslatingModel) and draft.pieces else ()
-    return _weigh(trace, of_pieces(model, trace.prompt, pieces), by)
-
-
-def _weigh(trace: AttentionTrace, bound: BoundTarget, by: Weighing) -> WeighedTrace:
+def _moving(result: Result, trace: AttentionTrace, bound: BoundTarget, quantity: Quantity) -> Result:
+    """The result with the quantity that a pass gives, which has to be the pass of the trace."""
+    if quantity == "weights":
+        return replace(result, trace=trace, quantity=quantity, mixing={})
     if bound.n_positions > MOST_TOKENS:
         raise ModelError(
             f"What a head moves is computed for at most {MOST_TOKENS} tokens, and here are {bound.n_positions}: type less."
@@ -63,20 +60,21 @@ def _weigh(trace: AttentionTrace, bound: BoundTarget, by: Weighing) -> WeighedTr
         )
     _check_same_pass(trace, passed)
     made = [_composed(attention, site) for attention, site in passed]
-    if by == "mixing" and None in made:
+    if quantity == "mixing" and None in made:
         raise ModelError("Where this model adds what its attention gives is not known here: choose its weights instead.")
-    moved = [(site, _moved(attention, composed, by)) for (attention, site), composed in zip(passed, made, strict=True)]
-    maps = tuple(_weighed(attention, moved) for attention in trace.maps)
-    changed: dict[tuple[str, int], list[float]] = {}
+    moved = [(site, _moved(attention, composed, quantity)) for (attention, site), composed in zip(passed, made, strict=True)]
+    maps = tuple(_with_shares(attention, moved) for attention in trace.maps)
+    ratios: dict[tuple[str, int], list[float]] = {}
     for (_, site), composed in zip(passed, made, strict=True):
         if composed is not None:
-            changed.setdefault((site.kind, site.layer), []).extend(composed.mixing.tolist())
-    named = replace(trace, model=f"{trace.model}, {TITLES[by].lower()}", maps=maps)
-    return WeighedTrace(named, {name: float(np.mean(ratios)) for name, ratios in changed.items()}, by)
+            ratios.setdefault((site.kind, site.layer), []).extend(composed.mixing.tolist())
+    named = replace(trace, model=f"{trace.model}, {TITLES[quantity].lower()}", maps=maps)
+    mixing = {name: float(np.mean(each)) for name, each in ratios.items()}
+    return replace(result, trace=named, quantity=quantity, mixing=mixing)
 
 
-def _moved(attention: Attention, composed: Composition | None, by: Weighing) -> Float[np.ndarray, "head query key"]:
-    if by == "mixing" and composed is not None:
+def _moved(attention: Attention, composed: Composition | None, quantity: Quantity) -> Float[np.ndarray, "head query key"]:
+    if quantity == "mixing" and composed is not None:
         return composed.norms[None]
     lengths = carried(attention).norm(dim=-1)
     return (attention.weights[0] * lengths[:, None, :]).detach().double().cpu().numpy()
@@ -89,7 +87,7 @@ def _composed(attention: Attention, site: AttentionSite) -> Composition | None:
         return composition(attention, of_itself=site.queries == site.keys)
 
 
-def _weighed(attention: AttentionMap, moved: list[tuple[AttentionSite, np.ndarray]]) -> AttentionMap:
+def _with_shares(attention: AttentionMap, moved: list[tuple[AttentionSite, np.ndarray]]) -> AttentionMap:
     """The same map, its rows the shares of what moves."""
     own = [(site, values) for site, values in moved if site.kind == attention.kind]
     layers = []

@@ -1,34 +1,55 @@
 """What a person takes along: pictures for papers, tables for programs, and the lines of Python that make the picture.
 
-No format needs a browser or a network. A new format is one function of pictures to bytes, and its line in `FORMATS`.
+No format needs a browser or a network. A new format is one function to bytes, and its line in `FORMATS`: the shell and every
+page then offer it.
 """
 
 import importlib
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 from attnviz.core.errors import AttnvizError
+from attnviz.export import matrix
 from attnviz.export.picture import Picture, picture, pictures
+from attnviz.export.sheet import Sheet
 
-__all__ = ["FORMATS", "Format", "Picture", "export", "picture", "pictures"]
+__all__ = ["FORMATS", "Format", "Picture", "draw_sheet", "export", "formats_of", "picture", "pictures"]
+
+# drawing: a `Sheet`; numbers: pictures of several heads of one map; page: the picture of one head, with all others to explore.
+Holds = Literal["drawing", "numbers", "page"]
 
 
 class Format(NamedTuple):
-    """How a format is written ("module:function", of pictures to bytes), what it is, and whether it holds several heads."""
+    """How a format is written ("module:function", of what it `holds` to bytes), and what it is."""
 
     writer: str
     media_type: str
-    several: bool
+    holds: Holds
+
+    @property
+    def several(self) -> bool:
+        """Whether it holds several heads."""
+        return self.holds == "numbers"
+
+    def write(self, content: Any) -> bytes:
+        """Write what it holds."""
+        module, function = self.writer.split(":")
+        return getattr(importlib.import_module(module), function)(content)
 
 
 FORMATS = {
-    "svg": Format("attnviz.export.svg:picture_svg", "image/svg+xml", False),
-    "png": Format("attnviz.export.png:picture_png", "image/png", False),
-    "html": Format("attnviz.export.document:explorer_page", "text/html", False),
-    "csv": Format("attnviz.export.tables:csv", "text/csv", True),
-    "npz": Format("attnviz.export.tables:npz", "application/octet-stream", True),
-    "json": Format("attnviz.export.tables:json", "application/json", True),
+    "svg": Format("attnviz.export.svg:sheet_svg", "image/svg+xml", "drawing"),
+    "png": Format("attnviz.export.png:sheet_png", "image/png", "drawing"),
+    "html": Format("attnviz.export.document:explorer_page", "text/html", "page"),
+    "csv": Format("attnviz.export.tables:csv", "text/csv", "numbers"),
+    "npz": Format("attnviz.export.tables:npz", "application/octet-stream", "numbers"),
+    "json": Format("attnviz.export.tables:json", "application/json", "numbers"),
 }
+
+
+def formats_of(holds: Holds) -> list[str]:
+    """Name the formats of a drawing, of numbers, or of a page."""
+    return [name for name, each in FORMATS.items() if each.holds == holds]
 
 
 def export(shown: Picture | Sequence[Picture], to: str) -> bytes:
@@ -40,8 +61,13 @@ def export(shown: Picture | Sequence[Picture], to: str) -> bytes:
     several = [shown] if isinstance(shown, Picture) else list(shown)
     if to not in FORMATS:
         raise AttnvizError(f"attnviz does not write {to!r}: choose one of {', '.join(FORMATS)}.")
-    if len(several) > 1 and not FORMATS[to].several:
+    if FORMATS[to].several:
+        return FORMATS[to].write(several)
+    if len(several) > 1:
         raise AttnvizError(f"A {to} file shows one head: choose which.")
-    module, function = FORMATS[to].writer.split(":")
-    write: Callable[[Sequence[Picture]], bytes] = getattr(importlib.import_module(module), function)
-    return write(several)
+    return draw_sheet(matrix.draw_matrix(several[0]), to) if FORMATS[to].holds == "drawing" else FORMATS[to].write(several[0])
+
+
+def draw_sheet(sheet: Sheet, to: str) -> bytes:
+    """Write a drawing in one of the formats that hold drawings."""
+    return FORMATS[to].write(sheet)

@@ -3,7 +3,7 @@
 import io
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from itertools import groupby
 
@@ -15,8 +15,6 @@ from matplotlib.font_manager import get_font_names
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from attnviz.export import matrix
-from attnviz.export.picture import Picture
 from attnviz.export.sheet import Arc, Label, Pixels, Polyline, Rectangle, Sheet, width_of
 from attnviz.figures.theme import LIGHT
 
@@ -33,12 +31,6 @@ FONTS = (
 )  # fmt: skip
 # matplotlib's fonts are shared, and not safe to use from several threads.
 _ONE_AT_A_TIME = threading.Lock()
-
-
-def picture_png(pictures: Sequence[Picture]) -> bytes:
-    """Draw the matrix of one picture as PNG."""
-    (picture,) = pictures
-    return sheet_png(matrix.draw_matrix(picture))
 
 
 def sheet_png(sheet: Sheet) -> bytes:

@@ -1,23 +1,37 @@
 """The lines of Python that make a picture again."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from attnviz.analysis.view import View
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.trace import Prompt
 from attnviz.export.picture import Picture
 
 
-def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), attention: str = "") -> str:
-    """Write a script that draws this very picture; `made` is the expression of its trace, `imports` what that needs.
+@dataclass(frozen=True)
+class Source:
+    """Where Python has a picture from.
 
-    Without `made`, the trace is that of the model, by its name, over the prompt. With `attention`, the value of `made` is
-    called `result`, and `attention` is the expression of the map of it that is drawn.
+    made       the expression of its trace
+    imports    what that needs, besides `import attnviz as av`
+    attention  where it is not the map of a trace that is drawn: the expression of the map, in which `made` is called `result`
     """
+
+    made: str
+    imports: tuple[str, ...] = ()
+    attention: str = ""
+
+
+def lines(picture: Picture, source: Source | None = None) -> str:
+    """Write a script that draws this very picture. Without a source, its trace is that of the model over the prompt."""
+    trace = picture.trace
+    source = source or Source(trace_expression(trace.model, trace.prompt, trace.edits))
+    made, attention = source.made, source.attention
     options = {"kind": repr(picture.kind)} if len(picture.trace.maps) > 1 and not attention else {}
     options |= {"layer": str(picture.layer)}
     # For a trace the mean is the default; for a map the head is always named.
     options |= {"head": str(picture.head)} if picture.head is not None or attention else {}
-    needed = ["import attnviz as av", *imports]
+    needed = ["import attnviz as av", *source.imports]
     if picture.view != View():
         needed.append("from attnviz.analysis.view import View")
         options["view"] = view_expression(picture.view)
@@ -27,16 +41,20 @@ def lines(picture: Picture, *, made: str = "", imports: tuple[str, ...] = (), at
     if not picture.full_scale:
         options["look"] = "Look(full_scale=False)"
     arguments = ", ".join(f"{name}={value}" for name, value in options.items())
-    steps = [f"trace = {made or trace_expression(picture.trace)}", f"figure = av.heatmap(trace, {arguments})"]
+    steps = [f"trace = {made}", f"figure = av.heatmap(trace, {arguments})"]
     if attention:
         steps = [f"result = {made}", f"attention = {attention}", f"figure = heatmap(attention, {arguments})"]
     return "\n".join([*needed, "", *steps, "figure.show()", ""])
 
 
-def trace_expression(trace: AttentionTrace) -> str:
-    """Write the expression that traces the prompt again with the model of that name, and the same edits."""
-    edits = f", edits={trace.edits.text!r}" if trace.edits else ""
-    return f"av.load({trace.model!r}).trace({prompt_expression(trace.prompt)}{edits})"
+def trace_expression(model: str, prompt: Prompt, edits: Edits = NO_EDITS) -> str:
+    """Write the expression that traces a prompt with the model of that name, and the edits.
+
+    >>> trace_expression("minilm", Prompt("a"), Edits.parse("e3.1z"))
+    "av.load('minilm').trace('a', edits='e3.1z')"
+    """
+    edited = f", edits={edits.text!r}" if edits else ""
+    return f"av.load({model!r}).trace({prompt_expression(prompt)}{edited})"
 
 
 def prompt_expression(prompt: Prompt) -> str:

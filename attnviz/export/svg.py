@@ -2,25 +2,16 @@
 
 import base64
 import io
-from collections.abc import Sequence
 from functools import singledispatch
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from PIL import Image
 
-from attnviz.export import matrix
-from attnviz.export.picture import Picture
 from attnviz.export.sheet import Arc, Item, Label, Pixels, Polyline, Rectangle, Sheet
 from attnviz.figures.theme import LIGHT
 
 FAMILY = "'Source Sans 3', 'Source Sans Pro', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
-
-
-def picture_svg(pictures: Sequence[Picture]) -> bytes:
-    """Draw the matrix of one picture as SVG."""
-    (picture,) = pictures
-    return sheet_svg(matrix.draw_matrix(picture))
 
 
 def sheet_svg(sheet: Sheet) -> bytes:

@@ -19,7 +19,8 @@ from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projecte
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.core.weights import QueryKeyWeights
 from attnviz.models.base import AttentionModel
-from attnviz.models.translate.decode import DecodingOptions, draft
+from attnviz.models.result import Result, run_task
+from attnviz.models.translate.decode import DecodingOptions
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.attention import AdditiveAttention, Attended
 from attnviz.nn.decoding import START
@@ -84,15 +85,24 @@ def inspect_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] =
     Raises:
         AttnvizError: the prompt is not one this model can read; the message says why and what to do.
     """
-    if not isinstance(model, TranslationModel):
-        # A model of the hub writes by itself, unless Translate has found something else.
-        return InspectedTrace(
-            draft(model, prompt, DecodingOptions(begins=tuple(begins))).trace if begins else model.trace(prompt), model
-        )
-    if prompt.target:
-        return InspectedTrace(model.trace(prompt), model, model.forced(prompt.target))
-    drafted = draft(model, prompt, DecodingOptions(begins=tuple(begins)))
-    return InspectedTrace(drafted.trace, model, model.pieces(drafted.pieces))
+    return inspect_result(model, run_inspectable(model, prompt, begins))
+
+
+def run_inspectable(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Result:
+    """Run a model for a result whose heads can be inspected; `begins` as of `inspect_trace`, which says what is raised."""
+    # A model of the hub writes by itself, unless Translate has found something else.
+    if begins or (isinstance(model, TranslationModel) and not prompt.target):
+        return run_task(model, "translate", prompt, options=DecodingOptions(begins=tuple(begins)))
+    return run_task(model, "encode", prompt)
+
+
+def inspect_result(model: AttentionModel, result: Result) -> InspectedTrace:
+    """Inspect the heads of a result of `run_inspectable` by the same model."""
+    pieces: tuple[int, ...] = ()
+    if isinstance(model, TranslationModel):
+        target = result.prompt.target
+        pieces = model.forced(target) if target else model.pieces(result.draft.pieces)
+    return InspectedTrace(result.trace, model, pieces)
 
 
 def _queries_and_keys(attention: AttentionMap, layer: int, head: int) -> DotProduct | None:

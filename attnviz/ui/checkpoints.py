@@ -4,7 +4,6 @@
 """
 
 import re
-import time
 import zlib
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
@@ -14,13 +13,13 @@ import streamlit as st
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Prompt
+from attnviz.models.result import Result, run_task
 from attnviz.models.translate import toy as toys
 from attnviz.training.live import LiveRun
 from attnviz.training.toy import ToyRecipe
 from attnviz.ui.address.state import publish, url_value, visit
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.background.results import Traced
 from attnviz.ui.layout import escaped
 
 _NAME = re.compile(r"train-step-([0-9]{1,6})-([0-9a-f]{4})")
@@ -71,10 +70,10 @@ def publish_settings(*models: str) -> None:
     publish("trained", settings() if here else url_value("trained", "") if ours else "", "")
 
 
-def side(name: str, prompt: Prompt, edits: Edits) -> Traced | None:
+def side(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     """The trace of one side, by a checkpoint or any other model; None after the page has said why there is none."""
     if step_of(name) is None:
-        return results.trace(name, prompt, edits)
+        return results.run(name, "encode", prompt, edits=edits)
     run = _run()
     if run is None or name not in checkpoints():
         _offer_training()
@@ -84,10 +83,9 @@ def side(name: str, prompt: Prompt, edits: Edits) -> Traced | None:
         if prompt.target is None:
             # Both sides read what is right, so that their rows stand for the same tokens.
             prompt = replace(prompt, target="".join(run.recipe.task.solve(prompt.text).target))
-        begun = time.perf_counter()
         with at_a_place():
             model = toys.toy_model(run.recipe.model, frame.weights)
-            return Traced(model.trace(prompt, edits=edits), model.card, time.perf_counter() - begun)
+            return run_task(model, "encode", prompt, edits=edits)
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/edit:")
         return None

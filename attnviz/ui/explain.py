@@ -1,18 +1,17 @@
-"""Under the picture: how its number comes about, how much to trust this, and how to keep it."""
+"""Under the picture: how its number comes about, how much to trust this, and the ways to downloads and to other pages."""
 
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from attnviz.analysis.compute.dot_product import score
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.view import HeadMatrix, HeadView
 from attnviz.core.trace import AttentionMap, AttentionTrace, QueryKeyWeights
+from attnviz.models.result import Result
 from attnviz.ui.address.state import value, visit
-from attnviz.ui.background.results import Answered, Drafted, Traced
-from attnviz.ui.download import Kept, take_along
+from attnviz.ui.download import Download, download_button
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped
-from attnviz.ui.sidebar import HeadChoice
 
 _HOW = """
 Every token has a **query** (what it looks for) and a **key** (what it offers). A head compares each query with all keys by
@@ -66,11 +65,15 @@ def explain_button(
     )  # fmt: skip
 
 
-def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice, cell: tuple[int, int]) -> None:
+def explain_weight(attention: AttentionMap, matrix: HeadMatrix, looked_at: HeadView, cell: tuple[int, int]) -> None:
     """The formula, with the numbers of the chosen cell; for a model that keeps its queries and keys to itself, in words."""
-    if choice.head is not None:
-        place = {"model": st.session_state.model, "layer": choice.layer, "head": choice.head}
-        place |= {"query": matrix.rows[cell[0]], "key": matrix.columns[cell[1]], "words": "true" if choice.view.words else ""}
+    if looked_at.head is not None:
+        place = {"model": st.session_state.model, "layer": looked_at.layer, "head": looked_at.head}
+        place |= {
+            "query": matrix.rows[cell[0]],
+            "key": matrix.columns[cell[1]],
+            "words": "true" if looked_at.view.words else "",
+        }
         explain_button(attention, place)
     if not isinstance(attention.store, QueryKeyWeights):
         st.expander("How this number comes about").markdown(_HOW_OF_ITS_OWN)
@@ -78,14 +81,14 @@ def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice,
     with st.expander("How this number comes about · softmax(q·k / √d)"):
         st.markdown(_HOW)
         st.latex(r"\mathrm{weight}(q, k) = \frac{e^{\,q \cdot k / \sqrt{d}}}{\sum_{j} e^{\,q \cdot k_j / \sqrt{d}}}")
-        if choice.head is None or choice.view.words:
+        if looked_at.head is None or looked_at.view.words:
             st.caption("Choose one head, without merging subwords, to see the numbers of a link here.")
             return
         if not matrix.visible[cell]:
             st.caption("This cell is masked: its score counts as minus infinity, so its weight is exactly 0.")
             return
         query, key = matrix.rows[cell[0]], matrix.columns[cell[1]]
-        parts = score(attention, layer=choice.layer, head=choice.head, query=query, key=key)
+        parts = score(attention, layer=looked_at.layer, head=looked_at.head, query=query, key=key)
         if parts is None:
             st.caption("This model adds terms of its own to its scores; its weights are shown as it gives them.")
             return
@@ -95,15 +98,15 @@ def computation(attention: AttentionMap, matrix: HeadMatrix, choice: HeadChoice,
         )
 
 
-def belief() -> None:
+def explain_trust() -> None:
     """What attention shows, and what it does not."""
     with st.expander("How much to trust this"):
         st.markdown(_BELIEVE)
 
 
-def notices(traced: Traced | Drafted | Answered) -> None:
+def tell_text_notices(result: Result) -> None:
     """What happened to the text before the model read it."""
-    trace, card = traced.trace, traced.card
+    trace, card = result.trace, result.card
     for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
         if text is not None and cut is not None:
             st.warning(
@@ -125,15 +128,17 @@ def _unknown(trace: AttentionTrace) -> str:
     return ", ".join(names[:5]) + (" and others" if len(names) > 5 else "")
 
 
-def keep(shown: Sequence[Kept] = (), opens: str = "Opens this very picture", own: Callable[[], None] = lambda: None) -> None:
-    """Fills the toolbar at the picture with what can be taken along and more, and draws here the ways to other pages.
+def show_toolbar(
+    shown: Sequence[Download] = (), opens: str = "Opens this very picture", own: Callable[[], None] = lambda: None
+) -> None:
+    """Fills the toolbar at the picture with downloads and more, and draws here the ways to other pages.
 
     `opens` says what the link opens: exactly this picture again, unless the page says another thing. `own` draws the download
     buttons of a page whose picture is no head.
     """
     _bring_home()
     with fill_toolbar(opens):
-        take_along(shown, own)
+        download_button(shown, own)
     with st.container(horizontal=True, vertical_alignment="center"):
         _which_heads()
         _which_words()

@@ -9,7 +9,7 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.difference import is_difference
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.view import HeadMatrix, Lens, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, HeadView, Lens, View
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
@@ -21,7 +21,6 @@ from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edit.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.permissions import message_bytes
-from attnviz.ui.sidebar import HeadChoice
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
@@ -52,7 +51,7 @@ def open_head(layer: int, head: int | None) -> None:
 
 def all_heads(
     attention: AttentionMap,
-    choice: HeadChoice,
+    head: HeadView,
     on_head: OnHead,
     *,
     cell: tuple[int, int] | None = None,
@@ -76,24 +75,24 @@ def all_heads(
     folded = fold(label, f"all{slot}", ":material/grid_on:")
     if folded.open:
         with folded:
-            matrix = head_matrix(attention, layer=choice.layer, head=choice.head, view=choice.view)
+            matrix = head.matrix(attention)
             at = cell or selected_cell(matrix, slot) or focus_cell(matrix)
-            explore(attention, choice, (matrix, at), slot=slot, on_head=on_head, editing=editing)
+            explore(attention, head, (matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
-def show_heads(attention: AttentionMap, choice: HeadChoice, on_head: OnHead, *, slot: str = "") -> None:
+def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot: str = "") -> None:
     """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
 
     def picked(change: dict[str, Any]) -> None:
         if "layer" in change:
             on_head(change["layer"], change["head"])
 
-    _mount(attention, choice, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
+    _mount(attention, head, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
 
 
 def explore(
     attention: AttentionMap,
-    choice: HeadChoice,
+    head: HeadView,
     chosen: tuple[HeadMatrix, tuple[int, int]],
     *,
     extra: tuple[str, ...] = (),
@@ -114,7 +113,7 @@ def explore(
     views, extra = (VIEWS[:2], ()) if is_difference(attention) else (VIEWS, extra)
     view = wanted if wanted in (*views, *extra) else VIEWS[0]
 
-    places = places_of(attention, choice.view)
+    places = places_of(attention, head.view)
 
     def picked(change: dict[str, Any]) -> None:
         if change.get("view", view) != view:
@@ -130,7 +129,7 @@ def explore(
     if editing is not None:
         is_marked = editing.applied and editing.compared != "Before"
         settings["edits"] = {"on": editing.on} | (places.marks(editing.edits) if is_marked else {})
-    _mount(attention, choice, matrix, settings, (slot, picked))
+    _mount(attention, head, matrix, settings, (slot, picked))
     return view
 
 
@@ -151,7 +150,7 @@ def _edit(slot: str, places: explorer.PicturePlaces, change: dict[str, Any]) -> 
 
 
 def follow(
-    attention: AttentionMap, choice: HeadChoice, matrix: HeadMatrix, cell: tuple[int, int], view: str, slot: str = "2"
+    attention: AttentionMap, head: HeadView, matrix: HeadMatrix, cell: tuple[int, int], view: str, slot: str = "2"
 ) -> None:
     """The explorer of another text below that of the first, whose view, head and way of looking it has."""
 
@@ -163,12 +162,12 @@ def follow(
             select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
 
     settings = {"shownViews": VIEWS, "view": view if view in VIEWS else VIEWS[0], "query": cell[0], "key": cell[1]}
-    _mount(attention, choice, matrix, {**settings, "fact": size(attention), "follows": True}, (slot, picked))
+    _mount(attention, head, matrix, {**settings, "fact": size(attention), "follows": True}, (slot, picked))
 
 
 def _mount(
     attention: AttentionMap,
-    choice: HeadChoice,
+    head: HeadView,
     matrix: HeadMatrix | None,
     settings: dict[str, object],
     place: tuple[str, Callable[[dict[str, Any]], None]],
@@ -180,7 +179,7 @@ def _mount(
     slot, picked = place
     key, look, seq, wanted = (f"{name}{slot}" for name in ("explorer", "look", "seq", "wanted"))
     look = "look" if settings.get("follows") else look
-    shown = _overview(attention, choice.view, 0 if matrix is None else message_bytes())
+    shown = _overview(attention, head.view, 0 if matrix is None else message_bytes())
     name = shown.name
 
     def pick() -> None:
@@ -193,7 +192,7 @@ def _mount(
     def want() -> None:
         st.session_state[wanted] = sent(key, "wanted")
 
-    settings |= {"layer": choice.layer, "head": choice.head, "fullScale": choice.full_scale, "theme": theme().name}
+    settings |= {"layer": head.layer, "head": head.head, "fullScale": head.full_scale, "theme": theme().name}
     looked: str = st.session_state.get(look, url_value(look, ""))
     publish(look, looked, "")
     settings |= {"look": looked, "seq": st.session_state.get(seq, 0)}
@@ -201,7 +200,7 @@ def _mount(
     if matrix is not None:
         missing = st.session_state.pop(wanted, None) or {}
         heads = {(int(layer), head): None for layer, head in missing.get("heads", ()) if missing["of"] == name}
-        heads[choice.layer, choice.head] = matrix
+        heads[head.layer, head.head] = matrix
     package = explorer.heads_package(shown, attention, heads, **settings)
     with st.container(gap=None):
         # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
@@ -223,14 +222,14 @@ def show_tokens(matrix: HeadMatrix, query: int) -> None:
     st.html(token_strip(matrix, query=query, theme=theme()))
 
 
-def show_bertviz(attention: AttentionMap, choice: HeadChoice) -> None:
+def show_bertviz(attention: AttentionMap, head: HeadView) -> None:
     """BertViz's own head view or model view, without its network."""
     kind = segments(st.container(), "BertViz", "bertviz", label_visibility="collapsed")
     try:
         if kind == "Head view":
-            page = bertviz.head_view(attention, layer=choice.layer, view=choice.view, theme=theme())
+            page = bertviz.head_view(attention, layer=head.layer, view=head.view, theme=theme())
         else:
-            page = bertviz.model_view(attention, view=choice.view, theme=theme())
+            page = bertviz.model_view(attention, view=head.view, theme=theme())
     except bertviz.TooManyTokensError as error:
         st.info(escaped(error), icon=":material/grid_view:")
         return

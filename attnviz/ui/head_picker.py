@@ -1,6 +1,6 @@
 """Which head is drawn of models that have several, and which of its two readings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -9,9 +9,9 @@ from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
+from attnviz.models.result import Result
 from attnviz.ui.address.state import forget_cell, publish, restore
 from attnviz.ui.address.widgets import segments
-from attnviz.ui.background.results import Drafted
 from attnviz.ui.sidebar import head_steppers
 
 _MEAN = "all_heads"
@@ -27,33 +27,33 @@ def head_picker(
     maps: Sequence[AttentionMap],
     sidebar: DeltaGenerator,
     supervised_head: tuple[int, int] | None = None,
-    telling: tuple[int, int] | None = None,
+    first: tuple[int, int] | None = None,
     *,
     mixed: bool = False,
 ) -> tuple[int, int | None]:
     """Layer, and head or None for their mean, where a map has several; where heads are `mixed` only the layer can be chosen.
 
-    Unasked, it is the supervised head, if there is one, else the `telling` one, else the mean of the last layer.
+    Unasked, it is the supervised head, if there is one, else the `first` one, else the mean of the last layer.
     """
     n_layers, n_heads = max(each.n_layers for each in maps), max(each.n_heads for each in maps)
     if n_layers == n_heads == 1:
         return 0, None
-    chosen = supervised_head or telling
-    first = (*chosen, False) if chosen else (n_layers - 1, 0, True)
-    _follow(first)
-    restore(_MEAN, first[2])
+    unasked = supervised_head or first
+    begins = (*unasked, False) if unasked else (n_layers - 1, 0, True)
+    _follow(begins)
+    restore(_MEAN, begins[2])
     mean = bool(st.session_state[_MEAN])
-    layer, head = head_steppers(first[:2], (n_layers, n_heads), disabled=mean or mixed)
+    layer, head = head_steppers(begins[:2], (n_layers, n_heads), disabled=mean or mixed)
     if supervised_head:
         _supervised_head_button(supervised_head, chosen=(layer, None if mean else head) == supervised_head, sidebar=sidebar)
     sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed)
-    publish(_MEAN, mean, first[2])
+    publish(_MEAN, mean, begins[2])
     return layer, None if mean else head
 
 
-def reading_picker(shown: list[Drafted], sidebar: DeltaGenerator) -> Reading | None:
+def reading_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Reading | None:
     """Which of a word's two rows is its own, where a model has two; None: the truer one of each head."""
-    if not any(each.draft.reads_its_rows for each in shown):
+    if not any(each.draft.reads_its_rows for each in results):
         return None
     return _READINGS[segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=forget_cell)]
 
@@ -71,12 +71,11 @@ def truer(card: ModelCard, layer: int, head: int | None) -> Reading:
     return "naive" if naive is not None and shifted is not None and naive < shifted else "shifted"
 
 
-def named(card: ModelCard, layer: int, head: int | None) -> str:
+def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
     """The head that is drawn of a model, marked if it is supervised; nothing for a model of one.
 
-    >>> from attnviz.models.base import ModelCard
     >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", supervised_head=(1, 0))
-    >>> named(card, 1, 0), named(card, 1, 2), named(card, 0, None)
+    >>> head_title_of(card, 1, 0), head_title_of(card, 1, 2), head_title_of(card, 0, None)
     ('L1·H0 — supervised', 'L1·H2', 'L0, mean of 4 heads')
     """
     if card.n_layers == card.n_heads == 1:

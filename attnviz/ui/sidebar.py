@@ -1,19 +1,20 @@
 """The sidebar: model, layer, head and how the picture is drawn; the same order on every page, and all of it in the address."""
 
-from collections.abc import Callable, Sequence
+import html
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.view import Between, View
+from attnviz.analysis.view import Between, HeadView, View
 from attnviz.core.errors import PromptError
-from attnviz.core.trace import AttentionMap, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.models import catalog
-from attnviz.models.head_inputs import InspectedTrace
+from attnviz.models.base import ModelCard
+from attnviz.models.result import Result
 from attnviz.ui.address.state import forget_drafts, publish, restore, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
-from attnviz.ui.background.results import Traced
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import any_model, check_length, offered
 
@@ -24,16 +25,6 @@ _BETWEEN_LABELS = {
     "second-first": "Second → first",
     "second-second": "Second → second",
 }
-
-
-@dataclass(frozen=True)
-class HeadChoice:
-    """Which head is looked at, and how: `head` None is the mean over the layer's heads."""
-
-    layer: int
-    head: int | None
-    view: View
-    full_scale: bool
 
 
 def model_picker() -> str:
@@ -98,21 +89,21 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
     return tuple(names)
 
 
-def map_picker(traced: Traced | InspectedTrace) -> AttentionMap:
+def map_picker(trace: AttentionTrace) -> AttentionMap:
     """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
-    kinds = traced.trace.kinds
+    kinds = trace.kinds
     if len(kinds) == 1:
-        return traced.trace.maps[0]
+        return trace.maps[0]
     kind = segments(st.sidebar, "Attention", "attention", options=kinds, default=kinds[-1])
-    if traced.trace.prompt.question is None:
+    if trace.prompt.question is None:
         restore("target", "")
         st.sidebar.text_input(
             "Target text",
             key="target",
-            placeholder=traced.trace.output,
+            placeholder=trace.output,
             help="The text whose tokens the decoder reads. Empty: what the model writes by itself.",
         )
-    return traced.trace.map(kind)
+    return trace.map(kind)
 
 
 def forced_target(prompt: Prompt) -> Prompt:
@@ -127,7 +118,7 @@ def forced_target(prompt: Prompt) -> Prompt:
         return prompt
 
 
-def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> HeadChoice:
+def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> HeadView:
     """Layer, head and options for one map; `layer` and `head` are what a first visit opens."""
     sidebar = st.sidebar
     layer, head = head_steppers((layer, head), (attention.n_layers, attention.n_heads), disabled=value("mean", False))
@@ -143,7 +134,7 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     between: Between = "all"
     if paired:
         between = dropdown(sidebar, "Between sentences", "between", format_func=_BETWEEN_LABELS.__getitem__)
-    return HeadChoice(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
+    return HeadView(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
 
 
 def scale_picker(sidebar: DeltaGenerator) -> bool:
@@ -179,15 +170,26 @@ def stepper(label: str, key: str, default: int, size: int, *, disabled: bool = F
     return number
 
 
-def machine(traced: Traced) -> None:
+def machine(result: Result) -> None:
     """Where the model ran, how long it took, and what it is."""
-    card = traced.card
-    if traced.file:
+    card = result.card
+    if result.file:
         st.sidebar.caption("Out of a file: no model ran here.")
         return
-    device = "CPU" if card.device == "cpu" else card.device.upper()
-    lines = [f"Runs on {device} · {traced.seconds * 1000:,.0f} ms", f"{number(card.parameters)} parameters"]
+    lines = [f"Runs on {_device(card)} · {result.seconds * 1000:,.0f} ms", f"{number(card.parameters)} parameters"]
     st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
+
+
+def machines(results: Iterable[Result]) -> None:
+    """The same of models that stand side by side, each with its name."""
+    for each in results:
+        card = each.card
+        figures = f"{number(card.parameters)} parameters · {_device(card)} · {each.seconds * 1000:,.0f} ms"
+        st.sidebar.html(f'<p class="machine"><bdi>{html.escape(card.name)}</bdi><br>{figures}</p>')
+
+
+def _device(card: ModelCard) -> str:
+    return "CPU" if card.device == "cpu" else card.device.upper()
 
 
 def number(count: int) -> str:

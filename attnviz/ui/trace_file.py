@@ -10,9 +10,9 @@ from attnviz.core.errors import PromptError, TraceError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.files import open_trace
 from attnviz.models.base import Architecture, ModelCard
+from attnviz.models.result import Result
 from attnviz.ui.address.state import visit
 from attnviz.ui.background.jobs import at_a_place
-from attnviz.ui.background.results import Traced
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.layout import escaped
 
@@ -72,8 +72,8 @@ def _check_size(trace: AttentionTrace, name: str) -> None:
             )
 
 
-def opened(model: str, prompt: Prompt | None) -> Traced | None:
-    """The trace of the file that is open; None once another model or text is asked for, which closes it."""
+def opened_file(model: str, prompt: Prompt | None) -> Result | None:
+    """The result that a file which is open holds; None once another model or text is asked for, which closes it."""
     held: _Opened | None = st.session_state.get("opened")
     if held is None:
         return None
@@ -85,7 +85,7 @@ def opened(model: str, prompt: Prompt | None) -> Traced | None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f'<p class="machine">{html.escape(" · ".join(facts))}</p>')
         st.button("Close the file", key="close_file", icon=":material/close:", type="tertiary", on_click=close)
-    return Traced(trace, _card(trace), 0.0, held.file)
+    return Result(trace, _card(trace), 0.0, name=model, file=held.file)
 
 
 def close() -> None:

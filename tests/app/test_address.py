@@ -9,10 +9,10 @@ import pytest
 import streamlit as st
 
 from attnviz.analysis.answer.question_attention import SIDES
-from attnviz.analysis.quantity import WEIGHINGS
 from attnviz.analysis.view import BETWEEN
 from attnviz.core.edits import Edits, HeadSet, WeightSet, WordHidden
 from attnviz.core.head_inputs import MASKS
+from attnviz.core.quantity import QUANTITIES
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.survey.corpora import shipped
@@ -23,7 +23,7 @@ from attnviz.ui.compute.examples import mask_text, random_numbers
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.heads import atlas
 from attnviz.ui.matters.view import FAST
-from attnviz.ui.summarize.view import METHODS
+from attnviz.ui.summarize.controls import METHODS
 from tests.visits import Visit, differences
 
 # Of each page; more than fifty of all.
@@ -39,7 +39,7 @@ TEXTS = (
 )
 # What a widget offers, where its labels are not its values, or where not all can be had without a network.
 OFFERED: dict[str, tuple[Any, ...]] = {
-    "between": BETWEEN, "weighing": WEIGHINGS, "side": SIDES, "way": tuple(METHODS), "mask": MASKS, "predict": PREDICTS,
+    "between": BETWEEN, "weighing": QUANTITIES, "side": SIDES, "way": tuple(METHODS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
     "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
     "hard": ("Strongest", "Threshold", "Balanced"), "decoding": ("Greedy", "Beam"),

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.analysis.answer.question_attention import Side, StrongestHead, question_attention, strongest_heads
 from attnviz.analysis.view import View
-from attnviz.attribution.quantity import weighed_trace
+from attnviz.attribution.run import run
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.decoding import SpanDecoding
@@ -234,7 +234,7 @@ def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[s
 def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
     given = {"layer": "0", "head": "1", "all_heads": "false", "side": side, "picture": "matrix", "whole_words": "false"}
     opened(app, "answer-en", **given, weighing="norms")
-    want = weighed_trace(attnviz.load("answer-en"), Prompt(PASSAGE, question=QUESTION)).trace
+    want = run(attnviz.load("answer-en"), "answer", Prompt(PASSAGE, question=QUESTION), quantity="norms").trace
     shown = question_attention(want, side, layer=0, head=1, view=View())
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
     matrix = shown.around(*_place(want.output))

@@ -11,6 +11,7 @@ from streamlit.testing.v1.element_tree import Node
 
 import attnviz
 from attnviz.core.errors import ModelError
+from attnviz.models.result import Result
 from attnviz.training.live import LiveRun
 from attnviz.ui import trace_file as opened
 from attnviz.ui.background import results as models
@@ -91,8 +92,8 @@ def test_the_name_of_a_model_is_text(page: str, tmp_path: Path, monkeypatch: pyt
 def test_a_trace_file_brings_nothing_but_text(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = [*(f"w{index}" for index in range(4)), HOSTILE]
     trace = attnviz.from_weights(make_map(numbered(5)).layer_weights(0), tokens, model=HOSTILE)
-    traced = models.Traced(trace, opened._card(trace), 0.0, HOSTILE)
-    monkeypatch.setattr(models, "computed", lambda *_: traced)
+    result = Result(trace, opened._card(trace), 0.0, file=HOSTILE)
+    monkeypatch.setattr(models, "compute_once", lambda *_: result)
     visit = Visit(monkeypatch, page, {"text": trace.prompt.text})
     assert raw(visit.nodes) == []
 

@@ -15,21 +15,23 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
-from attnviz.analysis.quantity import Weighing
 from attnviz.analysis.translate.alignment import Reading, read_as
 from attnviz.analysis.view import View, head_matrix
-from attnviz.attribution.quantity import weighed_draft
+from attnviz.attribution.quantity import in_quantity
+from attnviz.attribution.run import run
+from attnviz.cli import main
+from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
-from attnviz.export import Picture
+from attnviz.export import FORMATS, Format, Picture
 from attnviz.export.python import lines
 from attnviz.figures.tokens import label
 from attnviz.files import to_bytes
-from attnviz.models.translate.decode import DecodingOptions, draft
+from attnviz.models.result import run_task
+from attnviz.models.translate.decode import GREEDY, DecodingOptions
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened
 from attnviz.ui.address.state import Going
-from attnviz.ui.background.results import Drafted
-from attnviz.ui.translate.drawing import Drawing
+from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 
@@ -109,49 +111,61 @@ def test_a_file_that_is_too_large_to_look_at_is_refused(monkeypatch: pytest.Monk
     assert "opened" not in held
 
 
-def test_the_python_of_a_translation_asks_for_what_was_wished() -> None:
-    plain = taking.kept_draft("m", lambda: None, Prompt("It's.", target="C'est."), None)  # pyright: ignore[reportArgumentType]
-    assert plain.made == """av.load('m').trace(av.Prompt("It's.", target="C'est."))"""
-    wished = taking.kept_draft("m", lambda: None, Prompt("a"), DecodingOptions(5, 0.5, ("▁le",), 2))  # pyright: ignore[reportArgumentType]
-    assert wished.made.startswith(
-        "draft(av.load('m'), av.Prompt('a'), DecodingOptions(width=5, length_penalty=0.5, begins=('▁le',), candidate=2))"
+def test_a_new_format_is_one_line_and_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, app: AppTest) -> None:
+    (tmp_path / "counted.py").write_text("def write(pictures):\n    return f'{len(pictures)} heads'.encode()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(FORMATS, "txt", Format("counted:write", "text/plain", "numbers"))
+    shown = attnviz.export.picture(attnviz.from_weights([[1.0]], ["a"]))
+    assert attnviz.export.export([shown, shown], "txt") == b"2 heads"
+    main(["show", "minilm", "The cat.", "-o", str(tmp_path / "x.txt")])
+    assert (tmp_path / "x.txt").read_bytes().endswith(b" heads")
+    app.session_state["keep"] = True
+    app.run()
+    assert [each.label for each in app.get("download_button") if each.label == "TXT"] == ["TXT"]
+
+
+def test_the_python_of_a_translation_asks_for_what_was_wished(tmp_path: Path) -> None:
+    model = attnviz.load(str(tiny_translator(tmp_path / "tiny", "transformer")))
+    plain = run_task(model, "translate", Prompt("It's.", target="C'est."))
+    made = """av.load('m').trace(av.Prompt("It's.", target="C'est."))"""
+    assert taking.source_of(replace(plain, name="m")).made == made
+    wished = run_task(model, "translate", Prompt("a"), options=DecodingOptions(2, 0.5, candidate=1))
+    assert taking.source_of(replace(wished, name="m")).made.startswith(
+        "draft(av.load('m'), av.Prompt('a'), DecodingOptions(width=2, length_penalty=0.5, begins=(), candidate=1))"
     )
 
 
-@pytest.mark.parametrize("options", [None, DecodingOptions(2, candidate=1)], ids=["greedy", "beam"])
+@pytest.mark.parametrize("options", [GREEDY, DecodingOptions(2, candidate=1)], ids=["greedy", "beam"])
 def test_the_python_of_a_naive_reading_names_rows_as_the_page_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: DecodingOptions | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: DecodingOptions
 ) -> None:
     folder = str(tiny_translator(tmp_path / "tiny", "transformer"))
-    actual = draft(attnviz.load(folder), Prompt("The red car."), options or DecodingOptions())
-    attention = read_as(actual.trace.cross, actual.written, "naive")
+    actual = replace(run_task(attnviz.load(folder), "translate", Prompt("The red car."), options=options), name=folder)
+    attention = read_as(actual.trace.cross, actual.draft.written, "naive")
     matrix = head_matrix(attention, layer=1, head=None, view=View(words=True))
     shown = Picture(actual.trace, "cross", 1, None, matrix, View(words=True))
-    kept = taking.kept_draft(folder, lambda: shown, Prompt("The red car."), options, naive=True)
     figures: list[go.Figure] = []
     monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(figure))
-    exec(lines(shown, made=kept.made, imports=kept.imports, attention=kept.attention), {})
+    exec(lines(shown, taking.source_of(actual, naive=True)), {})
     drawn = figures[0]
     np.testing.assert_array_equal(np.array(drawn.data[0].z), matrix.weights)
     assert list(drawn.layout.yaxis.tickvals) == list(range(len(matrix.queries)))
     assert list(drawn.layout.yaxis.ticktext) == [label(token) for token in matrix.queries]
 
 
-@pytest.mark.parametrize("by", ["norms", "mixing"])
+@pytest.mark.parametrize("quantity", ["norms", "mixing"])
 @pytest.mark.parametrize("reading", ["shifted", "naive"])
-def test_the_python_of_a_weighed_translation_draws_the_numbers_of_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: Weighing, reading: Reading
+def test_the_python_of_a_translation_in_another_quantity_draws_the_numbers_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quantity: Quantity, reading: Reading
 ) -> None:
     folder, options = str(tiny_translator(tmp_path / "tiny", "transformer")), DecodingOptions(2, candidate=1)
-    model = attnviz.load(folder)
-    written = draft(model, Prompt("The red car."), options)
-    moved = weighed_draft(model, written, by)
-    shown = Drafted(replace(written, trace=moved.trace), model.card, 0.0, weighed=moved)
-    drawn = Drawing(1, 1, reading, View(words=True), True, "Off", 0.0)
-    kept = drawn.kept(folder, shown, options)
+    plain = run(attnviz.load(folder), "translate", Prompt("The red car."), options=options)
+    shown = replace(in_quantity(attnviz.load(folder), plain, quantity), name=folder)
+    view = AlignmentView(1, 1, View(words=True), True, reading, "Off", 0.0)
+    download = alignment_download(shown, view)
     figures: list[Any] = []
     monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(figure))
-    exec(lines(kept.picture(), made=kept.made, imports=kept.imports, attention=kept.attention), {})
-    numbers, plain = drawn.matrix(shown).weights, drawn.matrix(Drafted(written, model.card, 0.0)).weights
+    exec(lines(download.picture(), download.source), {})
+    numbers = view.alignment(shown).weights
     np.testing.assert_array_equal(np.array(figures[0].data[0].z), numbers)
-    assert not np.array_equal(numbers, plain)
+    assert not np.array_equal(numbers, view.alignment(plain).weights)

@@ -401,7 +401,7 @@ def test_a_trace_that_was_edited_says_so_in_its_file_and_its_exports(tmp_path: P
     assert not opened.encoder.weights(0, 1).any()
     assert (tmp_path / "x.attn").read_bytes().count(b'\\"format\\":2') == 1
     assert attnviz.save(model.trace(TEXT), tmp_path / "y.attn").read_bytes().count(b'\\"format\\":1') == 1
-    assert "edits='e0.1z,e1.2c3.1'" in trace_expression(opened)
+    assert "edits='e0.1z,e1.2c3.1'" in trace_expression(opened.model, opened.prompt, opened.edits)
     shown = picture(trace, layer=1, head=2)
     for to in ("svg", "html", "json", "csv"):
         assert b"e0.1z,e1.2c3.1" in export(shown, to), to

@@ -74,6 +74,12 @@ class Answers:
         """Whether the model says that the passage does not answer."""
         return self.decoding.declines(self.result.nothing, self.result.spans[0].probability)
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the likeliest answer stands in the passage, in characters."""
+        best = self.result.spans[0]
+        return self.tokens[best.start].start, self.tokens[best.end].end
+
     def text(self, span: Span) -> str:
         """Cut a span out of the passage, as it stands there."""
         return text_of(span, self.trace.prompt.text, self.tokens)

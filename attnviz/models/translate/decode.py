@@ -49,6 +49,9 @@ class DecodingOptions:
             raise PromptError(f"DecodingOptions begin with a tuple of the names of pieces, not with {described(self.begins)}.")
 
 
+GREEDY = DecodingOptions()
+
+
 @dataclass(frozen=True, eq=False)
 class Draft:
     """A translation that is looked at, with its trace and its probabilities.
@@ -62,6 +65,7 @@ class Draft:
     closed           names of the pieces that the model cannot be asked to write
     task_prefix      what the model read in front of the text (`attnviz.models.task_prefix`)
     tree             what the search weighed after what it had to begin with; None where nothing was searched or it is not shown
+    original         ln p, with the edits, of what the model writes without them; None: nothing is edited
     """
 
     trace: AttentionTrace
@@ -74,6 +78,7 @@ class Draft:
     closed: frozenset[str] = frozenset()
     task_prefix: str = ""
     tree: SearchTree | None = None
+    original: float | None = None
 
     @property
     def written(self) -> tuple[Token, ...]:
@@ -121,6 +126,18 @@ def _drafted(model: TranslatingModel, prompt: Prompt, options: DecodingOptions) 
     return Draft(
         trace, steps, best.log_probability, candidates, chosen, pieces=model.names(best.pieces), closed=model.closed, tree=tree
     )
+
+
+def log_probability(model: AttentionModel, prompt: Prompt, written: Draft, edits: Edits) -> float:
+    """Compute ln p of the pieces of a draft, written with the edits.
+
+    Raises:
+        EditError: the model cannot be edited in this way.
+    """
+    assert isinstance(model, TranslatingModel)
+    whole = replace(prompt, text=written.task_prefix + prompt.text)
+    with edited(model, whole, edits.after(written.task_prefix)):
+        return total(model.follow(whole, model.pieces(written.pieces))[1])
 
 
 def total(steps: tuple[DecodingStep, ...]) -> float:

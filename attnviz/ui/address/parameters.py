@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnviz.analysis.answer.question_attention import SIDES
-from attnviz.analysis.quantity import WEIGHINGS
 from attnviz.analysis.view import BETWEEN
 from attnviz.core.edit_types import HEAD_VALUES
 from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
+from attnviz.core.quantity import QUANTITIES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
 from attnviz.text.url_text import pack, unpack
@@ -130,7 +130,7 @@ _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
 _HIDDEN: dict[str, Type] = {"hide_special": Flag()}
 # Which map of an encoder-decoder, and the text that its decoder reads.
 _MAP: dict[str, Type] = {"attention": Choice(("encoder", "decoder", "cross")), "target": _TEXT}
-_NUMBERS: dict[str, Type] = {"weighing": Choice(WEIGHINGS)}
+_NUMBERS: dict[str, Type] = {"weighing": Choice(QUANTITIES)}
 _MEAN: dict[str, Type] = {"all_heads": Flag(default=True)}
 # How the explorer is looked at, as it writes it itself: the order of heads, the part of the matrix, and so on.
 _VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "BertViz")), "look": Text(most=600)}

@@ -6,9 +6,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.answer.question_attention import QuestionAttention, describe_answer, describe_meeting, describe_word
-from attnviz.ui.background.results import Answered
-from attnviz.ui.layout import escaped, story
-from attnviz.ui.quantity import number_of
+from attnviz.analysis.quantity import NUMBERS
+from attnviz.analysis.wording import Sentence
+from attnviz.models.result import Result
+from attnviz.ui.layout import escaped
 
 _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
@@ -43,9 +44,9 @@ _BELIEVE = """
 """
 
 
-def headline(answered: Answered, place: DeltaGenerator) -> None:
+def show_answer(result: Result, place: DeltaGenerator) -> None:
     """The answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
-    answers, card = answered.answers, answered.card
+    answers, card = result.answers, result.card
     best = answers.result.spans[0]
     facts = [card.name, f"p = {best.probability:.2f}"]
     if answers.decoding.calibrated and not answers.declined:
@@ -61,32 +62,33 @@ def headline(answered: Answered, place: DeltaGenerator) -> None:
     place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
 
 
-def tell_answer(answered: Answered, shown: QuestionAttention, word: int | None, name: str, place: DeltaGenerator) -> None:
+def describe_result(result: Result, shown: QuestionAttention, word: int | None, name: str) -> tuple[Sentence, Sentence]:
     """Sentences made of the numbers: how likely the answer is, and what it, or a chosen word, has to do with the question."""
-    answers = answered.answers
-    spans, result = answers.result.spans, answers.result
+    answers = result.answers
+    spans = answers.result.spans
     texts = [answers.text(span) for span in spans]
-    nothing = result.nothing if answers.declined else None
+    nothing = answers.result.nothing if answers.declined else None
     likely = describe_answer(texts, spans, nothing=nothing, threshold=answers.decoding.declines_above)
-    number = number_of(answered)
-    meets = describe_meeting(shown, name, answered.place, number) if word is None else describe_word(shown, name, word, number)
-    story(likely, meets, place=place)
+    number = NUMBERS[result.quantity]
+    if word is not None:
+        return likely, describe_word(shown, name, word, number)
+    return likely, describe_meeting(shown, name, answers.place, number)
 
 
-def windows_notice(answered: Answered) -> None:
+def tell_windows(result: Result) -> None:
     """Of a passage that was read in parts, which part the attention is of."""
-    result = answered.answers.result
-    if len(result.windows) > 1:
-        window = result.windows[result.best]
+    found = result.answers.result
+    if len(found.windows) > 1:
+        window = found.windows[found.best]
         st.info(
-            f"{escaped(answered.card.name)} read this passage in {len(result.windows)} overlapping windows. The attention is "
+            f"{escaped(result.card.name)} read this passage in {len(found.windows)} overlapping windows. The attention is "
             f"that of the one with the likeliest answer, tokens {window.start + 1:,} to {window.stop:,} of "
-            f"{len(answered.answers.tokens):,}.",
+            f"{len(result.answers.tokens):,}.",
             icon=":material/info:",
         )
 
 
-def explained() -> None:
+def explain_answer() -> None:
     """How an answer is found, and how much to trust this."""
     with st.expander("How this answer is found · softmax over all spans"):
         st.markdown(_HOW)

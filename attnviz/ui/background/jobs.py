@@ -20,7 +20,7 @@ from attnviz.models.base import Progress
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import Slots, computing
 
-Result = TypeVar("Result")
+Made = TypeVar("Made")
 # What is done sooner than this needs no progress bar: it would only flicker.
 PATIENCE_SECONDS = 0.4
 # A page may wait for several models in one run, and every container has a key of its own.
@@ -79,7 +79,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="attnviz")
 
 
-class Job(Generic[Result]):
+class Job(Generic[Made]):
     """A function running in the background, which is told how to report its progress, for everybody who waits for its result.
 
     It begins when somebody waits, and ends whatever is raised in it: at the next cancellation point, or report of progress,
@@ -88,13 +88,13 @@ class Job(Generic[Result]):
 
     def __init__(
         self,
-        work: Callable[[Progress], Result],
+        work: Callable[[Progress], Made],
         *,
         places: Slots | None = None,
-        failed: Callable[["Job[Result]"], None] = lambda _: None,
+        failed: Callable[["Job[Made]"], None] = lambda _: None,
         expected: float = 0.0,
     ) -> None:
-        self._work: Callable[[Progress], Result] | None = work
+        self._work: Callable[[Progress], Made] | None = work
         self._failed, self._expected = failed, expected
         self._places = places or computing()
         self._stage = "Waiting for a free place"
@@ -102,9 +102,9 @@ class Job(Generic[Result]):
         self._lock = threading.Lock()
         self._waiting, self._left_at = 0, 0.0
         self._cancelled = False
-        self._future: Future[Result] | None = None
+        self._future: Future[Made] | None = None
 
-    def result(self, place: DeltaGenerator, pixels: int = PICTURE_PIXELS) -> Result:
+    def result(self, place: DeltaGenerator, pixels: int = PICTURE_PIXELS) -> Made:
         """Waits, showing the progress in `place`, over a blank as high (pixels) as what will stand there.
 
         Raises:
@@ -133,7 +133,7 @@ class Job(Generic[Result]):
         self._left_at = -math.inf
 
     @contextmanager
-    def _awaited(self) -> Iterator[Future[Result]]:
+    def _awaited(self) -> Iterator[Future[Made]]:
         """Counts one more who waits."""
         with self._lock:
             if self._cancelled:
@@ -148,7 +148,7 @@ class Job(Generic[Result]):
                 self._waiting -= 1
                 self._left_at = time.monotonic()
 
-    def _run(self) -> Result:
+    def _run(self) -> Made:
         try:
             with self._places.place(self._check, self._expected):
                 return self._at_work()
@@ -160,7 +160,7 @@ class Job(Generic[Result]):
             self._failed(self)
             raise ModelError("A library that this model needs broke off: try another text, or another model.") from error
 
-    def _at_work(self) -> Result:
+    def _at_work(self) -> Made:
         self._report("Getting ready", None)
         # A result that is kept must not keep what it was made with, such as a model that the shelf has let go of.
         work, self._work = self._work, None

@@ -1,156 +1,120 @@
-"""Models and traces for the pages: found, loaded and computed once for everybody, with progress and clear errors."""
+"""Models and results for the pages: found, loaded and computed once for everybody, with progress and clear errors."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
-from attnviz.analysis.answer.question_attention import Side, StrongestHead, strongest_heads
-from attnviz.analysis.quantity import WeighedTrace
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, ModelTooLargeError
-from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.core.quantity import Quantity
+from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.answer.base import Answers, answers
-from attnviz.models.base import AttentionModel, ModelCard, Progress
-from attnviz.models.head_inputs import InspectedTrace, inspect_trace
-from attnviz.models.translate.decode import DecodingOptions, Draft, draft
-from attnviz.ui.background.jobs import Job, Result, shared
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.catalog import Task
+from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable
+from attnviz.models.reading import NOTHING_READ, EncoderReading, read, says_more
+from attnviz.models.result import Result, run_task
+from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.ui.background.jobs import Job, shared
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import downloading, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
 
+Made = TypeVar("Made")
+Asked = ParamSpec("Asked")
 # A head is a small product. Shared between threads it is no faster alone, and on a busy server it was 100 times slower: the
 # threads wait for each other. PyTorch keeps its own threads.
 ThreadpoolController().select(internal_api="openblas").limit(limits=1)
 
 MODELS_KEPT = 5  # four stand side by side on Translate
-# Each is a function: names that nobody has heard of must not take the place of a model that is used.
+# Loaders are tiny; unknown ids must not evict models in use.
 FETCHES_KEPT = 64
 CHARACTERS_A_SECOND = 7_500  # what a small model reads on a small server
 # A class has one or a few each, which are small: half a megabyte for a sentence. Pictures of long texts weigh as much again.
 TRACES_KEPT, TRACES_BYTES = 192, 128 * 2**20
 
 
-@dataclass(frozen=True)
-class Traced:
-    """A trace, the card of the model that made it, how long the model took (seconds), and the file it comes from, if any."""
+def computed(
+    work: Callable[Concatenate[AttentionModel, Progress, Asked], Made],
+) -> Callable[Concatenate[str, Asked], Made | None]:
+    """Makes a function of a model one of the model's name, which is done once for everybody who asks for the same.
 
-    trace: AttentionTrace
-    card: ModelCard
-    seconds: float
-    file: str = ""
-
-
-@dataclass(frozen=True)
-class Drafted:
-    """A translation, the card of the model that made it, and how long the model took (seconds).
-
-    weighed  what the numbers of its trace are, where they are not weights
+    It gives None after the page has said why there is nothing. What it is asked for stands in its places, the prompt first;
+    what is given by name is only used, since it follows from those.
     """
 
-    draft: Draft
-    card: ModelCard
-    seconds: float
-    weighed: WeighedTrace | None = field(default=None, kw_only=True)
+    @wraps(work)
+    def once(name: str, *asked: Asked.args, **given: Asked.kwargs) -> Made | None:
+        return compute_once(work, name, asked, given)
 
-    @property
-    def trace(self) -> AttentionTrace:
-        return self.draft.trace
+    return once
 
 
-@dataclass(frozen=True)
-class Answered:
-    """What a model makes of a question, the card of the model, and how long it took (seconds).
-
-    weighed  what the numbers of its trace are, where they are not weights
-    """
-
-    answers: Answers
-    card: ModelCard
-    seconds: float
-    weighed: WeighedTrace | None = None
-
-    @property
-    def trace(self) -> AttentionTrace:
-        return self.answers.trace
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Where the likeliest answer stands in the passage, in characters."""
-        best, tokens = self.answers.result.spans[0], self.answers.tokens
-        return tokens[best.start].start, tokens[best.end].end
-
-    @cached_property
-    def telling(self) -> dict[Side, StrongestHead]:
-        """The heads that say most about the answer: found once, not at every click."""
-        return strongest_heads(self.trace, *self.place)
-
-
-@dataclass(frozen=True)
-class Opened:
-    """What is kept of a trace whose heads can be looked into: not the model, which may be large and has a shelf of its own."""
-
-    trace: AttentionTrace
-    pieces: tuple[int, ...]
-
-
-def trace(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
-    """The trace of a prompt, with the edits; None after the page has said why there is none."""
-    return computed(name, _trace, (prompt, edits))
-
-
-def translate(name: str, prompt: Prompt, options: DecodingOptions) -> Drafted | None:
-    """The translation of a prompt; None after the page has said why there is none."""
-    return computed(name, _translate, (prompt, options))
-
-
-def summarize(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Traced | None:
-    """The trace of a text that is to be summarized, with the edits; None after the page has said why there is none."""
-    return computed(name, _summarize, (prompt, edits))
-
-
-def answer(name: str, prompt: Prompt, edits: Edits = NO_EDITS) -> Answered | None:
-    """What a model makes of a question, with the edits; None after the page has said why there is nothing."""
-    return computed(name, _answer, (prompt, edits))
-
-
-def opened(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
-    """A trace whose heads can be looked into; None after the page has said why there is none."""
-    if (kept := computed(name, _open, (prompt, begins))) is None:
-        return None
-    return InspectedTrace(kept.trace, load_model(name, st.empty()), kept.pieces)
-
-
-def computed(name: str, compute: Callable[..., Any], asked: tuple[Any, ...]) -> Any:
-    """What `compute(model, progress, *asked)` gives, computed once for everybody who asks for the same."""
+def compute_once(work: Callable[..., Any], name: str, asked: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
+    """What `work` gives for the model of that name; None after the page has said why there is nothing."""
     place = st.empty()
-    kept, key = traces_kept(), (compute, name, *asked)
+    kept, key = traces_kept(), (work, name, *asked)
     try:
         check_offered(name)
         model = load_model(name, place)
         _make_room()
 
-        def work(progress: Progress) -> Any:
-            result = compute(model, progress, *asked)
+        def once(progress: Progress) -> Any:
+            made = work(model, progress, *asked, **given)
             # Weighed here, for whoever asked may have gone.
-            kept.weigh(key, result.trace.nbytes if hasattr(result, "trace") else result.nbytes)
-            return result
+            kept.weigh(key, made.nbytes)
+            return made
 
-        return shared(kept, key, work, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
+        return shared(kept, key, once, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
     except (AttnvizError, MemoryError) as error:
         place.error(
             escaped(error) or "This needs more memory than there is: try a shorter text or a smaller model.",
             icon=":material/error:",
         )
         return None
+
+
+def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, options: DecodingOptions = GREEDY) -> Result | None:
+    """What the model of that name makes of a prompt, with the edits; None after the page has said why there is nothing."""
+    if (plain := _run(name, prompt, task, NO_EDITS, options)) is None:
+        return None
+    plain = replace(plain, name=name)
+    if not edits:
+        return plain
+    # What is kept of an edited text holds no other trace, whose bytes nobody would count.
+    after = _run(name, prompt, task, edits, options, before=plain)
+    return replace(after, name=name, before=plain) if after else None
+
+
+def with_readings(result: Result) -> Result | None:
+    """The result with what the model's layers on top say of the text; None after the page has said why that is not known."""
+    edits = result.trace.edits
+    reading = _read(result.name, result.prompt, edits, bool(edits))
+    before = _read(result.name, result.prompt, NO_EDITS, bool(edits)) if reading and result.before else None
+    if reading is None or (result.before and before is None):
+        return None
+    return replace(result, output=reading, before=result.before and replace(result.before, output=before))
+
+
+def in_quantity(result: Result, quantity: Quantity) -> Result:
+    """The result with that quantity in its maps; as it is, where no other is known, after the page has said why."""
+    if quantity == result.quantity:
+        return result
+    moving = _in_quantity(result.name, result.prompt, result.task, result.options, quantity, result=result)
+    return replace(moving, name=result.name, output=result.output) if moving else result
+
+
+def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
+    """A trace whose heads can be looked into; None after the page has said why there is none."""
+    result = _inspectable(name, prompt, begins)
+    return inspect_result(load_model(name, st.empty()), result) if result else None
 
 
 @st.cache_resource(show_spinner=False)
@@ -212,38 +176,53 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     return shared(models_kept(), name, work, place)
 
 
-def _timed(made: Callable[..., Result], model: AttentionModel, compute: Callable[[], Any]) -> Result:
-    """`made` of what is computed, the model's card, and how long it took (seconds)."""
-    start = time.perf_counter()
-    result = compute()
-    return made(result, model.card, time.perf_counter() - start)
+@computed
+def _run(
+    model: AttentionModel,
+    progress: Progress,
+    prompt: Prompt,
+    task: Task,
+    edits: Edits,
+    options: DecodingOptions,
+    *,
+    before: Result | None = None,
+) -> Result:
+    card = model.card
+    doing = {
+        "encode": f"Computing the attention of {card.n_layers} × {card.n_heads} heads",
+        "translate": f"Translating with {card.name}{', edited' if edits else ''}",
+        "answer": f"Looking for the answer with {card.name}",
+        "summarize": f"Reading with {card.name}",
+    }
+    progress(doing[task], None)
+    return replace(run_task(model, task, prompt, edits=edits, options=options, before=before), before=None)
 
 
-def _trace(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
-    progress(f"Computing the attention of {model.card.n_layers} × {model.card.n_heads} heads", None)
-    # No keyword where nothing is edited: a model of somebody's own need not know what edits are.
-    options = {"edits": edits} if edits else {}
-    return _timed(Traced, model, lambda: model.trace(prompt, **options))
-
-
-def _summarize(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Traced:
-    from attnviz.models.summarize import run as summaries
-
+@computed
+def _read(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits, states: bool) -> EncoderReading:
     progress(f"Reading with {model.card.name}", None)
-    return _timed(Traced, model, lambda: summaries.summarize(model, prompt, edits))
+    # No pass where there is nothing to say.
+    return read(model, prompt, edits) if states or says_more(model, prompt) else NOTHING_READ
 
 
-def _translate(model: AttentionModel, progress: Progress, prompt: Prompt, options: DecodingOptions) -> Drafted:
-    progress(f"Translating with {model.card.name}", None)
-    return _timed(Drafted, model, lambda: draft(model, prompt, options))
+@computed
+def _in_quantity(
+    model: AttentionModel,
+    progress: Progress,
+    prompt: Prompt,
+    task: Task,
+    options: DecodingOptions,
+    quantity: Quantity,
+    *,
+    result: Result,
+) -> Result:
+    from attnviz.attribution.quantity import in_quantity
+
+    progress(f"Computing what the attention of {model.card.name} moves", None)
+    return replace(in_quantity(model, result, quantity), output=None)
 
 
-def _answer(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits) -> Answered:
-    progress(f"Looking for the answer with {model.card.name}", None)
-    return _timed(Answered, model, lambda: answers(model, prompt, edits))
-
-
-def _open(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Opened:
+@computed
+def _inspectable(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Result:
     progress(f"Computing the attention of {model.card.name}", None)
-    inspected = inspect_trace(model, prompt, begins)
-    return Opened(inspected.trace, inspected.pieces)
+    return run_inspectable(model, prompt, begins)

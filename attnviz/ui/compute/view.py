@@ -8,11 +8,12 @@ from streamlit.components.v2 import component
 
 from attnviz.analysis.compute.score_pairs import BIASES, describe_pairs
 from attnviz.analysis.compute.steps import ComputationStep
-from attnviz.analysis.view import View
+from attnviz.analysis.view import HeadView, View
 from attnviz.analysis.wording import head_name
 from attnviz.core.from_weights import from_weights
 from attnviz.core.head_inputs import Computed, DotProduct, Tables
 from attnviz.core.trace import AttentionMap, AttentionTrace
+from attnviz.export.python import Source, trace_expression
 from attnviz.figures.compute.pairs import STYLE as PAIRS_STYLE
 from attnviz.figures.compute.pairs import pairs_table
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
@@ -20,7 +21,7 @@ from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.address.widgets import fold, sent
 from attnviz.ui.background.measures import why
-from attnviz.ui.download import Kept, head_picture, traced_in_python
+from attnviz.ui.download import Download, head_picture
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
 
@@ -120,14 +121,17 @@ def show_score_pairs(model: str, inspected: InspectedTrace, kind: str, place: tu
         st.caption(f":material/verified: All pairs add up to the score of these steps, to {difference:.0e}. {_HOW_PAIRS}")
 
 
-def weight_download(name: str, trace: AttentionTrace, attention: AttentionMap, place: tuple[int, int], *, words: bool) -> Kept:
+def weight_download(
+    name: str, trace: AttentionTrace, attention: AttentionMap, place: tuple[int, int], *, words: bool
+) -> Download:
     """The head of a model whose weight is explained."""
-    return Kept(name, head_picture(trace, attention, place, View(words=words)), traced_in_python(name, trace.prompt))
+    picture = head_picture(trace, attention.kind, HeadView(*place, View(words=words), True))
+    return Download(name, picture, Source(trace_expression(name, trace.prompt)))
 
 
-def example_download(tables: Tables, computed: Computed, head: int) -> Kept:
+def example_download(tables: Tables, computed: Computed, head: int) -> Download:
     """The weights of the example that is worked out, as a trace like any other."""
     trace = from_weights(computed.weights, tables.tokens, model="worked example")
     rounded = np.round(computed.weights, _DIGITS).tolist()
     made = f"av.from_weights({rounded}, {list(tables.tokens)}, model='worked example')"
-    return Kept("worked example", head_picture(trace, trace.maps[0], (0, head), View()), made)
+    return Download("worked example", head_picture(trace, "encoder", HeadView(0, head, View(), True)), Source(made))

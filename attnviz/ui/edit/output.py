@@ -7,8 +7,9 @@ from attnviz.core.edits import Edits
 from attnviz.core.trace import AttentionTrace
 from attnviz.figures import html as shared
 from attnviz.figures.edit.before_after import STYLE, Said, before_and_after, changed_text, edit_chips, moved, number, ranked
-from attnviz.ui.edit.current_map import Shown
-from attnviz.ui.edit.results import read
+from attnviz.models.reading import shifts
+from attnviz.models.result import Result
+from attnviz.ui.background.results import with_readings
 from attnviz.ui.edit.state import Editor, change, edits_now
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
@@ -27,25 +28,25 @@ def show_chips(editing: Editor, trace: AttentionTrace) -> None:
     _markup(f"chips{slot}", edit_chips(describe_edits(editing.edits, trace), theme=theme()), take)
 
 
-def show_said(rows: Sequence[Said], *, below: str = "", slot: str = "") -> None:
+def show_changes(rows: Sequence[Said], *, below: str = "", slot: str = "") -> None:
     """What a model says, as a table of before and after."""
     if rows or below:
         _markup(f"said{slot}", before_and_after(rows, theme=theme(), below=below))
 
 
-def show_reading(name: str, shown: Shown) -> None:
+def show_reading(result: Result) -> None:
     """What a model makes of a text on Encode: what it writes, or what its layers on top say, and how far its states moved."""
-    before, after, edits = shown.before, shown.after, shown.after.edits
-    if len(before.maps) > 1:
-        show_said([changed_text("Output", before.output, after.output)] if shown.is_edited else [])
+    edited = result.before
+    if len(result.trace.maps) > 1:
+        show_changes([changed_text("Output", edited.trace.output, result.trace.output)] if edited else [])
         return
-    if shown.editing is None or (effect := read(name, before.prompt, edits)) is None:
+    if result.file or (read := with_readings(result)) is None:
         return
-    one, other = effect.before, effect.after
+    one, other = read.unedited.reading, read.reading
     rows = [
-        ranked(place, shares, then[1] if edits else None)
+        ranked(place, shares, then[1] if edited else None)
         for (place, shares), then in zip(one.likeliest, other.likeliest, strict=True)
     ]
     if one.similarity is not None and other.similarity is not None:
-        rows.append(number("Similarity of the two sentences", one.similarity, other.similarity if edits else None))
-    show_said(rows, below=moved(one.tokens, effect.shifts, theme=theme()) if edits else "")
+        rows.append(number("Similarity of the two sentences", one.similarity, other.similarity if edited else None))
+    show_changes(rows, below=moved(one.tokens, shifts(one, other), theme=theme()) if edited else "")

@@ -9,8 +9,8 @@ import streamlit as st
 
 from attnviz.analysis.summarize.selection import Passage, Selection
 from attnviz.analysis.summarize.selectors import Selector
+from attnviz.models.result import Result
 from attnviz.paths import assets_folder
-from attnviz.ui.background.results import Traced
 
 # The selector that travels with attnviz, and the encoder that it stands on, not one weight of which was changed.
 OWN, READ_BY = "summarize-en", "minilm"
@@ -39,10 +39,10 @@ _BELIEVE = """
 """
 
 
-def headline(traced: Traced, passage: Passage, kept: Selection, way: Selector) -> None:
+def show_kept(result: Result, passage: Passage, kept: Selection, way: Selector) -> None:
     """What the model wrote, or else the sentences that were kept, in large type; and by which model and way."""
-    wrote = traced.trace.output
-    small = f"{traced.card.name} wrote this" if wrote else f"{traced.card.name} · {way.name}"
+    wrote = result.trace.output
+    small = f"{result.card.name} wrote this" if wrote else f"{result.card.name} · {way.name}"
     if not wrote and way.tokens is not None:
         share = float(way.sentences[kept.sentences].sum())
         small += f" · {share:.0%} of the attention that sentences receive"
@@ -74,7 +74,7 @@ def rouge_note(model: str, reference: str) -> str:
     )
 
 
-def honest_line() -> None:
+def tell_measured() -> None:
     """How good attention alone is at this, as it was measured."""
     figures = measured()
     rows = (ALONE, "First", "Random", "Trained selector", BEST)
@@ -89,7 +89,7 @@ def honest_line() -> None:
     )
 
 
-def explained() -> None:
+def explain_choice() -> None:
     """How a choice comes about, and how much to trust this."""
     with st.expander("How this choice comes about · attention received"):
         st.markdown(_HOW)

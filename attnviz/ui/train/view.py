@@ -1,13 +1,13 @@
 """What a trained toy makes of one's own input, at any kept checkpoint; attribution methods tested on it; its file."""
 
-import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
 from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
 from attnviz.analysis.translate.alignment import clearest_link, describe_origin, read_as
-from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, HeadView, View, head_matrix
 from attnviz.analysis.wording import Sentence, plain
 from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.core.errors import AttnvizError, PromptError
@@ -17,23 +17,23 @@ from attnviz.figures import html
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.train.planted import STYLE, planted_table
 from attnviz.models.base import Progress
+from attnviz.models.result import Result, run_task
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
-from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
+from attnviz.training.toy import Frame, from_file, to_file
 from attnviz.ui.address.state import forget_drafts, remember, remembered, visit
 from attnviz.ui.address.widgets import clicked, toggle
 from attnviz.ui.background.jobs import at_a_place, shared
-from attnviz.ui.background.results import Drafted, traces_kept
+from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.checkpoints import name_of, settings
-from attnviz.ui.download import Kept, head_picture, kept_draft, traced_in_python
+from attnviz.ui.download import Download, head_download, source_of
 from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.train.controls import score_kind, show_recipe
+from attnviz.ui.train.controls import show_recipe
 from attnviz.ui.train.live import open_run
 
 MATRIX_PIXELS, PLANTED_PIXELS = 560, 440
@@ -69,23 +69,21 @@ _BELIEVE = """
 """
 
 
-def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Kept]:
+def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Download]:
     """A box for one's own input, and what the chosen checkpoint makes of it; returns what can be downloaded."""
     task = run.recipe.task
     text = _input_box(task)
     try:
         solved = task.solve(text)
-        began = time.perf_counter()
-        model = toys.toy_model(run.recipe.model, frame.weights)
-        drafted = Drafted(draft(model, Prompt(text), DecodingOptions()), model.card, time.perf_counter() - began)
+        result = run_task(toys.toy_model(run.recipe.model, frame.weights), "translate", Prompt(text))
     except PromptError as error:
         st.error(escaped(error), icon=":material/edit:")
         return []
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/error:")
         return []
-    matrix, picture = _aligned(drafted, *(head or frame.best))
-    right, written = "".join(solved.target), drafted.trace.output
+    matrix, picture = _aligned(result, *(head or frame.best))
+    right, written = "".join(solved.target), result.trace.output
     answer(written or "(nothing)")
     st.caption(
         f":material/check: Right, after {frame.step:,} steps." if written == right
@@ -95,8 +93,8 @@ def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list
         st.caption("Longer than its training examples, which have three to eight characters.")
     story(_show_alignment(matrix))
     _compare_button(run, frame, text)
-    name = f"{run.recipe.model.name}.safetensors"
-    return [kept_draft(name, picture, drafted.trace.prompt, None, naive=drafted.draft.reads_its_rows)]
+    result = replace(result, name=f"{run.recipe.model.name}.safetensors")
+    return [Download(result.name, picture, source_of(result, naive=result.draft.reads_its_rows))]
 
 
 def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
@@ -111,9 +109,9 @@ def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
     )  # fmt: skip
 
 
-def _aligned(drafted: Drafted, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:
+def _aligned(result: Result, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:
     """The alignment of what was written, a row the token that its step writes; and the same to be taken along."""
-    written = drafted.draft
+    written = result.draft
     attention = read_as(written.trace.cross, written.written, "naive") if written.reads_its_rows else written.trace.cross
     matrix = head_matrix(attention, layer=layer, head=head, view=View())
     return matrix, lambda: Picture(written.trace, "cross", layer, head, matrix, View(), True)
@@ -218,12 +216,12 @@ def _receive() -> None:
     open_run(training)
 
 
-def untrained_download(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> Kept:
+def untrained_download(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> Download:
     """The attention of a model that has learned nothing yet, over its task's first example."""
     recipe = run.recipe
-    trace = draft(toys.toy_model(recipe.model, frame.weights), Prompt(recipe.task.example), DecodingOptions()).trace
-    name = f"{recipe.model.name}.safetensors"
-    return Kept(name, head_picture(trace, trace.cross, head or frame.best, View()), traced_in_python(name, trace.prompt))
+    result = run_task(toys.toy_model(recipe.model, frame.weights), "translate", Prompt(recipe.task.example))
+    result = replace(result, name=f"{recipe.model.name}.safetensors")
+    return head_download(result, "cross", HeadView(*(head or frame.best), View(), True))
 
 
 def explain_training(recipe: ToyRecipe) -> None:

@@ -1,6 +1,6 @@
-"""What is said of a translation: its notices, and the box in which a person gives one."""
+"""What is said of a translation: what its text does to a model, how an alignment is computed, and how much to trust it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
@@ -8,12 +8,10 @@ from attnviz.analysis.translate.alignment import Reading
 from attnviz.analysis.translate.spelling import spelled_out
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Prompt
+from attnviz.models.result import Result
 from attnviz.text.words import seems_english
-from attnviz.ui.address.state import forget, forget_cell, forget_drafts, restore
-from attnviz.ui.background.results import Drafted
-from attnviz.ui.examples import examples
 from attnviz.ui.layout import escaped
-from attnviz.ui.translate.drawing import Drawing
+from attnviz.ui.translate.alignment_view import AlignmentView
 
 # The recipes leave out longer pairs (recipes.translate.recipe.Corpus).
 TRAINED_TOKENS = 40
@@ -49,40 +47,9 @@ _SUPERVISED = (
 )
 
 
-def forget_target() -> None:
-    """The models write by themselves again; for a callback."""
-    forget("target")
-    forget_cell()
-
-
-def forget_text() -> None:
-    """Lets go of what belonged to the text before: a target that a person typed stays, an example's goes with its text."""
-    forget_drafts()
-    forget("alternatives")
-    given = {example.target for page in ("translate", "translate-german") for example in examples(page)}
-    if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
-        forget("target")
-
-
-def target_box(prompt: Prompt, written: str) -> None:
-    """Where a person types the translation whose alignment is looked at; `written` is what stands there else."""
-    with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
-        st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
-        restore("target", "")
-        st.text_input(
-            "Target text",
-            key="target",
-            placeholder=written or "A translation",
-            label_visibility="collapsed",
-            on_change=forget_cell,
-        )
-        if prompt.target:
-            st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
-
-
-def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
+def tell_language_notices(prompt: Prompt, results: Iterable[Result]) -> None:
     """Says when a text is not of the kind that translators of ours learned from; it is translated all the same."""
-    own = [each for each in drafted if each.card.languages[:1] == ("en",)]
+    own = [each for each in results if each.card.languages[:1] == ("en",)]
     if not own:
         return
     names = escaped(joined([each.card.name for each in own]))
@@ -96,10 +63,10 @@ def language_notices(prompt: Prompt, drafted: Sequence[Drafted]) -> None:
         )
 
 
-def spelling_notices(drafted: Sequence[Drafted]) -> None:
+def tell_spelling_notices(results: Iterable[Result]) -> None:
     """Says which words a model does not know, and had to read letter by letter; models that spell the same say it together."""
     readers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
-    for each in drafted:
+    for each in results:
         if words := spelled_out(each.trace.cross.keys):
             readers.setdefault(words, []).append(each.card.name)
     for words, models in readers.items():
@@ -120,16 +87,16 @@ def joined(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def rows_notice(drafted: Drafted, drawn: Drawing) -> None:
+def tell_rows(result: Result, view: AlignmentView) -> None:
     """Which row was taken for a word, where there are two; and of a supervised head, by whom."""
-    if drafted.draft.reads_its_rows:
-        st.caption(_ROWS[drawn.reading_of(drafted)])
-    head = drawn.head_of(drafted)
-    if head == drafted.card.supervised_head and not drafted.weighed:
-        st.info(_SUPERVISED.format(head_name(*head)), icon=":material/school:")
+    own = view.of(result)
+    if result.draft.reads_its_rows and own.reading:
+        st.caption(_ROWS[own.reading])
+    if (own.layer, own.head) == result.card.supervised_head and result.quantity == "weights":
+        st.info(_SUPERVISED.format(head_name(own.layer, own.head)), icon=":material/school:")
 
 
-def explained() -> None:
+def explain_alignments() -> None:
     """How an alignment is computed."""
     with st.expander("How these numbers come about", icon=":material/function:"):
         st.markdown(_HOW)
@@ -140,7 +107,7 @@ def explained() -> None:
         st.markdown(_HOW_LIKELY)
 
 
-def trust() -> None:
+def explain_trust_in_alignments() -> None:
     """How much an alignment says."""
     with st.expander("How much to trust this", icon=":material/balance:"):
         st.markdown(_BELIEVE)

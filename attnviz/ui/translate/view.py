@@ -6,45 +6,43 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
+from attnviz.analysis.quantity import NUMBERS, head_title
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, word_groups
+from attnviz.figures.edit.before_after import changed_text, number
 from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, alignments, script
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
+from attnviz.models.result import Result
 from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import forget_cell
 from attnviz.ui.address.widgets import one_shown, sent
-from attnviz.ui.background.results import Drafted
+from attnviz.ui.edit.current_map import CurrentMap
+from attnviz.ui.edit.output import show_changes
+from attnviz.ui.edit.panel import show_panel
+from attnviz.ui.edit.state import Editor
 from attnviz.ui.explorer import places_of, select_cell
-from attnviz.ui.head_picker import named
+from attnviz.ui.head_picker import head_title_of
 from attnviz.ui.layout import theme
-from attnviz.ui.quantity import number_of
-from attnviz.ui.translate.drawing import Drawing, chosen_cell
+from attnviz.ui.translate.alignment_view import AlignmentView, chosen_cell
 
 _ALIGNMENTS = component("attnviz.alignments", html='<div class="alignment"></div>', css=STYLE, js=script())
 _KEY, _SEQ = "alignments", "alignments_seq"
 
 
-def large_slot(slots: list[int]) -> int:
-    """The slot of the model whose alignment is drawn large; the first, where the one that was chosen is not there."""
-    return one_shown("hero", slots, slots[0])
-
-
-def show_alignments(shown: Mapping[int, Drafted], drawn: Drawing, large: int, fixed: Mapping[int, int]) -> None:
+def show_alignments(results: Mapping[int, Result], view: AlignmentView, large: int) -> None:
     """Every translation in a table, and its alignment: the one at slot `large` as the large picture.
-
-    `fixed`: how many tokens of each translation a person has chosen.
 
     Raises:
         TraceError: the view leaves no token.
     """
-    unlike = differences([each.trace.output for each in shown.values()])
-    models = [_aligned(slot, shown[slot], drawn, fixed[slot], marked) for slot, marked in zip(shown, unlike, strict=True)]
+    unlike = differences([each.trace.output for each in results.values()])
+    models = [_aligned(slot, each, view, marked) for (slot, each), marked in zip(results.items(), unlike, strict=True)]
     is_open = one_shown("alternatives", ("", "open"), "") == "open"
     settings = {"seq": st.session_state.get(_SEQ, 0), "hero": large, "open": is_open, "least": LEAST_WEIGHT}
-    name, package = alignments(models, **settings, theme=theme().name, fullScale=drawn.full_scale)
+    name, package = alignments(models, **settings, theme=theme().name, fullScale=view.full_scale)
     # Streamlit keeps the callback of every figure that a visit has seen: it holds names, and no trace.
-    pieces = {slot: each.draft.pieces for slot, each in shown.items()}
-    offered = {slot: [[name for name, _ in step.alternatives] for step in each.draft.steps] for slot, each in shown.items()}
+    pieces = {slot: each.draft.pieces for slot, each in results.items()}
+    offered = {slot: [[name for name, _ in step.alternatives] for step in each.draft.steps] for slot, each in results.items()}
 
     def pick() -> None:
         change = sent(_KEY, "picked") or {}
@@ -69,41 +67,43 @@ def _take(change: dict[str, Any]) -> None:
         select_cell(change["query"], change["key"], change["hero"])
 
 
-def _aligned(slot: int, drafted: Drafted, drawn: Drawing, fixed: int, unlike: tuple[tuple[int, int], ...]) -> Aligned:
-    matrix, draft, card = drawn.matrix(drafted), drafted.draft, drafted.card
-    given = "target given" if draft.trace.prompt.target else ""
-    (layer, number), by = drawn.head_of(drafted), drafted.weighed
-    head = by.named(layer, number) if by and by.by == "mixing" else named(card, layer, number)
-    unit = number_of(drafted)
-    places = places_of(drawn.attention(drafted), drawn.view).within(matrix)
-    marks = places.head_marks(drafted.trace.edits, layer, number)
+def _aligned(slot: int, result: Result, view: AlignmentView, unlike: tuple[tuple[int, int], ...]) -> Aligned:
+    matrix, draft, card, own = view.alignment(result), result.draft, result.card, view.of(result)
+    given = "target given" if result.prompt.target else ""
+    mixed = result.quantity == "mixing"
+    head = head_title("mixing", own.layer, None) if mixed else head_title_of(card, own.layer, own.head)
+    unit = NUMBERS[result.quantity]
+    places = places_of(view.attention(result), view.view).within(matrix)
+    marks = places.head_marks(result.trace.edits, own.layer, own.head)
     return Aligned(
         slot=slot,
         name=card.name,
-        head=" · ".join(filter(None, (head, unit if by else "", given))),
-        translation=draft.trace.output,
+        head=" · ".join(filter(None, (head, "" if result.quantity == "weights" else unit, given))),
+        translation=result.trace.output,
         log_probability=draft.log_probability,
         bleu=card.metrics.get("BLEU"),
         matrix=matrix,
         number=unit,
         marks=marks,
-        choices=row_choices(drafted, drawn, matrix, fixed),
-        cell=chosen_cell(matrix, slot, drawn.word),
+        choices=row_choices(result, view, matrix),
+        cell=chosen_cell(matrix, slot, view.word),
         unlike=unlike,
-        links=drawn.links(matrix),
+        links=view.links(matrix),
     )
 
 
-def row_choices(drafted: Drafted, drawn: Drawing, matrix: HeadMatrix, fixed: int) -> tuple[tuple[WrittenToken, ...], ...]:
+def row_choices(result: Result, view: AlignmentView, matrix: HeadMatrix) -> tuple[tuple[WrittenToken, ...], ...]:
     """What was chosen at each row of the matrix: the tokens that were written for its word.
 
     A token that has no row of its own, such as the end mark where rows are named after what is read, stands with the last.
     """
-    draft, attention = drafted.draft, drawn.attention(drafted)
-    groups = word_groups(attention.queries) if drawn.view.words else [[place] for place in range(len(attention.queries))]
+    draft, attention = result.draft, view.attention(result)
+    # Those that a person has chosen.
+    fixed = 0 if result.prompt.target else len(result.options.begins)
+    groups = word_groups(attention.queries) if view.view.words else [[place] for place in range(len(attention.queries))]
     row_of = {place: matrix.rows.index(group[0]) for group in groups if group[0] in matrix.rows for place in group}
     # Rows that are named after what is read stand one below those that wrote it.
-    below = int(draft.reads_its_rows and drawn.reading_of(drafted) == "shifted")
+    below = int(draft.reads_its_rows and view.of(result).reading == "shifted")
     choices: list[list[WrittenToken]] = [[] for _ in matrix.rows]
     row = 0
     for step, each in enumerate(draft.steps):
@@ -116,3 +116,16 @@ def row_choices(drafted: Drafted, drawn: Drawing, matrix: HeadMatrix, fixed: int
 def _is_open(draft: Draft, name: str) -> bool:
     """Whether the model can go on from a piece; a target that a person has given is changed by typing."""
     return bool(draft.pieces) and name not in draft.closed
+
+
+def show_translation_edits(result: Result, editing: Editor) -> None:
+    """What is edited and the way back, and what the model writes before and after."""
+    show_panel(editing, result.unedited.trace, alike=CurrentMap(result, "cross", editing).alike)
+    if result.before and result.draft.original is not None:
+        before = result.before.draft
+        rows = [
+            changed_text("Translation", before.trace.output, result.trace.output),
+            number("log p of it", before.log_probability, result.draft.log_probability, ".2f"),
+            number("log p of the one before", before.log_probability, result.draft.original, ".2f"),
+        ]
+        show_changes(rows, slot=editing.slot)

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.quantity import WeighedTrace
-from attnviz.attribution.quantity import MOST_TOKENS, weighed_draft, weighed_trace
+from attnviz.analysis.quantity import describe_mixing
+from attnviz.attribution.quantity import MOST_TOKENS, in_quantity
+from attnviz.attribution.run import run
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
-from attnviz.models.translate.decode import DecodingOptions, draft
+from attnviz.models.result import Result, run_task
+from attnviz.models.translate.decode import DecodingOptions
 from tests.norms import cross_norm_shares
 
 CAT = Prompt("The cat sat on the mat.")
@@ -21,9 +23,14 @@ LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who
 loaded = cache(attnviz.load)
 
 
+def moving(model, prompt, quantity="norms") -> Result:
+    """What the heads of a model move while it reads a prompt."""
+    return in_quantity(model, run_task(model, "encode", prompt), quantity)
+
+
 def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
     model: Any = loaded("minilm")
-    got, layer, head = weighed_trace(model, CAT, "norms").trace.encoder.weights(2, 5), 2, 5
+    got, layer, head = moving(model, CAT).trace.encoder.weights(2, 5), 2, 5
     plain = model.trace(CAT).encoder
     block = model.model.encoder.layer[layer].attention
     width = block.self.query.out_features // 12
@@ -37,7 +44,7 @@ def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
 @pytest.mark.parametrize(("name", "prompt"), [("minilm", CAT), ("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
 @pytest.mark.parametrize("by", ["norms", "mixing"])
 def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
-    plain, actual = loaded(name).trace(prompt), weighed_trace(loaded(name), prompt, by)
+    plain, actual = loaded(name).trace(prompt), moving(loaded(name), prompt, by)
     assert actual.trace.kinds == plain.kinds
     for before, after in zip(plain.maps, actual.trace.maps, strict=True):
         assert (after.queries, after.keys, after.n_layers, after.causal) == (
@@ -47,13 +54,13 @@ def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
         for layer in range(after.n_layers):
             assert np.array_equal(after.visible(layer), before.visible(layer))
             np.testing.assert_allclose(after.layer_weights(layer).sum(axis=2), 1, atol=1e-5)
-            assert 0 < actual.changes[after.kind, layer] < 1
-            assert "changes a token by" in actual.sentence(after.kind, layer)
+            assert 0 < actual.mixing[after.kind, layer] < 1
+            assert "changes a token by" in describe_mixing(actual.mixing, after.kind, layer)
 
 
 def test_the_two_texts_of_a_dual_answerer_stand_where_its_trace_has_them():
     plain = loaded("answer-en-dual").trace(LOVELACE).encoder
-    got = weighed_trace(loaded("answer-en-dual"), LOVELACE).trace.encoder
+    got = moving(loaded("answer-en-dual"), LOVELACE).trace.encoder
     hidden = ~plain.visible(0)
     assert hidden.any()
     assert not got.layer_weights(0)[:, hidden].any()
@@ -68,7 +75,7 @@ def test_the_two_texts_of_a_dual_answerer_stand_where_its_trace_has_them():
 )
 def test_what_is_not_known_is_said_in_one_sentence(name, prompt, says):
     with pytest.raises(ModelError, match=says):
-        weighed_trace(loaded(name), prompt)
+        moving(loaded(name), prompt)
 
 
 def test_numbers_of_another_pass_than_the_trace_are_refused(monkeypatch):
@@ -76,12 +83,22 @@ def test_numbers_of_another_pass_than_the_trace_are_refused(monkeypatch):
     other = model.trace(Prompt("The dog lay on the rug."))
     monkeypatch.setattr(type(model), "trace", lambda self, prompt: replace(other, prompt=prompt))
     with pytest.raises(ModelError, match="not known here"):
-        weighed_trace(model, CAT)
+        moving(model, CAT)
 
 
-def test_a_layer_of_which_nothing_is_known_says_nothing():
-    trace = loaded("minilm").trace(CAT)
-    assert WeighedTrace(trace, {}).sentence("encoder", 0) == ""
+def test_edited_heads_have_no_quantity_but_their_weights():
+    with pytest.raises(ModelError, match="take the edits away"):
+        run(loaded("minilm"), "encode", CAT, edits="e0.1z", quantity="norms")
+
+
+def test_going_back_to_weights_gives_those_of_the_model():
+    model = loaded("transformer-en-fr")
+    plain = run_task(model, "translate", FRANCE)
+    there = in_quantity(model, plain, "norms")
+    back = in_quantity(model, there, "weights")
+    assert (there.quantity, back.quantity, back.mixing) == ("norms", "weights", {})
+    assert back.trace.model == plain.trace.model
+    np.testing.assert_array_equal(back.trace.cross.weights(1, 2), plain.trace.cross.weights(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -96,9 +113,9 @@ def test_a_layer_of_which_nothing_is_known_says_nothing():
 )
 def test_a_translation_is_weighed_as_it_was_written(prompt, options):
     model = loaded("transformer-en-fr")
-    written = draft(model, prompt, options)
-    result = weighed_draft(model, written)
-    assert (result.by, result.trace.output) == ("norms", written.trace.output)
+    plain = run_task(model, "translate", prompt, options=options)
+    written, result = plain.draft, in_quantity(model, plain, "norms")
+    assert (result.quantity, result.trace.output) == ("norms", written.trace.output)
     assert result.trace.cross.queries == written.trace.cross.queries
     want = cross_norm_shares(model, written, 1, 2)
     assert np.abs(want - written.trace.cross.weights(1, 2)).max() > 0.01
@@ -107,6 +124,6 @@ def test_a_translation_is_weighed_as_it_was_written(prompt, options):
 
 def test_a_candidate_is_not_weighed_as_the_best_translation(monkeypatch):
     model: Any = loaded("transformer-en-fr")
-    best, third = (draft(model, FRANCE, DecodingOptions(3, candidate=at)) for at in (0, 2))
+    best, third = (run_task(model, "translate", FRANCE, options=DecodingOptions(3, candidate=at)) for at in (0, 2))
     with pytest.raises(ModelError, match="not known here"):
-        weighed_draft(model, replace(third, pieces=best.pieces))
+        in_quantity(model, replace(third, output=replace(third.draft, pieces=best.draft.pieces)), "norms")

@@ -11,7 +11,7 @@ import attnviz
 from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
 from attnviz.export import picture
-from attnviz.export.python import lines, trace_expression
+from attnviz.export.python import Source, lines, trace_expression
 
 TEXT = 'It\'s "unbelievable" \\ 😀\nthe end.'
 
@@ -42,10 +42,9 @@ def test_the_lines_make_this_very_picture(
 def test_a_trace_from_a_file_is_opened_from_it(shown: list[go.Figure], tmp_path: Path) -> None:
     given = picture(attnviz.load("minilm").trace("A file."), layer=2, head=3)
     path = attnviz.save(given.trace, tmp_path / "x.attn", exact=True)
-    exec(lines(given, made=f"av.open({str(path)!r})"), {})
+    exec(lines(given, Source(f"av.open({str(path)!r})")), {})
     np.testing.assert_array_equal(np.array(shown[0].data[0].z), given.matrix.weights)
 
 
 def test_names_are_quoted() -> None:
-    trace = attnviz.from_weights([[1.0]], ["a"], model="it's/mine")
-    assert trace_expression(trace) == "av.load(\"it's/mine\").trace('a')"
+    assert trace_expression("it's/mine", Prompt("a")) == "av.load(\"it's/mine\").trace('a')"

@@ -9,11 +9,11 @@ import torch
 import transformers as hf
 from safetensors.torch import load_file, save_file
 
-from attnviz import Edits, Prompt
+from attnviz import Prompt
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
-from attnviz.models.edit.before_after import read
 from attnviz.models.hub import checkpoint, sizes
+from attnviz.models.reading import read
 from tests import hub, tiny
 from tests.hub import Hub, Repository
 
@@ -43,8 +43,8 @@ def test_what_is_on_top_is_loaded_and_says_what_is_likeliest(family, kind, place
     loaded = catalog.load(str(tmp_path))
     assert type(loaded.model) is kind
     prompt = Prompt("the cat [MASK] ." if "MASK" in place else "the cat sat on the mat")
-    actual = read(loaded, prompt, Edits())
-    ((name, likeliest),) = actual.before.likeliest
+    actual = read(loaded, prompt)
+    ((name, likeliest),) = actual.likeliest
     assert name == place
     inputs = loaded.tensors(loaded.encode([prompt.text]))
     with torch.no_grad():
@@ -52,7 +52,7 @@ def test_what_is_on_top_is_loaded_and_says_what_is_likeliest(family, kind, place
         states = model.base_model(**inputs).last_hidden_state[0].numpy()
     row = logits if place == "label" else logits[-1 if place == "next token" else 3]
     assert likeliest[0][1] == pytest.approx(float(row.softmax(-1).max()), abs=1e-5)
-    np.testing.assert_allclose(actual.before.states, states, atol=1e-5)
+    np.testing.assert_allclose(actual.states, states, atol=1e-5)
     assert loaded.card.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert loaded.card.parameters <= sizes.count_parameters(checkpoint._kind(model.config), model.config)
 
@@ -77,7 +77,7 @@ def test_a_top_that_was_not_saved_is_not_made_up(tmp_path, unchecked):
     drop(tmp_path, "cls.")
     loaded = catalog.load(str(tmp_path))
     assert type(loaded.model) is hf.BertModel
-    assert read(loaded, Prompt("the cat [MASK] ."), Edits()).before.likeliest == ()
+    assert read(loaded, Prompt("the cat [MASK] .")).likeliest == ()
     drop(tmp_path, "bert.encoder.layer.1.attention.self.key")
     with pytest.raises(ModelError, match="would be random"):
         catalog.load(str(tmp_path))
@@ -93,5 +93,5 @@ def test_a_language_model_of_the_hub_names_the_next_token(tmp_path, monkeypatch,
     with hub.serving(Hub({"tiny/gpt2": Repository({"main": hub.files_of(tmp_path / "gpt2")})})) as served:
         hub.use(served, tmp_path / "cache", monkeypatch)
         loaded = catalog.load("tiny/gpt2")
-    ((name, likeliest),) = read(loaded, Prompt("the cat sat"), Edits()).before.likeliest
+    ((name, likeliest),) = read(loaded, Prompt("the cat sat")).likeliest
     assert (name, len(likeliest)) == ("next token", 5)

@@ -1,6 +1,7 @@
 """Who gives way to whom while pages and jobs are at work, and when a job ends."""
 
 import gc
+import inspect
 import threading
 import time
 import weakref
@@ -18,12 +19,14 @@ from attnviz.core.errors import CancelledError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import Progress
-from attnviz.models.translate.decode import DecodingOptions
+from attnviz.models.translate.decode import GREEDY
 from attnviz.ui.background import jobs, measures
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Job, Priority, shared
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import Slots, computing
+
+ANNA = Prompt("Anna lives in Rome.", question="Where does Anna live?")
 
 
 @pytest.fixture
@@ -156,20 +159,20 @@ def test_what_a_job_made_does_not_keep_what_it_was_made_with(shelf: LruCache[Job
 @pytest.mark.parametrize(
     ("name", "compute", "asked"),
     [
-        ("minilm", models._trace, (Prompt("The cat sat."), NO_EDITS)),
-        ("bahdanau-en-fr", models._translate, (Prompt("The cat sat."), DecodingOptions())),
-        ("answer-en", models._answer, (Prompt("Anna lives in Rome.", question="Where does Anna live?"), NO_EDITS)),
-        ("summarize-en", models._summarize, (Prompt("He came. He saw it. So it was."), NO_EDITS)),
-        ("bahdanau-en-fr", models._open, (Prompt("The cat sat."), ())),
-        ("minilm", models._open, (Prompt("The cat sat."), ())),
-        ("minilm", measures._head_costs, (Prompt("The cat sat."), "zero")),
-        ("answer-en", measures._matters, (Prompt("Anna lives in Rome.", question="Where does Anna live?"), "", ("rollout",))),
+        ("minilm", models._run, (Prompt("The cat sat."), "encode", NO_EDITS, GREEDY)),
+        ("bahdanau-en-fr", models._run, (Prompt("The cat sat."), "translate", NO_EDITS, GREEDY)),
+        ("answer-en", models._run, (ANNA, "answer", NO_EDITS, GREEDY)),
+        ("summarize-en", models._run, (Prompt("He came. He saw it. So it was."), "summarize", NO_EDITS, GREEDY)),
+        ("bahdanau-en-fr", models._inspectable, (Prompt("The cat sat."), ())),
+        ("minilm", models._inspectable, (Prompt("The cat sat."), ())),
+        ("minilm", measures.head_costs, (Prompt("The cat sat."), "zero")),
+        ("answer-en", measures.matters, (ANNA, "", ("rollout",))),
     ],
 )
 def test_no_result_that_is_kept_keeps_its_model(name: str, compute: Callable[..., object], asked: tuple[object, ...]):
     model = catalog.load(name)
     alive = weakref.ref(model)
-    kept = compute(model, lambda *_: None, *asked)
+    kept = inspect.unwrap(compute)(model, lambda *_: None, *asked)
     del model
     gc.collect()
     assert alive() is None

@@ -1,4 +1,4 @@
-"""What a model says before and after edits, of models small enough to be made in a moment."""
+"""What a model makes of a prompt before and after edits, of models small enough to be made in a moment."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,23 @@ import transformers as hf
 import attnviz
 from attnviz import Edits, Prompt
 from attnviz.core.cancellation import cancellable
-from attnviz.core.errors import CancelledError, EditError, ModelError
+from attnviz.core.errors import CancelledError, EditError, ModelError, TraceError
 from attnviz.models.ablate.head_costs import every_head, head_costs, removal_curve, without
-from attnviz.models.edit.before_after import answered, cost_of, read, written
+from attnviz.models.reading import read, shifts
+from attnviz.models.result import run_task, with_readings
+from attnviz.models.scoring import scorer_for
 from attnviz.models.shipped import load_trained
 from tests import tiny
 from tests.answerers import tiny_answerer
 from tests.translators import tiny_translator
 
 TEXT = "The dog, which isn't Tom's, didn't eat."
+
+
+def cost_of(model, prompt, edits):
+    """What edits cost the output that the model gives without them: nats of ln p, or 1 - cosine of the last states."""
+    before, after = scorer_for(model, prompt).scores([Edits(), edits])
+    return float(before - after)
 
 
 @pytest.fixture(scope="module", params=["additive", "transformer"])
@@ -27,13 +35,17 @@ def translator(request, tmp_path_factory):
 def test_what_is_written_and_how_likely_the_old_output_is_now(translator):
     layers, heads = translator.edit_points().sizes["cross"]
     off = without([("cross", layer, head) for layer in range(layers) for head in range(heads)])
-    actual = written(translator, Prompt(TEXT), off)
-    assert actual.after.trace.edits == off
-    assert actual.before.trace.output == translator.trace(TEXT).output
-    same = written(translator, Prompt(TEXT), Edits())
-    assert same.log_probabilities[0] == same.log_probabilities[1] == actual.log_probabilities[0]
-    before, after = actual.log_probabilities
-    assert cost_of(translator, Prompt(TEXT), off) == pytest.approx(before - after, abs=1e-3)
+    actual = run_task(translator, "translate", TEXT, edits=off)
+    assert actual.trace.edits == off
+    assert actual.unedited.trace.output == translator.trace(TEXT).output
+    plain = run_task(translator, "translate", TEXT)
+    assert (plain.before, plain.draft.original) == (None, None)
+    assert plain.draft.log_probability == actual.unedited.draft.log_probability
+    given = run_task(translator, "translate", TEXT, edits=off, before=plain)
+    assert given.before is plain
+    assert given.draft.original == actual.draft.original
+    cost = plain.draft.log_probability - actual.draft.original
+    assert cost_of(translator, Prompt(TEXT), off) == pytest.approx(cost, abs=1e-3)
 
 
 def test_every_head_costs_what_it_costs_alone(translator):
@@ -64,11 +76,11 @@ def test_answers_and_their_heads(tmp_path, joint, unchecked):
     model = load_trained(tiny_answerer(tmp_path / "model", joint=joint))
     prompt = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
     off = without([("cross", 0, head) for head in range(12)])
-    actual = answered(model, prompt, off)
-    assert actual.before.trace.output == model.trace(prompt).output
-    assert actual.after.trace.edits == off
-    assert actual.before.result.spans[0].probability != actual.after.result.spans[0].probability
-    before = actual.before.result
+    actual = run_task(model, "answer", prompt, edits=off)
+    before = actual.unedited.answers.result
+    assert actual.unedited.trace.output == model.trace(prompt).output
+    assert actual.trace.edits == off
+    assert before.spans[0].probability != actual.answers.result.spans[0].probability
     costs = head_costs(model, prompt)
     assert np.exp(costs.before) == pytest.approx(before.spans[0].probability, abs=1e-4)
 
@@ -76,29 +88,36 @@ def test_answers_and_their_heads(tmp_path, joint, unchecked):
 def test_an_encoder_says_how_far_each_token_has_turned_and_how_alike_two_texts_are():
     model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
     prompt = Prompt("the cat sat", pair="a dog ran")
-    same, actual = read(model, prompt, Edits()), read(model, prompt, Edits.parse("e0.1z,e1.2z"))
-    assert not same.shifts.any() or same.shifts.max() < 1e-6
-    assert actual.shifts.shape == (len(actual.before.tokens),)
-    assert actual.shifts.max() > 1e-3
-    assert actual.before.similarity == same.after.similarity != actual.after.similarity
-    assert cost_of(model, prompt, Edits.parse("e0.1z,e1.2z")) == pytest.approx(actual.shifts.mean(), abs=1e-5)
+    plain = with_readings(model, run_task(model, "encode", prompt)).reading
+    assert shifts(plain, plain).max() < 1e-6
+    actual = with_readings(model, run_task(model, "encode", prompt, edits="e0.1z,e1.2z"))
+    before, after = actual.unedited.reading, actual.reading
+    moved = shifts(before, after)
+    assert moved.shape == (len(before.tokens),)
+    assert moved.max() > 1e-3
+    assert before.similarity == plain.similarity != after.similarity
+    assert cost_of(model, prompt, Edits.parse("e0.1z,e1.2z")) == pytest.approx(moved.mean(), abs=1e-5)
 
 
 def test_layers_on_top_say_what_is_likeliest():
     config = tiny.FAMILIES[0].config()
     torch.manual_seed(5)
     masked = attnviz.wrap(hf.BertForMaskedLM(config), tiny.tokenizer())
-    ((place, likeliest),) = read(masked, Prompt("the cat [MASK] ."), Edits.parse("e0.1z")).after.likeliest
+    ((place, likeliest),) = read(masked, Prompt("the cat [MASK] ."), Edits.parse("e0.1z")).likeliest
     assert place == "[MASK] 3"
     assert len(likeliest) == 5
     labels = attnviz.wrap(hf.BertForSequenceClassification(config), tiny.tokenizer())
-    ((name, shares),) = read(labels, Prompt("the cat sat"), Edits()).before.likeliest
+    ((name, shares),) = read(labels, Prompt("the cat sat")).likeliest
     assert name == "label"
     assert sum(p for _, p in shares) == pytest.approx(1, abs=1e-6)
 
 
 def test_what_has_no_such_output_says_so(tmp_path, translator):
     with pytest.raises(ModelError, match="no encoder"):
-        read(translator, Prompt(TEXT), Edits())
+        read(translator, Prompt(TEXT))
+    result = run_task(translator, "translate", TEXT)
+    assert with_readings(translator, result) is result
+    with pytest.raises(TraceError, match="no Answers: it was asked to translate"):
+        _ = result.answers
     with pytest.raises(EditError, match="patched from another text"):
         cost_of(translator, Prompt(TEXT), Edits.parse("c0.0pTom"))

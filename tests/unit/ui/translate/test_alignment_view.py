@@ -1,5 +1,6 @@
-"""What Translate hands to whoever keeps its picture: Python that makes this very trace again."""
+"""The download of an alignment: Python that makes this very trace again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,8 @@ import pytest
 
 import attnviz as av
 from attnviz.analysis.view import View
-from attnviz.models.translate.decode import DecodingOptions, draft
-from attnviz.ui.background.results import Drafted
-from attnviz.ui.translate.drawing import Drawing
+from attnviz.models.result import run_task
+from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
 from tests.tiny import FAMILIES
 
 TEXT, FRENCH = "the cat sat on the mat .", "the mat: "
@@ -26,10 +26,9 @@ def test_the_python_of_a_translation_makes_its_trace_again(
     model.config.task_specific_params = {"translation_en_to_fr": {"prefix": prefix}}
     model.config.save_pretrained(tmp_path)
     loaded = av.load(str(tmp_path))
-    actual = draft(loaded, av.Prompt(TEXT, target=target or None), DecodingOptions())
-    drawing = Drawing(0, 0, None, View(), True, "Off", 0.0)
-    kept = drawing.kept(str(tmp_path), Drafted(actual, loaded.card, 0.1), DecodingOptions())
+    actual = replace(run_task(loaded, "translate", av.Prompt(TEXT, target=target or None)), name=str(tmp_path))
+    source = alignment_download(actual, AlignmentView(0, 0, View(), True, None, "Off", 0.0)).source
     names: dict[str, object] = {"av": av}
-    exec("\n".join(kept.imports), names)
-    again = eval(kept.made, names)
+    exec("\n".join(source.imports), names)
+    again = eval(source.made, names)
     np.testing.assert_array_equal(again.cross.layer_weights(0), actual.trace.cross.layer_weights(0))

@@ -1,0 +1,37 @@
+"""Running models with the edits of the page: each without them first, and with them where there are any."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from attnviz.core.trace import Prompt
+from attnviz.models.catalog import Task
+from attnviz.models.result import Result
+from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.ui.background.results import run
+from attnviz.ui.edit.state import Editor, editor
+
+
+def run_edited(
+    name: str, task: Task, prompt: Prompt, *, options: DecodingOptions = GREEDY, slot: str = ""
+) -> tuple[Result, Editor] | None:
+    """What the model of that name makes of a prompt with the page's edits, and those; None after the page has said why not.
+
+    A model that cannot be edited in this way stands as it is, after the page has said so.
+    """
+    if (before := run(name, task, prompt, options=options)) is None:
+        return None
+    editing = editor(slot, name, prompt)
+    after = run(name, task, prompt, edits=editing.edits, options=options) if editing.edits else None
+    return after or before, replace(editing, applied=after is not None)
+
+
+def run_side_by_side(
+    names: Sequence[str], task: Task, prompt: Prompt, options: Mapping[int, DecodingOptions] | None = None
+) -> tuple[dict[int, Result], dict[int, Editor]]:
+    """The same for several models, by their slots, which count from 1; without those that make nothing of the prompt."""
+    results, editors = {}, {}
+    for slot, name in enumerate(names, start=1):
+        how = options[slot] if options else GREEDY
+        if ran := run_edited(name, task, prompt, options=how, slot=str(slot)):
+            results[slot], editors[slot] = ran
+    return results, editors

@@ -1,0 +1,166 @@
+"""What a person chooses on Translate: models, how they decode, how alignments are drawn, and a target to be written."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.view import View
+from attnviz.core.trace import Prompt
+from attnviz.models import catalog
+from attnviz.models.result import Result
+from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.ui.address.parameters import SLOTS
+from attnviz.ui.address.state import forget, forget_cell, forget_drafts, publish, value
+from attnviz.ui.address.widgets import bounded, one_shown, segments, text_field, toggle
+from attnviz.ui.boxes import forget_typed
+from attnviz.ui.examples import examples
+from attnviz.ui.head_picker import head_picker, reading_picker
+from attnviz.ui.layout import escaped
+from attnviz.ui.permissions import offered
+from attnviz.ui.quantity import heads_are_mixed
+from attnviz.ui.sidebar import Choices, scale_picker, side_by_side
+from attnviz.ui.translate.alignment_view import AlignmentView
+
+# The page of examples of each language.
+EXAMPLES = {"French": "translate", "German": "translate-german"}
+# How the names of our translators into another language than the first end.
+ENDINGS = {"German": "-en-de"}
+
+
+def language_picker() -> str:
+    """The language that is translated into, where translators of ours know several."""
+    known = {_language_of(name) for name in catalog.available_for("translate")}
+    options = tuple(name for name in EXAMPLES if name in known)
+    return segments(st.sidebar, "Into", "into", options=options, on_change=_other_language) if len(options) > 1 else "French"
+
+
+def _language_of(name: str) -> str:
+    return next((language for language, ending in ENDINGS.items() if name.endswith(ending)), "French")
+
+
+def _other_language() -> None:
+    """Its own translators, and the first of its examples unless something else was typed; for a callback."""
+    forget_drafts()
+    forget("models", "target")
+    if st.session_state.get("text") in {example.text for page in EXAMPLES.values() for example in examples(page)}:
+        forget_typed()
+        st.session_state.text = examples(EXAMPLES[st.session_state.into])[0].text
+
+
+def translators_picker(into: str) -> tuple[str, ...]:
+    """One to four translators, of the catalog, of the hub, or any id or folder that is typed."""
+    own = catalog.available_for("translate")
+    first = tuple(name for name in own if _language_of(name) == into)
+    return side_by_side(
+        Choices(
+            offered([*first, *(name for name in own if name not in first), *catalog.HUB["encoder-decoder"]]),
+            first[:SLOTS],
+            SLOTS,
+            "Choose a translator",
+            "Up to four, side by side. Those named …-en-fr and …-en-de travel with attnviz; others come from the Hugging Face "
+            "hub: type any encoder-decoder's id, or a folder.",
+        )
+    )
+
+
+def decoding_picker() -> DecodingOptions:
+    """Greedy, or a beam with its width and length penalty."""
+    sidebar = st.sidebar
+    if segments(sidebar, "Decoding", "decoding") == "Greedy":
+        return GREEDY
+    left, right = sidebar.columns(2)
+    width = bounded(left, "Width", "width")
+    penalty = bounded(
+        right,
+        "Length penalty",
+        "penalty",
+        help="α of ln p / length^α. 0 favours short translations; 1 compares them by the mean over their tokens.",
+    )
+    return DecodingOptions(width, penalty)
+
+
+def options_of(slot: int, options: DecodingOptions) -> DecodingOptions:
+    """The options with what was chosen for the model at `slot`, now or in the address: how it begins, and the candidate."""
+    begins, candidate = value(f"begins{slot}", ""), value(f"candidate{slot}", 0)
+    publish(f"begins{slot}", begins, "")
+    publish(f"candidate{slot}", candidate, 0)
+    return replace(options, begins=tuple(begins.split(" ")) if begins else (), candidate=candidate)
+
+
+def alignment_picker(
+    results: Iterable[Result], sidebar: DeltaGenerator, folded: DeltaGenerator, word: str = ""
+) -> AlignmentView:
+    """Layer and head, where a model has several, and options for all alignments of the page; `word` is looked at first.
+
+    What specialists choose stands in `folded`.
+    """
+    results = tuple(results)
+    supervised_head = next((each.card.supervised_head for each in results if each.card.supervised_head), None)
+    maps = [each.trace.cross for each in results]
+    layer, head = head_picker(maps, sidebar, supervised_head, mixed=heads_are_mixed(results))
+    reading = reading_picker(results, folded)
+    words = toggle(sidebar, "Merge subwords to words", "whole_words")
+    hide = toggle(sidebar, "Hide special tokens", "hide_special")
+    hard = segments(
+        folded,
+        "Hard links",
+        "hard",
+        help="Decided links over the soft weights: each target word's strongest; balanced, the same among words alone, and "
+        "among punctuation, once every source word has got its share of attention: nearer to what people would link; or all "
+        "from a weight on.",
+    )
+    threshold = 0.0
+    if hard == "Threshold":
+        threshold = bounded(folded, "From weight", "threshold", slider=True)
+    return AlignmentView(layer, head, View(words, hide), scale_picker(sidebar), reading, hard, threshold, word)
+
+
+def large_slot(slots: Iterable[int]) -> int:
+    """The slot of the model whose alignment is drawn large; the first, where the one that was chosen is not there."""
+    slots = tuple(slots)
+    return one_shown("hero", slots, slots[0])
+
+
+def forget_target() -> None:
+    """The models write by themselves again; for a callback."""
+    forget("target")
+    forget_cell()
+
+
+def forget_text() -> None:
+    """Lets go of what belonged to the text before: a target that a person typed stays, an example's goes with its text."""
+    forget_drafts()
+    forget("alternatives")
+    given = {example.target for page in EXAMPLES.values() for example in examples(page)}
+    if st.session_state.get("target") in given and st.session_state.typed != st.session_state.text:
+        forget("target")
+
+
+def target_box(prompt: Prompt, written: str) -> None:
+    """Where a person types the translation whose alignment is looked at; `written` is what stands there else."""
+    with st.expander("Force the target", expanded=bool(prompt.target), icon=":material/edit_note:"):
+        st.caption("Type any translation: see the alignment the model would give it, and how likely it finds each token.")
+        text_field(
+            st.text_input,
+            "Target text",
+            "target",
+            placeholder=written or "A translation",
+            label_visibility="collapsed",
+            on_change=forget_cell,
+        )
+        if prompt.target:
+            st.button("Back to the model's own", key="own", icon=":material/undo:", on_click=forget_target)
+
+
+def steered_button(slot: int, name: str, begins: tuple[str, ...]) -> None:
+    """The way back where a person has chosen how a translation begins."""
+
+    def unsteer() -> None:
+        st.session_state.update({f"begins{slot}": "", f"candidate{slot}": 0})
+        forget_cell()
+
+    if begins:
+        label = f"Back to what {escaped(name)} writes by itself"
+        st.button(label, key=f"unsteer{slot}", icon=":material/undo:", on_click=unsteer)
