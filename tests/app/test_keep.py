@@ -115,10 +115,9 @@ def test_a_new_format_is_one_line_and_one_file(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "counted.py").write_text("def write(pictures):\n    return f'{len(pictures)} heads'.encode()\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(FORMATS, "txt", Format("counted:write", "text/plain", "numbers"))
-    shown = attnviz.export.picture(attnviz.from_weights([[1.0]], ["a"]))
-    assert attnviz.export.export([shown, shown], "txt") == b"2 heads"
-    main(["show", "minilm", "The cat.", "-o", str(tmp_path / "x.txt")])
-    assert (tmp_path / "x.txt").read_bytes().endswith(b" heads")
+    file = attnviz.save(attnviz.from_weights([[[1.0]], [[1.0]]], ["a"]), tmp_path / "x.attn")
+    assert main(["show", str(file), "-o", str(tmp_path / "x.txt")]) == 0
+    assert (tmp_path / "x.txt").read_bytes() == b"2 heads"
     app.session_state["keep"] = True
     app.run()
     assert [each.label for each in app.get("download_button") if each.label == "TXT"] == ["TXT"]

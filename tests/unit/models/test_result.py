@@ -14,6 +14,7 @@ from attnviz.models.reading import read, shifts
 from attnviz.models.result import run_task, with_readings
 from attnviz.models.scoring import scorer_for
 from attnviz.models.shipped import load_trained
+from attnviz.models.translate.decode import log_probability
 from tests import tiny
 from tests.answerers import tiny_answerer
 from tests.translators import tiny_translator
@@ -44,7 +45,7 @@ def test_what_is_written_and_how_likely_the_old_output_is_now(translator):
     given = run_task(translator, "translate", TEXT, edits=off, before=plain)
     assert given.before is plain
     assert given.draft.original == actual.draft.original
-    cost = plain.draft.log_probability - actual.draft.original
+    cost = log_probability(translator, Prompt(TEXT), plain.draft, Edits()) - actual.draft.original
     assert cost_of(translator, Prompt(TEXT), off) == pytest.approx(cost, abs=1e-3)
 
 
