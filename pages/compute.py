@@ -77,7 +77,7 @@ def compute_weight() -> Download | None:
 
 def show_weight(model: str, opened: InspectedTrace, attention: AttentionMap, first: Example) -> Download:
     """The steps of the weight that is chosen in the sidebar; `first` is what a first visit opens."""
-    layer, head = head_steppers((first.layer, first.head), (attention.n_layers, attention.n_heads))
+    layer, head = head_steppers(st.sidebar, (first.layer, first.head), (attention.n_layers, attention.n_heads))
     link = link_picker(attention, query=first.query, key=first.key)
     predict = predict_picker()
     words = toggle(st.sidebar, "Merge subwords to words", "words")

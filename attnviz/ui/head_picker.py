@@ -43,7 +43,7 @@ def head_picker(
     _follow(begins)
     restore(_MEAN, begins[2])
     mean = bool(st.session_state[_MEAN])
-    layer, head = head_steppers(begins[:2], (n_layers, n_heads), disabled=mean or mixed)
+    layer, head = head_steppers(sidebar, begins[:2], (n_layers, n_heads), disabled=mean or mixed)
     if supervised_head:
         _supervised_head_button(supervised_head, chosen=(layer, None if mean else head) == supervised_head, sidebar=sidebar)
     sidebar.toggle("Mean over heads", key=_MEAN, disabled=mixed)

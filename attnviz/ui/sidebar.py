@@ -121,7 +121,7 @@ def forced_target(prompt: Prompt) -> Prompt:
 def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> HeadView:
     """Layer, head and options for one map; `layer` and `head` are what a first visit opens."""
     sidebar = st.sidebar
-    layer, head = head_steppers((layer, head), (attention.n_layers, attention.n_heads), disabled=value("mean", False))
+    layer, head = head_steppers(sidebar, (layer, head), (attention.n_layers, attention.n_heads), disabled=value("mean", False))
     mean = toggle(sidebar, "Mean over heads", "mean")
     words = toggle(sidebar, "Merge subwords to words", "words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
@@ -142,12 +142,14 @@ def scale_picker(sidebar: DeltaGenerator) -> bool:
     return segments(sidebar, "Colour scale", "scale") == "0 to 1"
 
 
-def head_steppers(first: tuple[int, int], shape: tuple[int, int], *, disabled: bool = False) -> tuple[int, int]:
-    """Layer and head side by side in the sidebar: `first` is what a first visit opens, `shape` how many there are of each.
+def head_steppers(
+    sidebar: DeltaGenerator, first: tuple[int, int], shape: tuple[int, int], *, disabled: bool = False
+) -> tuple[int, int]:
+    """Layer and head side by side: `first` is what a first visit opens, `shape` how many there are of each.
 
     `disabled`: heads are mixed, and only the layer can be chosen.
     """
-    left, right = st.sidebar.columns(2)
+    left, right = sidebar.columns(2)
     with left:
         layer = stepper("Layer", "layer", first[0], shape[0])
     with right:

@@ -21,7 +21,7 @@ from attnviz.models.result import Result, run_task
 from attnviz.models.translate import toy as toys
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
-from attnviz.training.toy import Frame, from_file, to_file
+from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
 from attnviz.ui.address.state import forget_drafts, remember, remembered, visit
 from attnviz.ui.address.widgets import clicked, toggle
 from attnviz.ui.background.jobs import at_a_place, shared
@@ -33,7 +33,7 @@ from attnviz.ui.download import Download, head_download, source_of
 from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.train.controls import show_recipe
+from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.live import open_run
 
 MATRIX_PIXELS, PLANTED_PIXELS = 560, 440
