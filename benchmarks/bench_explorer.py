@@ -212,14 +212,6 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    run(
-        rows,
-        minutes=20,
-        sizes={
-            "only": (["file", "page"], ["file", "page"]),
-            "tokens": (128, 19),
-            "lengths": ([512, 2048], [128]),
-            "rounds": (20, 1),
-            "wander": (5000, 50),
-        },
-    )
+    parts, lengths = ["file", "page"], [512, 2048]
+    sizes = {"only": (parts, parts), "tokens": (128, 19), "lengths": (lengths, [128]), "rounds": (20, 1), "wander": (5000, 50)}
+    run(rows, minutes=20, sizes=sizes)

@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
-    def log_message(self, *arguments: Any) -> None: ...
+    def log_message(self, format: str, *args: Any) -> None: ...
 
     def _answer(self) -> None:
         part = urlsplit(self.path)

@@ -106,14 +106,14 @@ FAMILIES = (
         vocab_size=VOCABULARY, dim=15, n_heads=3, n_layers=2, hidden_dim=11, max_position_embeddings=61)),
     Family("albert", ENCODER, lambda: hf.AlbertConfig(**_BERT, embedding_size=7)),
     Family("modernbert", ENCODER, lambda: hf.ModernBertConfig(
-        **{**_BERT, "hidden_size": 12, "num_hidden_layers": 3}, cls_token_id=2, sep_token_id=3, local_attention=4,
-        global_attn_every_n_layers=2, reference_compile=False)),
+        **{**_BERT, "hidden_size": 12, "num_hidden_layers": 3, "global_attn_every_n_layers": 2, "reference_compile": False},
+        cls_token_id=2, sep_token_id=3, local_attention=4)),
     Family("mpnet", ENCODER, lambda: hf.MPNetConfig(**_ROBERTA), seam=False),
     Family("deberta-v2", ENCODER, lambda: hf.DebertaV2Config(**_DEBERTA), seam=False),
     Family("xlnet", ENCODER, lambda: hf.XLNetConfig(
         vocab_size=VOCABULARY, d_model=18, n_layer=2, n_head=3, d_inner=11, pad_token_id=0), seam=False),
     Family("gpt2", DECODER, lambda: hf.GPT2Config(**_IDS, n_positions=61, n_embd=15, n_layer=2, n_head=3)),
-    Family("gpt-neox", DECODER, lambda: hf.GPTNeoXConfig(**{**_BERT, "hidden_size": 24}, rotary_pct=0.5)),
+    Family("gpt-neox", DECODER, lambda: hf.GPTNeoXConfig(**{**_BERT, "hidden_size": 24, "rotary_pct": 0.5})),
     Family("opt", DECODER, lambda: hf.OPTConfig(
         **_IDS, hidden_size=15, num_attention_heads=3, num_hidden_layers=2, ffn_dim=11, max_position_embeddings=61,
         word_embed_proj_dim=15)),
@@ -133,6 +133,6 @@ FAMILIES = (
     Family("m2m-100", SEQ2SEQ, lambda: hf.M2M100Config(**{**_BART, "d_model": 30})),
     Family("pegasus", SEQ2SEQ, lambda: hf.PegasusConfig(**{**_BART, "d_model": 30})),
     Family("t5", SEQ2SEQ, lambda: hf.T5Config(
-        **_IDS, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3, decoder_start_token_id=0,
+        **_IDS, **{"decoder_start_token_id": 0}, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3,
         relative_attention_num_buckets=7, relative_attention_max_distance=11)),
 )  # fmt: skip

@@ -56,7 +56,8 @@ def test_keys_walk_through_the_steps_and_light_up_where_a_cell_came_from(context
 
 
 def test_a_key_moves_one_step_though_the_page_was_drawn_again_at_that_moment(page: Page) -> None:
-    tables = Tables(("a", "b"), np.eye(2), *(np.eye(2) for _ in range(4)), np.ones((2, 2), dtype=bool), 1, True)
+    one = np.eye(2)
+    tables = Tables(("a", "b"), one, one, one, one, one, np.ones((2, 2), dtype=bool), 1, True)
     page.set_content('<div class="compute"></div>')
     page.evaluate(
         """async ([script, data]) => {

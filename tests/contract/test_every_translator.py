@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def model(request, tmp_path_factory) -> TranslationModel:
     # Weights of this size make random models say something else for every text.
     weights = {name: 3 * value for name, value in recipe.model.untrained_model(*sizes).state_dict().items()}
     export_translator(recipe, weights, folder, folder / "out")
-    return load_trained(folder / "out")
+    return cast(TranslationModel, load_trained(folder / "out"))
 
 
 def test_it_is_a_model_like_any_other(model):

@@ -114,6 +114,7 @@ def check_made(opened: InspectedTrace, kind: str) -> None:
     assert isinstance(inside, DotProduct)
     assert inside.made
     for made, vectors in ((inside.made.query, inside.query), (inside.made.key, inside.key), (inside.made.value, inside.value)):
+        assert vectors is not None
         np.testing.assert_allclose(np.einsum("ti,oi->to", made.states, made.weight) + made.bias, vectors, atol=1e-4)
     steps = explained(opened, kind, attention.n_layers - 1, attention.n_heads - 1, 4, 2).steps
     for symbol, vectors, at in (("q", inside.query, 4), ("k", inside.key, 2), ("v", inside.value, 2)):

@@ -113,6 +113,6 @@ def test_the_card_refuses_what_a_real_one_refuses() -> None:
         assert there.device == DEVICE
         assert (there + 1).cpu().tolist() == [2, 2, 2]
         with pytest.raises(RuntimeError, match="two devices"):
-            there + torch.ones(3)
+            _ = there + torch.ones(3)
         with pytest.raises((RuntimeError, TypeError)):
             there.numpy()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ by_folder = pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for fold
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, TranslationModel]:
-    return {folder.name: load_trained(folder) for folder in FOLDERS}
+    return {folder.name: cast(TranslationModel, load_trained(folder)) for folder in FOLDERS}
 
 
 def test_there_are_some():

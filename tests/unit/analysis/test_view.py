@@ -43,7 +43,8 @@ def expected(weights: np.ndarray, rows: list[list[int]], columns: list[list[int]
     return cells
 
 
-VIEWS = [View(*options, between) for options in itertools.product((False, True), repeat=3) for between in BETWEEN]
+SWITCHES = itertools.product((False, True), repeat=3)
+VIEWS = [View(words, hidden, divided, between) for words, hidden, divided in SWITCHES for between in BETWEEN]
 ONE = sentence("un|believ|able cat|s")
 
 

@@ -32,7 +32,7 @@ def test_what_stood_there_stays_where_writing_fails(tmp_path: Path, monkeypatch:
         with pytest.raises(OSError, match="No space"):
             disk.write(path, "half")
     with pytest.raises(TypeError), disk.replacing(path) as file:
-        file.writelines([b"half", 7])  # pyright: ignore[reportArgumentType]
+        file.writelines([b"half", 7])  # pyright: ignore[reportArgumentType, reportCallIssue]
     assert path.read_text() == "good"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -25,7 +25,7 @@ class Jax:
     def __init__(self, values: np.ndarray) -> None:
         self._values = values
 
-    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self._values.astype(dtype or self._values.dtype)
 
 

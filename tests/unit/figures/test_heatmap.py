@@ -2,6 +2,7 @@
 
 import html
 import json
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -37,16 +38,16 @@ def tokens(*texts: str) -> tuple[Token, ...]:
     return tuple(Token(text, 0, len(text)) for text in texts)
 
 
-def cells(figure: go.Figure) -> go.Heatmap:
+def cells(figure: go.Figure) -> Any:
     """The trace of the weights."""
     return next(trace for trace in figure.data if trace.type == "heatmap" and trace.showscale is not False)
 
 
-def masked(figure: go.Figure) -> list[go.Heatmap]:
+def masked(figure: go.Figure) -> list[Any]:
     return [trace for trace in figure.data if trace.type == "heatmap" and trace.showscale is False]
 
 
-def targets(figure: go.Figure) -> list[go.Scatter]:
+def targets(figure: go.Figure) -> list[Any]:
     return [trace for trace in figure.data if trace.type == "scatter"]
 
 

@@ -1,5 +1,7 @@
 """The LSTM encoder-decoders: the published step, true lengths, every layer's states, and what a decoder may know."""
 
+from typing import Any
+
 import jaxtyping
 import numpy as np
 import pytest
@@ -79,7 +81,7 @@ def test_one_step_is_bahdanaus(source, same):
     memory = read.annotations.value.detach().numpy()
     context, weights = reference.additive_attention(query, memory, parameters, visible=(source != 0).numpy())
     same(alignment, weights[:, 0])
-    cell = model.cells[0]
+    cell: Any = model.cells[0]
     gates = np.concatenate([embedded.detach().numpy(), context[:, 0]], -1) @ cell.weight_ih.detach().numpy().T
     gates = gates + query[:, 0] @ cell.weight_hh.detach().numpy().T + (cell.bias_ih + cell.bias_hh).detach().numpy()
     sigmoid = lambda x: 1 / (1 + np.exp(-x))

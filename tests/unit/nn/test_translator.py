@@ -1,5 +1,7 @@
 """The Transformer that translates, held to torch's own, to its cache, and to what each of its positions may see."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -118,7 +120,8 @@ def test_what_its_attentions_read_makes_its_weights(scaled, inputs, same):
     for kind, layers in model.attended(source, inputs).items():
         for actual, wanted in zip(layers, getattr(weights, kind), strict=True):
             # By hand, head by head: X W + b, the scores, their scale, and the mask where a token must not look ahead.
-            query, key = actual.attention.query(actual.asking), actual.attention.key(actual.offering)
+            attention: Any = actual.attention
+            query, key = attention.query(actual.asking), attention.key(actual.offering)
             for head, columns in enumerate(torch.arange(DIM).chunk(HEADS)):
                 scores = query[..., columns] @ key[..., columns].transpose(1, 2)
                 scores = scores / (DIM // HEADS) ** 0.5 if scaled else scores

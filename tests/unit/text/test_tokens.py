@@ -156,7 +156,7 @@ class SlowTokenizer:
         return self._inner.decode(ids, **options).removeprefix("##")
 
     def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
-        return self._inner.convert_ids_to_tokens(ids)
+        return list(self._inner.convert_ids_to_tokens(ids))
 
 
 @pytest.mark.parametrize("types", [False, True])

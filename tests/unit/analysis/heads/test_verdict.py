@@ -1,5 +1,7 @@
 """Heads that were planted are found, heads that do nothing are not, and the numbers equal plain loops."""
 
+from collections.abc import Set
+
 import numpy as np
 import pytest
 
@@ -100,7 +102,7 @@ def test_counts_equal_plain_loops(text):
         np.testing.assert_array_equal(counts.by_offset[row], by_offset)
 
 
-def should(text: str, each: ParsedSentence, i: int) -> set[int] | None:
+def should(text: str, each: ParsedSentence, i: int) -> Set[int | None] | None:
     """Where a claim says that unit i looks; None where it is not about it."""
     n = len(each.words)
     if text == "special -> first":

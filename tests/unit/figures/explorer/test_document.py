@@ -76,7 +76,7 @@ def test_what_is_too_large_is_told(monkeypatch):
 def test_a_frame_holds_the_document():
     (inner,) = [value for name, value in frame_attributes(frame(hostile())) if name == "srcdoc"]
     assert inner == page(hostile()) == attnviz.explore(hostile())
-    assert hostile()._repr_html_() == frame(hostile())
+    assert hostile()._repr_html_() == frame(hostile())  # pyright: ignore[reportCallIssue]
 
 
 def frame_attributes(markup: str) -> list[tuple[str, str | None]]:

@@ -9,9 +9,10 @@ from attnviz.core.errors import UnsupportedModelError
 from attnviz.models.hub import hf_attention as tape
 
 HEADS, KEY_HEADS, QUERIES, KEYS, DIM, BATCH = 6, 2, 5, 7, 3, 2
+Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-def tensors(n_queries: int = QUERIES, n_keys: int = KEYS, key_heads: int = HEADS) -> tuple[torch.Tensor, ...]:
+def tensors(n_queries: int = QUERIES, n_keys: int = KEYS, key_heads: int = HEADS) -> Inputs:
     query = torch.randn(BATCH, HEADS, n_queries, DIM)
     return query, torch.randn(BATCH, key_heads, n_keys, DIM), torch.randn(BATCH, key_heads, n_keys, DIM)
 
@@ -39,7 +40,7 @@ def expected(
     return np.einsum("bhqk,bhkd->bqhd", weights[..., : key.shape[2]], value), weights
 
 
-def check(inputs: tuple[torch.Tensor, ...], mask: torch.Tensor | None, added: Any, **options: Any) -> None:
+def check(inputs: Inputs, mask: torch.Tensor | None, added: Any, **options: Any) -> None:
     """`attend` answers with the output, and its tape with the weights, that float64 gives."""
     causal = options.pop("causal", False)
     scaling = options.get("scaling") or DIM**-0.5

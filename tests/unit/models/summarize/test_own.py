@@ -2,6 +2,7 @@
 
 import json
 import threading
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ TEXT = "We propose a thing. It works well, e.g. here.\n\nThe end 😀"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> SummaryModel:
-    return load_trained(tiny_summarizer(tmp_path_factory.mktemp("summarizer")), silent)
+    return cast(SummaryModel, load_trained(tiny_summarizer(tmp_path_factory.mktemp("summarizer")), silent))
 
 
 def test_it_is_a_model_like_any_other(model):

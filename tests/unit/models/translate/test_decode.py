@@ -1,6 +1,7 @@
 """The translation that a person asks for is the one that is traced."""
 
 import math
+from typing import cast
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ PROMPT = Prompt("The red car is not Tom's.")
 
 @pytest.fixture(scope="module", params=KINDS)
 def model(request, tmp_path_factory) -> TranslationModel:
-    return attnviz.load(str(tiny_translator(tmp_path_factory.mktemp("models"), request.param)))
+    return cast(TranslationModel, attnviz.load(str(tiny_translator(tmp_path_factory.mktemp("models"), request.param))))
 
 
 def test_greedy_is_the_models_own_trace(model):

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_an_epochs_diet_says_what_is_dropped():
     model = answering.untrained_answerer(task.recipe, minilm(silent).model)
     for epoch, share in ((1, 0.0), (2, 0.25), (0, 0.0)):
         task.loss(model, task.batches(epoch)[0], RunProgress(epoch=epoch))
-        layers = model.encoder.encoder.layer
+        layers: Any = model.encoder.encoder.layer
         assert [layer.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
         assert [layer.attention.output.dropout.p for layer in layers] == [*[0.0] * TINY.frozen, share]
         assert model.encoder.embeddings.dropout.p == layers[5].attention.self.dropout.p == 0.0
@@ -139,10 +140,13 @@ def test_one_begins_with_the_layers_of_another():
     recipe = RECIPES["answer-en-dual"]
     model = Answerer(recipe.model, minilm(silent).model)
     begin(model, base)
-    layers, depth = base.encoder.encoder.layer, recipe.model.depth
-    for mine, theirs in zip(model.encoder.encoder.layer, layers, strict=False):
+    read: Any = model.encoder
+    blocks: Any = model.blocks
+    layers: Any = base.encoder.encoder.layer
+    depth = recipe.model.depth
+    for mine, theirs in zip(read.encoder.layer, layers, strict=False):
         assert all(torch.equal(one, other) for one, other in zip(mine.parameters(), theirs.parameters(), strict=True))
-    for block, layer in zip(model.blocks, layers[depth:], strict=True):
+    for block, layer in zip(blocks, layers[depth:], strict=True):
         assert torch.equal(block.attention.query.weight, layer.attention.self.query.weight)
         assert torch.equal(block.thinking.attention.output.weight, layer.attention.output.dense.weight / 2)
         # Without what it looks at across, and with all of its attention within, a block is the layer that it began as.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,7 +91,8 @@ def test_of_a_teacher_too_no_attention_weight_is_dropped(pretrained):
     Answering(dataclasses.replace(recipe, diets=(dataclasses.replace(TINY.diets[0], dropout=0.25),)), []).loss(
         model, collate([framed((7,), (11, 13), 1, 1, JOINT)]), RunProgress()
     )
-    lower, upper = model.encoder.encoder.layer
+    encoder: Any = model.encoder
+    lower, upper = encoder.encoder.layer
     assert [lower.attention.dropout.p, lower.output.dropout.p] == [0, 0]
     assert [upper.attention.dropout.p, upper.output.dropout.p] == [0.25, 0.25]
     assert lower.attention.attn.dropout.p == upper.attention.attn.dropout.p == 0

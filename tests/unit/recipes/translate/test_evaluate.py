@@ -3,6 +3,7 @@
 import gzip
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,9 +202,10 @@ def test_what_a_head_carries_is_as_long_as_its_values_behind_its_own_part_of_the
     source, inputs = torch.tensor([[5, 6, 7, 8, 9]]), torch.tensor([[1, 4, 5]])
     lengths = evaluate.carried_lengths(model, source)
     for layer, read in enumerate(model.attended(source, inputs)["cross"]):
-        values = read.offering[0].detach().numpy() @ read.attention.value.weight.detach().numpy().T
-        values += read.attention.value.bias.detach().numpy()
-        out = read.attention.output.weight.detach().numpy()
+        attention: Any = read.attention
+        values = read.offering[0].detach().numpy() @ attention.value.weight.detach().numpy().T
+        values += attention.value.bias.detach().numpy()
+        out = attention.output.weight.detach().numpy()
         for head in range(2):
             own = slice(11 * head, 11 * head + 11)
             want = [np.linalg.norm(out[:, own] @ value[own]) for value in values]

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -106,9 +107,9 @@ class Browser(DeltaGenerator):
 
     empty = container
 
-    def skeleton(self, **options: object) -> None: ...
+    def skeleton(self, *arguments: Any, **options: Any) -> Any: ...
 
-    def progress(self, value: float, text: str) -> None:
+    def progress(self, value: float, text: Any = None, *arguments: Any, **options: Any) -> Any:
         self.shown.set()
         if self.gone.is_set():
             raise Gone
