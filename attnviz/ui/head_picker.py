@@ -1,5 +1,6 @@
 """Which head is drawn of models that have several, and which of its two readings."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 import streamlit as st
@@ -83,6 +84,16 @@ def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
     if head is None:
         return f"{head_name(layer, None)}, mean of {card.n_heads} heads"
     return f"{head_name(layer, head)}{' — supervised' if (layer, head) == card.supervised_head else ''}"
+
+
+def pick_head(picked: str) -> None:
+    """Chooses the head of a cell that was clicked, "layer.head" or "kind.layer.head"; for a callback.
+
+    A browser may send anything: what names no head changes nothing.
+    """
+    if match := re.fullmatch(r"(?:([a-z]+)\.)?(\d{1,4})\.(\d{1,4})", picked):
+        kind, layer, head = match.groups()
+        st.session_state.update(layer=int(layer), head=int(head), **({"attention": kind} if kind else {}))
 
 
 def choose_head(layer: int, head: int | None) -> None:

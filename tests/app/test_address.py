@@ -21,7 +21,7 @@ from attnviz.ui.address.state import LINK_CHARACTERS
 from attnviz.ui.background import results as models
 from attnviz.ui.compute.examples import mask_text, random_numbers
 from attnviz.ui.explorer import VIEWS
-from attnviz.ui.heads import atlas
+from attnviz.ui.heads import results
 from attnviz.ui.matters.view import FAST
 from attnviz.ui.summarize.controls import METHODS
 from tests.visits import Visit, differences
@@ -90,7 +90,7 @@ BEGUN = {
 def _fresh() -> Iterator[None]:
     st.cache_resource.clear()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(atlas, "shipped", lambda name: shipped(name)[:SENTENCES])
+        patched.setattr(results, "shipped", lambda name: shipped(name)[:SENTENCES])
         yield
     st.cache_resource.clear()
 

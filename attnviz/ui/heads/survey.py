@@ -16,14 +16,13 @@ from attnviz.figures.heads.survey import measure_grid, measures_table
 from attnviz.survey.folder import State, opened
 from attnviz.ui.address.state import publish, restore
 from attnviz.ui.address.widgets import dropdown
-from attnviz.ui.heads.view import pick_head
+from attnviz.ui.head_picker import pick_head
 from attnviz.ui.layout import escaped, hero, story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import folders_allowed
-from attnviz.ui.sidebar import stepper
+from attnviz.ui.sidebar import head_steppers
 
 _markup = Markup("survey", shared.STYLE + STYLE)
-_FIRST = "previous"
 
 
 def opened_survey() -> State | None:
@@ -42,7 +41,7 @@ def opened_survey() -> State | None:
 
 
 def survey_box() -> None:
-    """Where those at the machine name a survey's folder."""
+    """The box for the folder of a survey, for those at the machine."""
     folder = st.session_state.survey
     if folders_allowed():
         with st.sidebar.expander("Open a survey", expanded=bool(folder)):
@@ -56,10 +55,12 @@ def survey_box() -> None:
 def show_survey(survey: State) -> None:
     """One measure of every head, then all measures of the chosen one."""
     statistics = survey.statistics
-    measure, number = _measure_choice()
+    labels = MEASURE_LABELS.__getitem__
+    measure = dropdown(st.sidebar, "Measure", "measure", options=NAMES, default="previous", format_func=labels)
+    number = NAMES.index(measure)
     layer, head = _head_choice(statistics, number)
     with hero() as heading:
-        story(*_headline(survey, measure, (layer, head)), place=heading)
+        story(*_survey_sentences(survey, measure, (layer, head)), place=heading)
         grid = measure_grid(statistics.means[number], measure, chosen=(layer, head), theme=theme())
         _markup("measured", grid, pick_head)
     name = head_name(layer, head)
@@ -73,30 +74,21 @@ def show_survey(survey: State) -> None:
         _markup("survey_distances", distance_bars(histogram / max(histogram.sum(), 1e-12), theme=theme()))
 
 
-def _measure_choice() -> tuple[str, int]:
-    measure = dropdown(st.sidebar, "Measure", "measure", options=NAMES, default=_FIRST, format_func=MEASURE_LABELS.__getitem__)
-    return measure, NAMES.index(measure)
-
-
 def _head_choice(statistics: Statistics, number: int) -> tuple[int, int]:
-    """The head that is looked at; unasked, the one with the largest mean."""
+    """The head that is looked at: of a first visit, the one with the largest mean."""
     means = np.nan_to_num(statistics.means[number], nan=-1.0)
     layer, head = (int(place) for place in np.unravel_index(means.argmax(), means.shape))
-    left, right = st.sidebar.columns(2)
-    with left:
-        chosen = stepper("Layer", "layer", layer, means.shape[0])
-    with right:
-        return chosen, stepper("Head", "head", head, means.shape[1])
+    return head_steppers(st.sidebar, (layer, head), means.shape)
 
 
-def _headline(survey: State, measure: str, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
+def _survey_sentences(survey: State, measure: str, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
     statistics, number = survey.statistics, NAMES.index(measure)
     low, high = (measure_text(measure, float(end[number][chosen])) for end in statistics.intervals)
     corpus = f"A survey of {survey.model} over {statistics.read:,} texts with {statistics.tokens:,} tokens."
     mean = measure_text(measure, float(statistics.means[number][chosen]))
-    said = f" on average, between {low} and {high} in 95 of 100 such corpora." if statistics.rows[number] else ": not measured."
+    interval = f" on average (95 % interval {low} to {high})." if statistics.rows[number] else ": not measured."
     label = f"{head_name(*chosen)}: {MEASURE_LABELS[measure].lower()} "
-    return (Part(label), Part(mean, strong=True), Part(said)), (Part(corpus),)
+    return (Part(label), Part(mean, strong=True), Part(interval)), (Part(corpus),)
 
 
 def _pick_measure(picked: str) -> None:

@@ -1,0 +1,142 @@
+"""What the page Heads shows of many sentences: computed once for everybody, with progress and clear errors."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attnviz.analysis.heads.atlas import Atlas
+from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.core.errors import AttnvizError
+from attnviz.models.base import AttentionModel, Progress
+from attnviz.survey.corpora import TREEBANK, WINOGENDER, plain, shipped
+from attnviz.survey.shipped import available, shipped_atlas
+from attnviz.text.conllu import ParsedSentence
+from attnviz.ui.background.jobs import PICTURE_PIXELS, Job, at_a_place, shared
+from attnviz.ui.background.lru_cache import LruCache
+from attnviz.ui.background.results import load_model
+from attnviz.ui.layout import escaped
+
+if TYPE_CHECKING:
+    from attnviz.survey.corpus_attention import CorpusAttention, FirstWords
+
+# The attention of a small model over 1,500 sentences takes 40 MB; most of the memory is left to others.
+ATTENTION_KEPT, ATTENTION_BYTES, ATLASES_KEPT = 6, 192 * 2**20, 16
+# An atlas that somebody waits for is made of the first sentences only.
+WAITED_SENTENCES = 500
+MOST_SENTENCES = 300
+VERDICT_PIXELS = 240
+
+
+@st.cache_resource(show_spinner=False)
+def _attention_cache() -> LruCache[Job[Any]]:
+    """The attention of models over the sentences, and over their first words, on its way or done."""
+    return LruCache(ATTENTION_KEPT, ATTENTION_BYTES)
+
+
+@st.cache_resource(show_spinner=False)
+def _atlas_cache() -> LruCache[Job[Any]]:
+    """Atlases that were computed here, on their way or done."""
+    return LruCache(ATLASES_KEPT, 0)
+
+
+def atlas_of(model: str) -> Atlas | None:
+    """The atlas of a model, shipped or computed now; None after the page has said why there is none."""
+    if model in available():
+        return _or_error(lambda _: shipped_atlas(model))
+
+    def compute(loaded: AttentionModel, progress: Progress) -> Atlas:
+        from attnviz.survey.atlas import make
+
+        return make(loaded, most=WAITED_SENTENCES, progress=progress)
+
+    return _computed(_atlas_cache(), (model,), compute, expected=60.0, pixels=PICTURE_PIXELS)
+
+
+def corpus_attention(model: str, corpus: str, own: str = "") -> "CorpusAttention | None":
+    """Where a model looks in a corpus, or in sentences of one's own, one a line; None after the page has said why not."""
+    sentences = _or_error(lambda _: own_sentences(own) if own else shipped(corpus))
+
+    def compute(loaded: AttentionModel, progress: Progress) -> "CorpusAttention":
+        # torch is imported here, in the background, where the page can say that it is waiting.
+        from attnviz.survey.corpus_attention import look
+
+        return look(loaded, sentences, progress=progress)
+
+    return sentences and _computed(_attention_cache(), (model, corpus, own), compute, expected=20.0)
+
+
+def first_words_of(model: str) -> "FirstWords | None":
+    """What every head does among the first words of sentences, on average; None after the page has said why not."""
+
+    def compute(loaded: AttentionModel, progress: Progress) -> "FirstWords":
+        from attnviz.survey.corpus_attention import first_words
+
+        return first_words(loaded, progress)
+
+    return _computed(_attention_cache(), (model, "first words"), compute, expected=10.0)
+
+
+def own_sentences(text: str) -> tuple[ParsedSentence, ...]:
+    """Sentences that somebody typed, one a line.
+
+    Raises:
+        CorpusError: there is none, or too many.
+    """
+    sentences = plain(text.splitlines(), "Your text")
+    if len(sentences) > MOST_SENTENCES:
+        count = f"{len(sentences):,}"
+        raise AttnvizError(f"These are {count} sentences, and at most {MOST_SENTENCES} are read here: leave some out.")
+    return sentences
+
+
+def claim_verdict(model: str, text: str, own: str = "") -> "tuple[ClaimResult, CorpusAttention] | None":
+    """The verdict on a claim that somebody typed; None after the page has said what is wrong with it."""
+    claim = _or_error(lambda _: parse(text))
+    if claim is None:
+        return None
+    attention = corpus_attention(model, WINOGENDER if claim.needs_antecedent else TREEBANK, own)
+    if attention is None:
+        return None
+
+    def test(_: DeltaGenerator) -> ClaimResult:
+        with at_a_place():
+            return attention.test([claim])[0]
+
+    tested = _or_error(test)
+    return (tested, attention) if tested else None
+
+
+def _computed(
+    cache: LruCache[Job[Any]],
+    key: tuple[str, ...],
+    compute: Callable[[AttentionModel, Progress], Any],
+    *,
+    expected: float,
+    pixels: int = VERDICT_PIXELS,
+) -> Any:
+    """What is computed with the model that the key begins with, once for everybody; None after the page has said why not."""
+
+    def in_background(place: DeltaGenerator) -> Any:
+        loaded = load_model(key[0], place)
+
+        def work(progress: Progress) -> Any:
+            result = compute(loaded, progress)
+            cache.weigh(key, getattr(result, "nbytes", 0))
+            return result
+
+        return shared(cache, key, work, place, expected=expected, pixels=pixels)
+
+    return _or_error(in_background)
+
+
+def _or_error(compute: Callable[[DeltaGenerator], Any]) -> Any:
+    """What is computed, or None after the page has said what is wrong."""
+    place = st.empty()
+    try:
+        return compute(place)
+    except AttnvizError as error:
+        place.error(escaped(error), icon=":material/error:")
+        return None
