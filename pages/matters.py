@@ -1,4 +1,4 @@
-"""Matters: which words an output depends on, asked in many ways, each of them tested by taking words away."""
+"""Matters: which words an output depends on, by many attribution methods, each tested by removing words."""
 
 from functools import partial
 
@@ -9,54 +9,61 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.background.measures import deletion, matters, without
 from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import header, hero
-from attnviz.ui.matters.controls import about, ask_again, seen_head, taken_words, target_picker, text_boxes
-from attnviz.ui.matters.download import offer_files
-from attnviz.ui.matters.view import (
+from attnviz.ui.matters.controls import (
+    FAST,
     SLOW,
-    asks_slow,
-    chosen_way,
-    explained,
-    headline,
-    names_of,
+    chosen_method,
+    chosen_target,
+    default_target_button,
+    method_of_seen_head,
+    removed_words,
+    target_picker,
+    text_boxes,
+    waits_for_slow,
+)
+from attnviz.ui.matters.view import (
+    download_buttons,
+    explain_numbers,
     show_curve,
-    show_taken,
+    show_methods,
     show_text,
-    show_ways,
+    show_verdict,
+    show_without,
 )
 from attnviz.ui.sidebar import one_model
 
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."
 KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-en"))
 
-header("Matters", "See which words an output depends on, and how far to believe who says so.")
+header("Matters", "See which words an output depends on, and how far to trust each method that says so.")
 model = one_model(KNOWN, ABOUT)
 prompt = text_boxes(model)
-target, seen = about(model), seen_head()
-names = names_of(seen)
-report = matters(model, prompt, target, names) if prompt else None
+target, seen = chosen_target(model), method_of_seen_head()
+fast = (seen, *FAST) if seen else FAST
+report = matters(model, prompt, target, fast) if prompt else None
 if prompt and report:
     target_picker(report)
-    slow = matters(model, prompt, target, SLOW) if asks_slow() else None
+    slow = matters(model, prompt, target, SLOW) if waits_for_slow() else None
     report = report.joined(slow) if slow else report
-    taken, rows, way = taken_words(report), (*names[:-1], *SLOW, names[-1]), chosen_way(report)
+    removed, rows, method = removed_words(report), (*fast[:-1], *SLOW, fast[-1]), chosen_method(report)
     with hero() as heading:
-        headline(report, way, heading)
-        show_text(report, way, taken)
-        show_taken(report, taken, without(model, prompt, target, taken) if taken else None)
+        show_verdict(report, method, heading)
+        show_text(report, method, removed)
+        show_without(report, removed, without(model, prompt, target, removed) if removed else None)
         table = st.empty()
-        show_ways(table, report, rows, way, waits=slow is None)
+        show_methods(table, report, rows, method, waits=slow is None)
     left, right = st.columns(2, gap="large")
     with right:
-        explained()
+        explain_numbers()
     with left:
-        if curve := deletion(model, prompt, target, report.ranked(way)):
-            show_curve(curve, way)
-    files = partial(offer_files, model, prompt, target, report, way, curve)
+        if curve := deletion(model, prompt, target, report.ranked(method)):
+            show_curve(curve, method)
+    files = partial(download_buttons, model, prompt, target, report, method, curve)
     show_toolbar(opens="Opens these words, shaded as they are here", own=files)
-    # The page is whole before the slow ways are asked: its address, its toolbar, and all that can be clicked.
+    # The page is whole before the slow methods run: its address, its toolbar, and all that can be clicked.
     finish()
     if slow is None and (slow := matters(model, prompt, target, SLOW)):
-        show_ways(table, report.joined(slow), rows, way, waits=False)
+        show_methods(table, report.joined(slow), rows, method, waits=False)
 elif prompt:
-    ask_again()
+    default_target_button()
 finish()

@@ -41,7 +41,7 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back(app):
     assert "Without “Who”, “the”, p goes from" in said(app)
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])
-    next(button for button in app.button if button.label == "Give them back").click().run()
+    next(button for button in app.button if button.label == "Restore all words").click().run()
     assert not app.exception
     assert "taken" not in app.query_params
     assert "Without" not in said(app)
@@ -75,7 +75,7 @@ def test_what_an_address_asks_wrongly_gets_one_sentence_and_a_way_back(app, addr
     opened(app, model="transformer-en-fr", text="I am tired.", **address)
     assert len(app.error) == (1 if "about" in address else 0)
     if app.error:
-        next(button for button in app.button if "what the model is there for" in button.label).click().run()
+        next(button for button in app.button if "default question" in button.label).click().run()
     assert not app.exception
     assert not app.error
     assert "The translation" in drawn(app)

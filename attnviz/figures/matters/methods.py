@@ -1,4 +1,4 @@
-"""All ways under each other: what each says of every word, how much it takes from the output, and what chance takes."""
+"""All methods under each other: the share of every word, and how much the output drops without the top words."""
 
 import html
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +15,7 @@ STYLE = Path(__file__).with_name("ways.css").read_text(encoding="utf-8")
 # So many characters of a text can be read in cells of one line; of a longer one, only the colours are shown.
 READABLE = 70
 _OWN = " class=own"
-_HEADINGS = ("Method of asking", "What each word is worth", "Takes", "Alone", "τ", "")
+_HEADINGS = ("Method", "Share of each word", "Drop without its top words", "Drop with only them", "τ", "")
 
 
 def ways_table(
@@ -39,7 +39,7 @@ def ways_table(
 def _row(report: AttributionReport, name: str, title: str, chosen: str, waits: bool, theme: Theme) -> str:
     title = f'<span class="name">{html.escape(title)}</span>'
     if name not in report.figures:
-        reason = "is being asked…" if waits else html.escape(report.refused.get(name, "was not asked"))
+        reason = "is running…" if waits else html.escape(report.refused.get(name, "was not run"))
         return f'<div class="way">{title}<span class="why">{reason}</span></div>'
     figures = [_takes(report, name), *_figures(report, name)]
     if name == "random":

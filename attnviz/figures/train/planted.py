@@ -24,7 +24,7 @@ def planted_table(scores: Sequence[PlantedScores], titles: Mapping[str, str], *,
     rows = "".join(_row(name, titles[name], scores, mean, theme) for name, mean in ranking(scores).items())
     right = "".join(f"<td>{each.accuracy:.0%}</td>" for each in scores)
     table = (
-        f'<table class="planted"><thead><tr><th scope="col">Method of asking</th>{heads}<th scope="col">Mean</th></tr></thead>'
+        f'<table class="planted"><thead><tr><th scope="col">Method</th>{heads}<th scope="col">Mean</th></tr></thead>'
         f'<tbody>{rows}<tr class="right"><th scope="row">Written without a mistake</th>{right}<td></td></tr></tbody></table>'
     )
     refused = "".join(_refused(scores, titles))

@@ -1,30 +1,32 @@
-"""What is asked on the page Matters: the text, what about its output, and which of its words are taken away."""
+"""What is chosen on the page Matters: the text, the part of its output to explain, a method, and the words that are removed."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from attnviz.analysis.matters.faithfulness import AttributionReport
-from attnviz.attribution.methods import HeadMethod, method_named
+from attnviz.attribution.methods import METHODS, HeadMethod, method_named
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
-from attnviz.ui.address.widgets import dropdown
+from attnviz.ui.address.widgets import dropdown, one_shown
 from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.examples import examples
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_length
 from attnviz.ui.prompt import long_notice
 
+FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")
+SLOW = tuple(method.name for method in METHODS.values() if method.speed != "fast")
 # What the second box is for, by what the model does.
-_SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translation, if not the model's own"}
+_SECOND = {"answer": "Question", "encode": "Second text", "translate": "Translation to explain; empty: the model's own"}
 
 
 def text_boxes(model: str) -> Prompt | None:
     """What is typed for a model: a text, and what else it reads; None after the page has said what is wrong."""
     known = CATALOG[model].task if model in CATALOG else "translate" if model in HUB["encoder-decoder"] else "encode"
-    text, pair = _first(known)
+    text, pair = _first_texts(known)
     boxes, run = [Box("typed", "Text", "Type a text")], {"typed": remembered("text", text)}
     if known in _SECOND:
         boxes.append(Box("typed_pair", _SECOND[known], _SECOND[known], one_line=True))
@@ -32,7 +34,7 @@ def text_boxes(model: str) -> Prompt | None:
         pair = pair if run["typed"] == text else ""
         run["typed_pair"] = remembered("pair", pair)
     if typed := run_boxes(boxes, run):
-        take([])
+        remove_words([])
         forget("about")
         run = typed
     tell_unrun()
@@ -52,7 +54,7 @@ def text_boxes(model: str) -> Prompt | None:
         return None
 
 
-def _first(task: str) -> tuple[str, str]:
+def _first_texts(task: str) -> tuple[str, str]:
     """What stands in the boxes unasked, by what the model does."""
     if task == "answer":
         shown = examples("answer")[0]
@@ -63,8 +65,8 @@ def _first(task: str) -> tuple[str, str]:
     return shown.text, ""
 
 
-def seen_head() -> str:
-    """The head from which somebody came, as a way of asking; "" where there is none."""
+def method_of_seen_head() -> str:
+    """The head from which somebody came, as an attribution method; "" where there is none."""
     seen = value("seen", "")
     try:
         known = seen if seen and isinstance(method_named(seen), HeadMethod) else ""
@@ -74,10 +76,10 @@ def seen_head() -> str:
     return known
 
 
-def about(model: str) -> str:
-    """What about the output is asked, as the address has it; "" for what the model is there for.
+def chosen_target(model: str) -> str:
+    """The part of the output to explain, as the address has it; "" for the first of the model.
 
-    What was asked of another model is forgotten.
+    That of another model is forgotten.
     """
     state = st.session_state
     if state.get("about_of", model) != model:
@@ -88,31 +90,44 @@ def about(model: str) -> str:
 
 
 def target_picker(report: AttributionReport) -> None:
-    """What can be asked about the output, in the sidebar, once it is known."""
+    """The parts of the output that can be explained, in the sidebar, once they are known."""
     if not (options := list(report.targets)):
         return
     st.session_state.about_first = options[0]
     dropdown(
-        st.sidebar, "Asked about", "about", options=options, format_func=lambda name: report.targets[name], on_change=take,
-        args=([],), help="What about the output the words are worth something to.",
+        st.sidebar, "Part of the output", "about", options=options, format_func=lambda name: report.targets[name],
+        on_change=remove_words, args=([],), help="Which part of the output to explain.",
     )  # fmt: skip
 
 
-def ask_again() -> None:
-    """The way back from something that cannot be asked about."""
+def default_target_button() -> None:
+    """The way back from a part of the output that there is not."""
     if url_value("about", ""):
-        st.button("Ask about what the model is there for", icon=":material/undo:", on_click=forget, args=("about",))
+        st.button("Back to the default question", icon=":material/undo:", on_click=forget, args=("about",))
 
 
-def taken_words(report: AttributionReport) -> tuple[int, ...]:
-    """The words that the person has taken away, as the address has them."""
+def removed_words(report: AttributionReport) -> tuple[int, ...]:
+    """The places of the words that the person has removed, as the address has them."""
     written = str(value("taken", ""))
     places = {int(part) for part in written.split(".") if part.isdecimal() and len(part) < 6}
-    taken = tuple(sorted(place for place in places if place < len(report.words) and place not in report.own))
-    publish("taken", ".".join(map(str, taken)), "")
-    return taken
+    removed = tuple(sorted(place for place in places if place < len(report.words) and place not in report.own))
+    publish("taken", ".".join(map(str, removed)), "")
+    return removed
 
 
-def take(places: Sequence[int]) -> None:
-    """Takes words away, and gives back all others; for a callback."""
+def chosen_method(report: AttributionReport) -> str:
+    """The method whose shares the text has: chosen, else the head from which somebody came, else attention."""
+    ready = [name for name in report.shares if name != "random"]
+    heads = [name for name in ready if name not in METHODS]
+    first = next(name for name in (*heads, "attention", ready[0]) if name in ready)
+    return one_shown("way", ready, first)
+
+
+def waits_for_slow() -> bool:
+    """Whether the chosen method is a slow one: then the page waits for it."""
+    return value("way") in SLOW
+
+
+def remove_words(places: Sequence[int]) -> None:
+    """Removes words, and restores all others; for a callback."""
     st.session_state.taken = ".".join(map(str, places))

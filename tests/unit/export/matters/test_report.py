@@ -59,7 +59,7 @@ def test_every_way_has_a_row_whether_it_was_asked_or_not():
     assert drawn.count("data-pick") == 2
     assert drawn.count('aria-pressed="true"') == 1
     assert "It is too long: type less." in drawn
-    assert "is being asked" in drawn
+    assert "is running" in drawn
     assert "<b>was" not in drawn
 
 
