@@ -11,29 +11,29 @@ from attnviz.ui.checkpoints import side
 from attnviz.ui.compare.view import (
     Sides,
     chosen_head,
-    offer_files,
+    download_buttons,
     show_changes,
     show_head,
     show_heads,
-    sides,
-    tell_rows,
+    sides_controls,
+    tell_aligned_rows,
 )
 from attnviz.ui.explain import show_toolbar, tell_text_notices
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.sidebar import forced_target, machine, map_picker
 
 READING = """
-- Tokens are aligned by their text; between those that are equal, as many on both sides stand for each other one by one. What
-  only one side has is a key of its own.
+- Tokens are aligned by their text. Between equal tokens, as many on both sides are paired one by one; a token that only one
+  side has is a key of its own.
 - Of each aligned row the two distributions over keys are compared by their **Jensen-Shannon divergence** in bits: 0 where they
   are equal, 1 where they have no key in common (Lin 1991, *Divergence measures based on the Shannon entropy*). A head's figure
   is the mean over its rows.
-- That a head looks elsewhere does not say that the output depends on it: ask Ablate.
+- A head that looks elsewhere need not matter to the output: Ablate shows which heads do.
 """
 
 
-def show(compared: Comparison, asked: Sides, traces: tuple[Result, Result], notice: str) -> None:
-    """How far each head has moved, and one of them on both sides; below it what to notice."""
+def show(compared: Comparison, sides: Sides, traces: tuple[Result, Result], notice: str) -> None:
+    """How far each head has changed, and one of them on both sides; below it what to notice."""
     chosen = chosen_head(compared)
     at = chosen or compared.most
     with hero() as heading:
@@ -44,21 +44,21 @@ def show(compared: Comparison, asked: Sides, traces: tuple[Result, Result], noti
                 show_heads(compared, at)
             with changes:
                 show_changes(compared, at)
-        show_head(compared, at, asked.names)
-        tell_rows(compared)
+        show_head(compared, at, sides.names)
+        tell_aligned_rows(compared)
     if notice:
         st.caption(f":material/lightbulb: {notice}")
-    with st.expander("How to read this, and its traps"):
+    with st.expander("How to read this, and what misleads"):
         st.markdown(READING)
-    show_toolbar(own=lambda: offer_files(compared, (traces[0].trace, traces[1].trace), at))
+    show_toolbar(own=lambda: download_buttons(compared, (traces[0].trace, traces[1].trace), at))
 
 
 header("Compare", "Two texts, models or checkpoints, or before and after an edit: see which heads look elsewhere.")
-asked, example = sides()
-if asked:
-    first, second = (forced_target(prompt) for prompt in asked.prompts)
-    one = side(asked.models[0], first, NO_EDITS)
-    other = side(asked.models[1], second, asked.edits) if one else None
+sides, example = sides_controls()
+if sides:
+    first, second = (forced_target(prompt) for prompt in sides.prompts)
+    one = side(sides.models[0], first, NO_EDITS)
+    other = side(sides.models[1], second, sides.edits) if one else None
     if one and other:
         tell_text_notices(one)
         tell_text_notices(other)
@@ -66,7 +66,7 @@ if asked:
         machine(one)
         try:
             compared = compare(one.trace, other.trace, kind=attention.kind)
-            show(compared, asked, (one, other), example.notice if example else "")
+            show(compared, sides, (one, other), example.notice if example else "")
         except TraceError as error:
             st.info(escaped(error), icon=":material/compare_arrows:")
 finish()

@@ -17,7 +17,8 @@ from attnviz.models.result import Result, run_task
 from attnviz.models.translate import toy as toys
 from attnviz.training.live import LiveRun
 from attnviz.training.toy import ToyRecipe
-from attnviz.ui.address.state import publish, url_value, visit
+from attnviz.ui.address.state import publish, url_value
+from attnviz.ui.address.widgets import visit_button
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.layout import escaped
@@ -102,4 +103,4 @@ def _offer_training() -> None:
         icon=":material/model_training:",
     )
     known = {name: value for name, value in parse_qsl(url_value("trained", "")) if name in _SETTINGS}
-    st.button("Train it", icon=":material/play_arrow:", key="to-train", on_click=visit, args=("train",), kwargs=known)
+    visit_button("Train it", "train", known, key="to-train", icon="play_arrow")

@@ -1,7 +1,8 @@
 """Which head is drawn of models that have several, and which of its two readings."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +12,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
-from attnviz.ui.address.state import forget_cell, publish, restore
+from attnviz.ui.address.state import forget_cell, publish, restore, value
 from attnviz.ui.address.widgets import segments
 from attnviz.ui.sidebar import head_steppers
 
@@ -94,6 +95,16 @@ def pick_head(picked: str) -> None:
     if match := re.fullmatch(r"(?:([a-z]+)\.)?(\d{1,4})\.(\d{1,4})", picked):
         kind, layer, head = match.groups()
         st.session_state.update(layer=int(layer), head=int(head), **({"attention": kind} if kind else {}))
+
+
+def clicked_head(heads: Collection[tuple[Any, ...]], names: tuple[str, ...] = ("layer", "head")) -> tuple[Any, ...] | None:
+    """The head that was clicked, or that the address names; None where it names none of `heads`."""
+    place = tuple(value(name) for name in names)
+    if None in place:
+        return None
+    for name, chosen in zip(names, place, strict=True):
+        publish(name, chosen, None)
+    return place if place in heads else None
 
 
 def choose_head(layer: int, head: int | None) -> None:

@@ -27,10 +27,14 @@ _BETWEEN_LABELS = {
 }
 
 
+# The models of the catalog, and those of the hub that are named here.
+KNOWN_MODELS = (*catalog.available(), *(name for names in catalog.HUB.values() for name in names))
+
+
 def model_picker() -> str:
     """The model to look into: of the catalog, of the hub, or any id or folder that is typed."""
     return one_model(
-        [*catalog.available(), *(name for names in catalog.HUB.values() for name in names)],
+        KNOWN_MODELS,
         "minilm is on this machine. Others come from the Hugging Face hub: choose one, or type any model's id, "
         "such as google/electra-small-discriminator, or a folder.",
     )

@@ -66,10 +66,10 @@ def test_a_head_that_is_not_there_becomes_the_most_costly(app):
 
 def test_what_was_stopped_stays_stopped_until_somebody_goes_on(app):
     opened(app, stopped="curve")
-    assert "You have stopped this." in said(app)
+    assert "You stopped this." in said(app)
     assert "more than without any other one" in said(app)
     assert "heads off at once it costs" not in said(app)
-    press(app, "Go on")
+    press(app, "Continue")
     assert "stopped" not in app.query_params
     assert "heads off at once it costs" in said(app)
 

@@ -65,9 +65,9 @@ def test_work_that_takes_long_can_be_stopped_and_gone_on_with(page: Page, app_ur
     long = "Nobody has ever asked for so many words about one head at once, and yet they are all read. " * 12
     page.goto(f"{app_url}/ablate?{urlencode({'text': long})}")
     page.get_by_role("button", name="Stop", exact=True).click(timeout=PICTURE)
-    page.get_by_text("You have stopped this.").wait_for(timeout=PICTURE)
+    page.get_by_text("You stopped this.").wait_for(timeout=PICTURE)
     expect(page).to_have_url(re.compile("stopped=(costs|curve)"), timeout=PICTURE)
-    page.get_by_role("button", name="Go on", exact=True).click()
+    page.get_by_role("button", name="Continue", exact=True).click()
     page.get_by_role("button", name="Stop", exact=True).wait_for(timeout=PICTURE)
     expect(page).not_to_have_url(re.compile("stopped="), timeout=PICTURE)
 

@@ -1,4 +1,4 @@
-"""The parts of the page Ablate: what is read, what each head costs, the head that is chosen, how the output holds."""
+"""The parts of the page Ablate: what is typed, what each head costs, the chosen head, the curve of many heads off; files."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,9 @@ from attnviz.figures.ablate.costs import STYLE, cost_grid
 from attnviz.figures.ablate.curve import removal_figure
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.models.catalog import CATALOG, HUB, Task
-from attnviz.ui.address.state import forget, publish, url_value, value, visit
-from attnviz.ui.address.widgets import segments
+from attnviz.ui.address.state import forget, publish, url_value, value
+from attnviz.ui.address.widgets import segments, visit_button
+from attnviz.ui.head_picker import clicked_head, pick_head
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.prompt import PAIR, prompt_box, question_box
@@ -24,12 +25,12 @@ from attnviz.ui.sidebar import forced_target
 
 _GRID = Markup("costs", MARKUP + STYLE)
 _CURVE = Markup("removal", MARKUP + STYLE)
-_SET = {"zero": "Zero", "mean": "Its mean", "uniform": "Uniform"}
+_HEAD_VALUES = {"zero": "Zero", "mean": "Its mean", "uniform": "Uniform"}
 _ORDERS = {"layer": "By layer", "cost": "By cost"}
 
 
 def task_of(model: str) -> Task:
-    """What a model does: of the hub, what the address asks of it."""
+    """What a model does; one of the hub does what the address says."""
     if model in CATALOG:
         return CATALOG[model].task
     if model in HUB["encoder-decoder"] or url_value("target", ""):
@@ -38,7 +39,7 @@ def task_of(model: str) -> Task:
 
 
 @dataclass(frozen=True)
-class Ablated:
+class Ablation:
     """Which model reads what, what it does, and what its heads are set to."""
 
     model: str
@@ -47,38 +48,36 @@ class Ablated:
     to: HeadValue
 
 
-def asked_of(model: str) -> Ablated | None:
+def ablation_controls(model: str) -> Ablation | None:
     """What is typed for a model, and what its heads are set to; None after the page has said what is wrong."""
     task = task_of(model)
-    prompt, to = _typed(task), _set_to()
-    return Ablated(model, task, prompt, to) if prompt else None
+    prompt = _prompt_box(task)
+    to = segments(
+        st.sidebar, "Set a head to", "to", format_func=_HEAD_VALUES.__getitem__,
+        help="Zero: the head adds nothing. Its mean: it adds its average over this text. Uniform: it looks at all tokens equally.",
+    )  # fmt: skip
+    return Ablation(model, task, prompt, to) if prompt else None
 
 
-def _typed(task: Task) -> Prompt | None:
+def _prompt_box(task: Task) -> Prompt | None:
 
-    def again() -> None:
+    def restart() -> None:
         forget("stopped")
 
     if task == "answer":
-        return question_box(forget=again)[0]
-    prompt, _ = prompt_box(task, further=(PAIR,) if task == "encode" else (), forget=again)
+        return question_box(forget=restart)[0]
+    prompt, _ = prompt_box(task, further=(PAIR,) if task == "encode" else (), forget=restart)
     return forced_target(prompt) if prompt and task == "translate" else prompt
 
 
-def _set_to() -> HeadValue:
-    """What a head is set to."""
-    help_ = "Zero: the head adds nothing. Its mean: what it adds on average over this text. Uniform: it looks at all alike."
-    return segments(st.sidebar, "Set a head to", "to", format_func=_SET.__getitem__, help=help_)
-
-
 def is_stopped(work: str) -> bool:
-    """Whether somebody has stopped this work, "costs" or "curve"; if so, the page says how to go on."""
+    """Whether somebody has stopped this work, "costs" or "curve"; if so, the page says how to continue."""
     stopped = value("stopped", "")
     publish("stopped", stopped, "")
     if stopped != work:
         return False
-    st.info("You have stopped this.", icon=":material/stop_circle:")
-    st.button("Go on", key="go-on", icon=":material/play_arrow:", on_click=forget, args=("stopped",))
+    st.info("You stopped this.", icon=":material/stop_circle:")
+    st.button("Continue", key="go-on", icon=":material/play_arrow:", on_click=forget, args=("stopped",))
     return True
 
 
@@ -88,57 +87,47 @@ def stop(work: str) -> None:
 
 
 def chosen_head(costs: HeadCosts) -> Head:
-    """The head that was clicked, or that the address names; unasked, or where there is none such, the most costly."""
-    names = ("attention", "layer", "head")
-    kind, layer, head = (value(name) for name in names)
-    if None in (kind, layer, head):
-        return costs.ranked[-1]
-    for name, place in zip(names, (kind, layer, head), strict=True):
-        publish(name, place, None)
-    return (kind, layer, head) if (kind, layer, head) in costs.ranked else costs.ranked[-1]
+    """The head that was clicked, or that the address names; else the most costly."""
+    return clicked_head(costs.ranked, ("attention", "layer", "head")) or costs.ranked[-1]
 
 
 def show_costs(costs: HeadCosts, chosen: Head) -> None:
     """All heads, by layer or by cost; a click chooses one."""
-
-    def pick(picked: str) -> None:
-        kind, layer, head = picked.split(".")
-        st.session_state.update(attention=kind, layer=int(layer), head=int(head))
-
     order = segments(
         st.container(key="desk-order"), "Order", "order", format_func=_ORDERS.__getitem__, label_visibility="collapsed"
     )
-    _GRID("costs", cost_grid(costs, chosen=chosen, ordered=order == "cost", theme=theme()), on_pick=pick)
+    _GRID("costs", cost_grid(costs, chosen=chosen, ordered=order == "cost", theme=theme()), on_pick=pick_head)
 
 
-def show_head(head: Head, costs: HeadCosts, seen: Ablated) -> None:
-    """What the chosen head costs, and the ways to its picture, and to the page where it is off."""
+def show_head(head: Head, costs: HeadCosts, ablation: Ablation) -> None:
+    """What the chosen head costs, and the ways to its picture, and to the pages where it is off."""
     kind, layer, number = head
-    read = {"model": seen.model, **{name: value(name) for name in ("text", "pair", "question", "target")}}
+    model, task, prompt = ablation.model, ablation.task, ablation.prompt
     place = {"layer": layer, "head": number}
-    edits = Edits((HeadSet(kind, layer, number, seen.to),)).text
-    if seen.task == "answer":
-        read["text"] = seen.prompt.text
-        there = {"passage": seen.prompt.text, "question": seen.prompt.question}
+    typed = {name: value(name) for name in ("text", "pair", "question", "target")}
+    edits = Edits((HeadSet(kind, layer, number, ablation.to),)).text
+    if task == "answer":
+        typed["text"] = prompt.text
+        task_texts = {"passage": prompt.text, "question": prompt.question}
     else:
-        there = {name: read[name] for name in ("text", "pair", "target")}
-    several = seen.task in ("translate", "answer")
-    models = {"models": [seen.model], "edits1": edits} if several else {"model": seen.model, "edits": edits}
+        task_texts = {name: typed[name] for name in ("text", "pair", "target")}
+    is_several = task in ("translate", "answer")
+    models = {"models": [model], "edits1": edits} if is_several else {"model": model, "edits": edits}
     with st.container(key="desk-head", horizontal=True, vertical_alignment="center"):
         story(describe_head(head, costs))
-        st.button(
-            "See this head", key="see-head", icon=":material/grid_on:", help="Opens it on Encode, in the explorer.",
-            on_click=visit, args=("encode",), kwargs={**read, "attention": kind, **place, "view": "matrix"},
+        visit_button(
+            "See this head", "encode", {"model": model, **typed, "attention": kind, **place, "view": "matrix"},
+            key="see-head", icon="grid_on", help="Opens it on Encode, in the explorer.",
         )  # fmt: skip
-        st.button(
-            "Switch it off", key="switch-off", icon=":material/toggle_off:", help=f"Opens {seen.task.title()} without it.",
-            on_click=visit, args=(seen.task,), kwargs={**models, **there, **place},
+        visit_button(
+            "Switch it off", task, {**models, **task_texts, **place},
+            key="switch-off", icon="toggle_off", help=f"Opens {task.title()} with this head off.",
         )  # fmt: skip
-        if seen.task != "answer":
-            both = {"model": seen.model, "text": read["text"], "other": read["text"], "target": read["target"], "edits": edits}
-            st.button(
-                "Who looks elsewhere then?", key="compare-off", icon=":material/compare_arrows:",
-                help="Opens Compare, with this head on and off.", on_click=visit, args=("compare",), kwargs=both,
+        if task != "answer":
+            both = {"model": model, "text": typed["text"], "other": typed["text"], "target": typed["target"], "edits": edits}
+            visit_button(
+                "Compare attention with this head off", "compare", both,
+                key="compare-off", icon="compare_arrows", help="Opens Compare: which heads look elsewhere then.",
             )  # fmt: skip
 
 
@@ -148,7 +137,7 @@ def show_curve(curve: RemovalCurve, unit: str) -> None:
     st.caption(plain(describe_curve(curve)))
 
 
-def offer_files(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> None:
+def download_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> None:
     """The picture as SVG and PNG, and its numbers as CSV."""
     title = f"What each head of {model} costs"
     name = f"{model.replace('/', '-')}-heads"

@@ -1,13 +1,13 @@
 """Widgets whose value is in the address: drawn with what it says, and bounded here, for a browser may send anything."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.ui.address.parameters import Choice, Flag, Number
-from attnviz.ui.address.state import LINK_CHARACTERS, declared, publish, restore, url_value, value
+from attnviz.ui.address.state import LINK_CHARACTERS, declared, publish, restore, url_value, value, visit
 
 
 def sent(key: str, name: str) -> Any:
@@ -79,6 +79,11 @@ def text_field(widget: Callable[..., str], label: str, name: str, *, default: st
     written = widget(label, key=name, **more)
     publish(name, written if len(written) <= LINK_CHARACTERS else default, default)
     return written
+
+
+def visit_button(label: str, page: str, address: Mapping[str, Any], *, key: str, icon: str, **more: Any) -> None:
+    """A button that opens a page as an address with these values would."""
+    st.button(label, key=key, icon=f":material/{icon}:", on_click=visit, args=(page,), kwargs=dict(address), **more)
 
 
 def fold(label: str, name: str, icon: str) -> Any:

@@ -1,7 +1,8 @@
-"""The parts of the page Compare: what is compared, how far each head has moved, the chosen head on both sides."""
+"""The parts of the page Compare: what is compared, how far each head has changed, the chosen head on both sides."""
 
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
 from attnviz.analysis.compare.comparison import Comparison
@@ -13,21 +14,20 @@ from attnviz.export.compare import matrices
 from attnviz.figures.compare.changes import changes_table
 from attnviz.figures.compare.matrices import STYLE, divergence_grid, three_matrices
 from attnviz.figures.html import STYLE as MARKUP
-from attnviz.models import catalog
-from attnviz.ui.address.state import forget, publish, remember, remembered, value
+from attnviz.ui.address.state import forget, remember, remembered, value
 from attnviz.ui.address.widgets import one_or_typed, text_field
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
 from attnviz.ui.checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.examples import Example, examples
+from attnviz.ui.head_picker import clicked_head, pick_head
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import any_model, check_length, offered
 from attnviz.ui.prompt import example_pills, long_notice
-from attnviz.ui.sidebar import one_model
+from attnviz.ui.sidebar import KNOWN_MODELS, one_model
 
 _markup = Markup("compare", MARKUP + STYLE)
-KNOWN = (*catalog.available(), *(name for names in catalog.HUB.values() for name in names))
-ABOUT = "What reads both texts, or the first. Compare models of one shape: as many layers, as many heads."
+ABOUT = "The model of both texts, or of the first. Two models must have the same number of layers and of heads."
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Sides:
         return ("Before", "After the edit") if self.edits else ("First text", "Second text")
 
 
-def sides() -> tuple[Sides | None, Example | None]:
+def sides_controls() -> tuple[Sides | None, Example | None]:
     """What is typed and chosen, and the example it is; None after the page has said what is wrong with it."""
     if name := value("model"):
         st.session_state.model = nearest(name)
-    model = one_model(KNOWN, ABOUT, own=checkpoints(), label=label)
+    model = one_model(KNOWN_MODELS, ABOUT, own=checkpoints(), label=label)
     second = _second_model(model)
     publish_settings(model, second)
     edits = _edits()
@@ -65,7 +65,7 @@ def sides() -> tuple[Sides | None, Example | None]:
     text, other = run["typed"], run["typed_other"] or run["typed"]
     remember("text", text, first.text)
     remember("other", other, first.other)
-    example = _chips((model, second, text, other, "" if edits is None else edits.text))
+    example = _example_pills((model, second, text, other, "" if edits is None else edits.text))
     long_notice("text", text)
     if edits is None:
         return None, None
@@ -81,8 +81,8 @@ def _second_model(model: str) -> str:
     """The model of the second side, which is that of the first unless another is chosen."""
     st.session_state.second = nearest(value("second", ""))
     name = one_or_typed(
-        st.sidebar, "Second model", "second", ["", *offered(KNOWN), *checkpoints()], "", accept_new_options=any_model(),
-        format_func=lambda name: label(name) or "the same",
+        st.sidebar, "Second model", "second", ["", *offered(KNOWN_MODELS), *checkpoints()], "", accept_new_options=any_model(),
+        format_func=lambda name: label(name) or "Same model",
     )  # fmt: skip
     return name or model
 
@@ -90,7 +90,7 @@ def _second_model(model: str) -> str:
 def _edits() -> Edits | None:
     """The edits of the second side; None after the page has said what is wrong with them."""
     written = text_field(
-        st.sidebar.text_input, "Edits of the second", "edits", placeholder="e3.1z",
+        st.sidebar.text_input, "Edits of the second side", "edits", placeholder="e3.1z",
         help="e3.1z switches L3·H1 of the encoder off, e3.1c4.7 cuts its link from token 4 to token 7, several with commas.",
     )  # fmt: skip
     try:
@@ -100,19 +100,19 @@ def _edits() -> Edits | None:
         return None
 
 
-def _chips(seen: tuple[str, ...]) -> Example | None:
+def _example_pills(seen: tuple[str, ...]) -> Example | None:
     """The examples as chips; the one that is shown is marked."""
     shown = examples("compare")
 
     def of(each: Example) -> tuple[str, ...]:
-        model = each.model or KNOWN[0]
+        model = each.model or KNOWN_MODELS[0]
         return model, each.second or model, each.text, each.other, each.edits
 
     def choose(each: Example) -> None:
         forget_typed()
         forget("layer", "head", "attention")
         st.session_state.update(text=each.text, other=each.other, edits=each.edits, second=each.second)
-        st.session_state.model = each.model or KNOWN[0]
+        st.session_state.model = each.model or KNOWN_MODELS[0]
 
     current = next((each for each in shown if of(each) == seen), None)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -122,24 +122,14 @@ def _chips(seen: tuple[str, ...]) -> Example | None:
 
 
 def chosen_head(compared: Comparison) -> tuple[int, int] | None:
-    """The head that was clicked, or that the address names; None: the one that moved most."""
-    layer, head = value("layer"), value("head")
-    if layer is None or head is None:
-        return None
-    publish("layer", layer, None)
-    publish("head", head, None)
-    n_layers, n_heads = compared.divergence.shape
-    return (layer, head) if layer < n_layers and head < n_heads else None
+    """The head that was clicked, or that the address names; None: the one that changed most."""
+    place = clicked_head(list(np.ndindex(compared.divergence.shape)))
+    return place and (place[0], place[1])
 
 
 def show_heads(compared: Comparison, chosen: tuple[int, int]) -> None:
-    """How far each head has moved; a click chooses one."""
-
-    def pick(picked: str) -> None:
-        layer, head = picked.split(".")
-        st.session_state.update(layer=int(layer), head=int(head))
-
-    _markup("divergence", divergence_grid(compared, chosen=chosen, theme=theme()), on_pick=pick)
+    """How far each head has changed; a click chooses one."""
+    _markup("divergence", divergence_grid(compared, chosen=chosen, theme=theme()), on_pick=pick_head)
 
 
 def show_head(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
@@ -153,15 +143,15 @@ def show_changes(compared: Comparison, chosen: tuple[int, int]) -> None:
         _markup("changes", changes_table(changes, theme=theme()))
 
 
-def tell_rows(compared: Comparison) -> None:
+def tell_aligned_rows(compared: Comparison) -> None:
     """How many tokens are aligned, where some are not."""
     tokens = len(compared.after.queries)
     if len(compared.queries) < tokens:
         st.caption(f"{len(compared.queries)} of {tokens} rows have a token on both sides, and are compared.")
 
 
-def offer_files(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
-    """The picture as SVG, and how far each head has moved as CSV."""
+def download_buttons(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
+    """The picture as SVG, and how far each head has changed as CSV."""
     with st.container(horizontal=True):
         st.download_button(
             "SVG", lambda: svg.sheet_svg(matrices.draw_comparison(compared, traces, *chosen)), "compared.svg",

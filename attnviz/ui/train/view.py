@@ -22,8 +22,8 @@ from attnviz.models.translate import toy as toys
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
 from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
-from attnviz.ui.address.state import forget_drafts, remember, remembered, visit
-from attnviz.ui.address.widgets import clicked, toggle
+from attnviz.ui.address.state import forget_drafts, remember, remembered
+from attnviz.ui.address.widgets import clicked, toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
@@ -102,11 +102,9 @@ def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
     if not frame.step:
         return
     first, last = (name_of(run.recipe, step) for step in (0, frame.step))
-    st.button(
-        f"Compare step 0 with step {frame.step:,}", key="to-compare", icon=":material/compare_arrows:", on_click=visit,
-        help="Which heads training changed most, on Compare.", args=("compare",),
-        kwargs={"model": first, "second": last, "text": text, "other": text, "trained": settings()},
-    )  # fmt: skip
+    address = {"model": first, "second": last, "text": text, "other": text, "trained": settings()}
+    label, help_ = f"Compare step 0 with step {frame.step:,}", "Which heads training changed most, on Compare."
+    visit_button(label, "compare", address, key="to-compare", icon="compare_arrows", help=help_)
 
 
 def _aligned(result: Result, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:
