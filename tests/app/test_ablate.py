@@ -7,6 +7,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.tiny import FAMILIES
+
 PAGE = Path(__file__).parents[2] / "pages" / "ablate.py"
 
 
@@ -74,6 +76,14 @@ def test_what_was_stopped_stays_stopped_until_somebody_goes_on(app):
     assert "heads off at once it costs" in said(app)
 
 
-def test_a_model_that_cannot_be_edited_gets_one_sentence(app):
-    opened(app, model="minilm", text="")
-    assert len(app.error) == 1
+def test_a_model_that_cannot_be_edited_gets_one_sentence(app, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    next(family for family in FAMILIES if not family.seam).save(tmp_path)
+    opened(app, model=str(tmp_path), text="the cat sat")
+    assert ["looked at but not edited" in error.value for error in app.error] == [True]
+    assert "heads off at once" not in said(app)
+
+
+def test_an_empty_text_gets_one_sentence(app):
+    opened(app, text="")
+    assert ["nothing to read" in error.value for error in app.error] == [True]

@@ -54,7 +54,7 @@ def ablation_controls(model: str) -> Ablation | None:
     prompt = _prompt_box(task)
     to = segments(
         st.sidebar, "Set a head to", "to", format_func=_HEAD_VALUES.__getitem__,
-        help="Zero: the head adds nothing. Its mean: it adds its average over this text. Uniform: it looks at all tokens equally.",
+        help="Zero: the head adds nothing. Its mean: it adds its mean over this text. Uniform: it looks at all tokens equally.",
     )  # fmt: skip
     return Ablation(model, task, prompt, to) if prompt else None
 

@@ -1,0 +1,64 @@
+"""The ways from a page to others: each opens what stands here, with every text in the place where it is read there."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.visits import PAGES
+
+TEXT, FRENCH, QUESTION = "The red car is not new.", "La voiture rouge.", "Which car is red?"
+
+
+def opened(page: str, **address: str | list[str]) -> AppTest:
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def pressed(app: AppTest, key: str, page: str) -> dict[str, str | list[str]]:
+    """What the address of the page says after that button."""
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app.session_state.visits[page]
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "expected"),
+    [
+        (
+            "encode",
+            {"text": TEXT, "pair": "It is old.", "layer": "2", "head": "5"},
+            {"model": "minilm", "text": TEXT, "pair": "It is old.", "seen": "head:encoder:2:5"},
+        ),
+        # What the decoder reads, not the second sentence, which this model does not read.
+        (
+            "encode",
+            {"model": "transformer-en-fr", "text": TEXT, "pair": "It is old.", "target": FRENCH, "mean": "true"},
+            {"model": "transformer-en-fr", "text": TEXT, "pair": FRENCH},
+        ),
+        (
+            "translate",
+            {"models": ["transformer-en-fr", "bahdanau-en-fr"], "text": TEXT, "target": FRENCH, "hero": "2"},
+            {"model": "bahdanau-en-fr", "text": TEXT, "pair": FRENCH},
+        ),
+        (
+            "answer",
+            {"models": ["answer-en"], "passage": TEXT, "question": QUESTION},
+            {"model": "answer-en", "text": TEXT, "pair": QUESTION},
+        ),
+    ],
+)
+def test_what_matters_is_asked_of_the_texts_that_stand_here(page: str, address: dict, expected: dict) -> None:
+    assert pressed(opened(page, **address), "to-matters", "matters") == expected
+
+
+def test_which_heads_matter_is_asked_of_the_texts_that_stand_here() -> None:
+    answer = opened("answer", models=["answer-en"], passage=TEXT, question=QUESTION)
+    assert pressed(answer, "to-ablate", "ablate") == {"model": "answer-en", "passage": TEXT, "question": QUESTION}
+
+
+def test_home_shows_the_sentence_that_was_read_last() -> None:
+    assert opened("encode", text=TEXT, pair="It is old.").session_state.visits["home"] == {"text": TEXT}
+    assert opened("translate", text=TEXT, target=FRENCH).session_state.visits["home"] == {"text": TEXT}
+    assert "home" not in opened("answer", passage=TEXT, question=QUESTION).session_state.visits
