@@ -39,7 +39,7 @@ Self-Attention*.
 """
 
 
-def show(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
+def show_ablation(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
     """What each head costs, and how the output holds when many are off; then the downloads."""
     chosen = chosen_head(costs)
     with hero() as heading:
@@ -71,5 +71,5 @@ if ablation and not is_stopped("costs"):
     if result and costs:
         tell_text_notices(result)
         machine(result)
-        show(ablation, result, costs)
+        show_ablation(ablation, result, costs)
 finish()

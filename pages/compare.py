@@ -32,7 +32,7 @@ READING = """
 """
 
 
-def show(compared: Comparison, sides: Sides, traces: tuple[Result, Result], notice: str) -> None:
+def show_comparison(compared: Comparison, sides: Sides, traces: tuple[Result, Result], notice: str) -> None:
     """How far each head has changed, and one of them on both sides; below it what to notice."""
     chosen = chosen_head(compared)
     at = chosen or compared.most
@@ -66,7 +66,7 @@ if sides:
         machine(one)
         try:
             compared = compare(one.trace, other.trace, kind=attention.kind)
-            show(compared, sides, (one, other), example.notice if example else "")
+            show_comparison(compared, sides, (one, other), example.notice if example else "")
         except TraceError as error:
             st.info(escaped(error), icon=":material/compare_arrows:")
 finish()
