@@ -20,4 +20,4 @@ def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _few_slow_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ways that take a pass for every word are drawn as the one that is asked here."""
-    monkeypatch.setattr("attnviz.ui.matters.view.SLOW", ("leave-one-out",))
+    monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ("leave-one-out",))

@@ -22,7 +22,7 @@ from attnviz.ui.background import results as models
 from attnviz.ui.compute.examples import mask_text, random_numbers
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.heads import results
-from attnviz.ui.matters.view import FAST
+from attnviz.ui.matters.controls import FAST
 from attnviz.ui.summarize.controls import METHODS
 from tests.visits import Visit, differences
 
