@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -82,6 +83,30 @@ class Visit:
             return self.address
         actual = parse_qs(self.app.code[-1].value.partition("?")[2], keep_blank_values=True, strict_parsing=True)
         return {name: values if len(values) > 1 else values[0] for name, values in actual.items()}
+
+
+def open_page(page: str, /, state: Mapping[str, Any] | None = None, **address: str | list[str]) -> AppTest:
+    """Run a page at an address, in a session that holds this state."""
+    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=240)
+    for name, value in (state or {}).items():
+        app.session_state[name] = value
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the first button with that on it."""
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    """All sentences of a page: its HTML, Markdown, captions, and what is said in boxes."""
+    drawn = [each.proto.body for each in app.get("html")]
+    return " ".join([*drawn, *(each.value for kind in (app.markdown, app.caption, app.error, app.info) for each in kind)])
 
 
 def differences(one: Visit, other: Visit) -> list[str]:

@@ -1,53 +1,28 @@
 """The Compare page's script without a browser: two texts, two models, an edit, and what cannot be compared."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from attnviz.training.live import Line, LiveRun
 from attnviz.training.presets import preset
 from attnviz.training.toy import Training
 from attnviz.ui.checkpoints import name_of
 from attnviz.ui.examples import examples
-
-PAGE = Path(__file__).parents[2] / "pages" / "compare.py"
-
-
-@pytest.fixture
-def app() -> Iterator[AppTest]:
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=240)
-    st.cache_resource.clear()
+from tests.visits import open_page, press, said
 
 
-def opened(app: AppTest, **parameters: str) -> AppTest:
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def said(app: AppTest) -> str:
-    drawn = [each.proto.body for each in app.get("html")]
-    return " ".join([*drawn, *(each.value for kind in (app.markdown, app.caption, app.error, app.info) for each in kind)])
-
-
-def test_tired_and_wide_come_first_and_a_head_is_in_the_address(app):
-    opened(app)
+def test_tired_and_wide_come_first_and_a_head_is_in_the_address():
+    app = open_page("compare")
     assert "changed most" in said(app)
     assert "“wide”" in said(app)
     assert "layer" not in app.query_params
 
 
 @pytest.mark.parametrize("example", examples("compare"), ids=lambda each: each.label)
-def test_every_example_opens_from_its_link_and_shows_a_change(app, example):
+def test_every_example_opens_from_its_link_and_shows_a_change(example):
     link = {name: getattr(example, name) for name in ("text", "other", "model", "second", "edits")}
-    opened(app, **{name: value for name, value in link.items() if value})
+    app = open_page("compare", **{name: value for name, value in link.items() if value})
     assert not app.error
     assert "changed most" in said(app)
     assert example.notice in said(app)
@@ -64,46 +39,46 @@ def trained(first: int = 1) -> LiveRun:
     return run
 
 
-def test_two_checkpoints_of_a_training_are_compared_on_what_is_right(app):
+def test_two_checkpoints_of_a_training_are_compared_on_what_is_right():
     run = trained()
-    app.session_state["run"] = run
     first, last = (name_of(run.recipe, step) for step in (0, 20))
-    opened(app, model=first, second=last, text="network", other="network")
+    app = open_page("compare", {"run": run}, model=first, second=last, text="network", other="network")
     assert not app.error
     assert "changed most" in said(app)
     drawn = " ".join(each.proto.json for each in app.get("bidi_component"))
     assert "Train, step 20" in drawn
 
 
-def test_a_step_that_was_not_kept_is_the_nearest_that_was_and_the_address_says_which(app):
+def test_a_step_that_was_not_kept_is_the_nearest_that_was_and_the_address_says_which():
     run = trained()
-    app.session_state["run"] = run
-    opened(app, model=name_of(run.recipe, 2), second=name_of(run.recipe, 17), text="network", other="network")
+    app = open_page(
+        "compare", {"run": run}, model=name_of(run.recipe, 2), second=name_of(run.recipe, 17), text="network", other="network"
+    )
     assert not app.info
     asked = app.session_state.address
     assert (asked["model"], asked["second"]) == (name_of(run.recipe, 0), name_of(run.recipe, 20))
 
 
-def test_a_training_of_others_settings_is_not_shown_for_it_but_offered(app):
+def test_a_training_of_others_settings_is_not_shown_for_it_but_offered():
     asked = trained(first=7).recipe
-    app.session_state["run"] = trained()
     link = {"model": name_of(asked, 0), "second": name_of(asked, 20), "trained": "kind=transformer&first=7&x=<b>"}
-    opened(app, **link, text="network", other="network")
+    app = open_page("compare", {"run": trained()}, **link, text="network", other="network")
     assert "on Train" in said(app)
     assert app.session_state.address["model"] == link["model"]
-    next(button for button in app.button if button.label == "Train it").click().run()
+    press(app, "Train it")
     assert app.session_state.visits["train"] == {"kind": "transformer", "first": "7"}
 
 
-def test_what_a_task_does_not_read_gets_its_sentence(app):
+def test_what_a_task_does_not_read_gets_its_sentence():
     run = trained()
-    app.session_state["run"] = run
-    opened(app, model=name_of(run.recipe, 0), second=name_of(run.recipe, 20), text="Größe 7!", other="network")
+    app = open_page(
+        "compare", {"run": run}, model=name_of(run.recipe, 0), second=name_of(run.recipe, 20), text="Größe 7!", other="network"
+    )
     assert len(app.error) == 1
 
 
-def test_the_same_twice_changes_nothing(app):
-    opened(app, other=examples("compare")[0].text, layer="3", head="1")
+def test_the_same_twice_changes_nothing():
+    app = open_page("compare", other=examples("compare")[0].text, layer="3", head="1")
     assert "looks where it looked before" in said(app)
 
 
@@ -116,7 +91,7 @@ def test_the_same_twice_changes_nothing(app):
         ({"text": "yes", "other": "no", "model": "bahdanau-en-fr", "edits": "e0.0z"}, "no encoder attention"),
     ],
 )
-def test_what_cannot_be_compared_gets_one_sentence(app, parameters, wrong):
-    opened(app, **parameters)
+def test_what_cannot_be_compared_gets_one_sentence(parameters, wrong):
+    app = open_page("compare", **parameters)
     assert len(app.error) + len(app.info) == 1
     assert any(part in said(app) for part in wrong.split("|"))

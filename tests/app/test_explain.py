@@ -3,21 +3,13 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.visits import PAGES
+from tests.visits import open_page
 
 TEXT, FRENCH, QUESTION = "The red car is not new.", "La voiture rouge.", "Which car is red?"
 
 
-def opened(page: str, **address: str | list[str]) -> AppTest:
-    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
-    app.query_params.update(address)
-    app.run()
-    assert not app.exception
-    return app
-
-
-def pressed(app: AppTest, key: str, page: str) -> dict[str, str | list[str]]:
-    """What the address of the page says after that button."""
+def visited(app: AppTest, key: str, page: str) -> dict[str, str | list[str]]:
+    """What the address of the page says after the button of that key."""
     app.button(key=key).click().run()
     assert not app.exception
     return app.session_state.visits[page]
@@ -50,15 +42,15 @@ def pressed(app: AppTest, key: str, page: str) -> dict[str, str | list[str]]:
     ],
 )
 def test_what_matters_is_asked_of_the_texts_that_stand_here(page: str, address: dict, expected: dict) -> None:
-    assert pressed(opened(page, **address), "to-matters", "matters") == expected
+    assert visited(open_page(page, **address), "to-matters", "matters") == expected
 
 
 def test_which_heads_matter_is_asked_of_the_texts_that_stand_here() -> None:
-    answer = opened("answer", models=["answer-en"], passage=TEXT, question=QUESTION)
-    assert pressed(answer, "to-ablate", "ablate") == {"model": "answer-en", "passage": TEXT, "question": QUESTION}
+    answer = open_page("answer", models=["answer-en"], passage=TEXT, question=QUESTION)
+    assert visited(answer, "to-ablate", "ablate") == {"model": "answer-en", "passage": TEXT, "question": QUESTION}
 
 
 def test_home_shows_the_sentence_that_was_read_last() -> None:
-    assert opened("encode", text=TEXT, pair="It is old.").session_state.visits["home"] == {"text": TEXT}
-    assert opened("translate", text=TEXT, target=FRENCH).session_state.visits["home"] == {"text": TEXT}
-    assert "home" not in opened("answer", passage=TEXT, question=QUESTION).session_state.visits
+    assert open_page("encode", text=TEXT, pair="It is old.").session_state.visits["home"] == {"text": TEXT}
+    assert open_page("translate", text=TEXT, target=FRENCH).session_state.visits["home"] == {"text": TEXT}
+    assert "home" not in open_page("answer", passage=TEXT, question=QUESTION).session_state.visits

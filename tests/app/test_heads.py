@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from attnviz.analysis.heads.statistics import measure, merge
 from attnviz.survey.folder import STATE, State, save
 from attnviz.ui.heads import survey as page
 from tests.factories import make_map, numbered
-from tests.visits import PAGES
+from tests.visits import open_page
 
 MAPS = [make_map(numbered(size)) for size in (5, 7)]
 
@@ -31,16 +30,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return bodies
 
 
-def opened(**address: str | list[str]) -> AppTest:
-    app = AppTest.from_file(str(PAGES / "heads.py"), default_timeout=60)
-    app.query_params.update(address)
-    app.run()
-    assert not app.exception
-    return app
-
-
 def test_an_open_survey_is_of_its_own_model(folder):
-    app = opened(survey=str(folder), model="answer-en")
+    app = open_page("heads", survey=str(folder), model="answer-en")
     assert not [each for each in app.selectbox if each.label == "Model"]
     assert not app.error
 
@@ -51,7 +42,7 @@ def previous(layer: int, head: int) -> float:
 
 
 def test_a_survey_shows_its_numbers_and_a_fresh_load_shows_them_again(folder: Path, drawn: dict[str, str]) -> None:
-    app = opened()
+    app = open_page("heads")
     app.text_input(key="survey").set_value(str(folder)).run()
     assert not app.error
     for layer, head in np.ndindex(2, 3):
@@ -62,7 +53,7 @@ def test_a_survey_shows_its_numbers_and_a_fresh_load_shows_them_again(folder: Pa
     first = dict(drawn)
     assert "bits" in first["measured"]
     drawn.clear()
-    again = opened(**app.query_params)
+    again = open_page("heads", **app.query_params)
     assert drawn == first
     assert again.query_params == app.query_params
 
@@ -75,7 +66,7 @@ def test_nobody_reads_the_disk_of_a_public_server(folder: Path, drawn: dict[str,
         monkeypatch.delenv("ATTNVIZ_ALLOW_FOLDERS")
     monkeypatch.setattr(page, "opened", lambda folder: pytest.fail("read"))
     for path in (str(folder), "/etc", str(folder / "none")):
-        app = opened(survey=path)
+        app = open_page("heads", survey=path)
         assert [each.value for each in app.error] == [
             "Surveys are not opened on this server: start attnviz on your own machine, where the folder is."
         ]

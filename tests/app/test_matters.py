@@ -1,33 +1,11 @@
 """The Matters page's script without a browser: shaded rows, words that are taken, and one sentence for what cannot be asked."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-PAGE = Path(__file__).parents[2] / "pages" / "matters.py"
+from tests.visits import open_page, press, said
+
 SENTENCE, QUESTION = "Ada Lovelace wrote the first program in 1843.", "Who wrote the first program?"
-
-
-@pytest.fixture
-def app() -> Iterator[AppTest]:
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=240)
-    st.cache_resource.clear()
-
-
-def opened(app: AppTest, **parameters: str) -> AppTest:
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def said(app: AppTest) -> str:
-    return " ".join(each.value for kind in (app.markdown, app.caption, app.error) for each in kind)
 
 
 def drawn(app: AppTest) -> str:
@@ -35,20 +13,19 @@ def drawn(app: AppTest) -> str:
     return " ".join(str(each.proto) for kind in ("html", "bidi_component") for each in app.get(kind))
 
 
-def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back(app):
-    opened(app, text=SENTENCE, pair=QUESTION, taken="0.2.999")
+def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
+    app = open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.2.999")
     assert "On this text “attention, mean of all layers” finds what matters" in drawn(app)
     assert "Without “Who”, “the”, p goes from" in said(app)
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])
-    next(button for button in app.button if button.label == "Restore all words").click().run()
-    assert not app.exception
+    press(app, "Restore all words")
     assert "taken" not in app.query_params
     assert "Without" not in said(app)
 
 
-def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it(app):
-    opened(app, model="transformer-en-fr", text="I am tired.", about="token:1", way="rollout")
+def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it():
+    app = open_page("matters", model="transformer-en-fr", text="I am tired.", about="token:1", way="rollout")
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     assert picker.options[0] == "The whole translation"
     assert "The word piece" in drawn(app)
@@ -64,19 +41,18 @@ def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets
     assert not app.error
 
 
-def test_the_head_from_which_somebody_came_is_asked_first(app):
-    opened(app, text=SENTENCE, pair=QUESTION, seen="head:cross:0:3")
+def test_the_head_from_which_somebody_came_is_asked_first():
+    app = open_page("matters", text=SENTENCE, pair=QUESTION, seen="head:cross:0:3")
     assert "On this text “L0·H3, the head you came from” finds" in drawn(app)
     assert app.query_params["seen"] in ("head:cross:0:3", ["head:cross:0:3"])
 
 
 @pytest.mark.parametrize("address", [{"about": "token:99"}, {"about": "nonsense"}, {"seen": "head:no"}, {"way": "no"}])
-def test_what_an_address_asks_wrongly_gets_one_sentence_and_a_way_back(app, address):
-    opened(app, model="transformer-en-fr", text="I am tired.", **address)
+def test_what_an_address_asks_wrongly_gets_one_sentence_and_a_way_back(address):
+    app = open_page("matters", model="transformer-en-fr", text="I am tired.", **address)
     assert len(app.error) == (1 if "about" in address else 0)
     if app.error:
-        next(button for button in app.button if "default question" in button.label).click().run()
-    assert not app.exception
+        press(app, "Back to the default question")
     assert not app.error
     assert "The translation" in drawn(app)
 
@@ -89,7 +65,7 @@ def test_what_an_address_asks_wrongly_gets_one_sentence_and_a_way_back(app, addr
         ({"text": "?", "pair": QUESTION}, None),
     ],
 )
-def test_what_cannot_be_asked_gets_one_sentence(app, parameters, says):
-    opened(app, **parameters)
+def test_what_cannot_be_asked_gets_one_sentence(parameters, says):
+    app = open_page("matters", **parameters)
     assert len(app.error) <= 1
     assert says is None or says in said(app)
