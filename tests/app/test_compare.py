@@ -95,3 +95,8 @@ def test_what_cannot_be_compared_gets_one_sentence(parameters, wrong):
     app = open_page("compare", **parameters)
     assert len(app.error) + len(app.info) == 1
     assert any(part in said(app) for part in wrong.split("|"))
+
+
+def test_what_is_compared_can_be_downloaded_as_drawing_and_numbers():
+    app = open_page("compare", {"keep": True})
+    assert [button.label for button in app.get("download_button")] == ["SVG", "PNG", "CSV"]

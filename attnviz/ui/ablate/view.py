@@ -9,7 +9,6 @@ from attnviz.analysis.wording import plain
 from attnviz.core.edits import Edits, HeadSet, HeadValue
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
-from attnviz.export import FORMATS, png, svg
 from attnviz.export.ablate import cost_sheet
 from attnviz.figures.ablate.costs import STYLE, cost_grid
 from attnviz.figures.ablate.curve import removal_figure
@@ -17,6 +16,7 @@ from attnviz.figures.html import STYLE as MARKUP
 from attnviz.models.catalog import CATALOG, HUB, Task
 from attnviz.ui.address.state import forget, publish, url_value, value
 from attnviz.ui.address.widgets import segments, visit_button
+from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.head_picker import clicked_head, pick_head
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
@@ -138,15 +138,10 @@ def show_curve(curve: RemovalCurve, unit: str) -> None:
 
 
 def download_buttons(costs: HeadCosts, curve: RemovalCurve | None, model: str) -> None:
-    """The picture as SVG and PNG, and its numbers as CSV."""
-    title = f"What each head of {model} costs"
-    name = f"{model.replace('/', '-')}-heads"
+    """The picture as a drawing, and its numbers as CSV."""
+    title, name = f"What each head of {model} costs", f"{model.replace('/', '-')}-heads"
     with st.container(horizontal=True):
-        for to, write in (("svg", svg.sheet_svg), ("png", png.sheet_png)):
-            file = lambda write=write: write(cost_sheet.draw_costs(costs, curve, title))
-            st.download_button(to.upper(), file, f"{name}.{to}", FORMATS[to].media_type, on_click="ignore")
-        st.download_button("CSV", lambda: cost_sheet.costs_csv(costs), f"{name}.csv", "text/csv", on_click="ignore")
+        drawing_buttons(name, lambda: cost_sheet.draw_costs(costs, curve, title))
+        file_button(f"{name}.csv", lambda: cost_sheet.costs_csv(costs))
         if curve is not None:
-            st.download_button(
-                "CSV of the curve", lambda: cost_sheet.curve_csv(curve), f"{name}-off.csv", "text/csv", on_click="ignore"
-            )
+            file_button(f"{name}-off.csv", lambda: cost_sheet.curve_csv(curve), "CSV of the curve", "download_curve")

@@ -9,7 +9,6 @@ from attnviz.analysis.compare.comparison import Comparison
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.export import FORMATS, svg
 from attnviz.export.compare import matrices
 from attnviz.figures.compare.changes import changes_table
 from attnviz.figures.compare.matrices import STYLE, divergence_grid, three_matrices
@@ -18,6 +17,7 @@ from attnviz.ui.address.state import forget, remember, remembered, value
 from attnviz.ui.address.widgets import one_or_typed, text_field
 from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
 from attnviz.ui.checkpoints import checkpoints, label, nearest, publish_settings
+from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.head_picker import clicked_head, pick_head
 from attnviz.ui.layout import escaped, theme
@@ -123,8 +123,7 @@ def _example_pills(seen: tuple[str, ...]) -> Example | None:
 
 def chosen_head(compared: Comparison) -> tuple[int, int] | None:
     """The head that was clicked, or that the address names; None: the one that changed most."""
-    place = clicked_head(list(np.ndindex(compared.divergence.shape)))
-    return place and (place[0], place[1])
+    return clicked_head(list(np.ndindex(compared.divergence.shape)))
 
 
 def show_heads(compared: Comparison, chosen: tuple[int, int]) -> None:
@@ -151,10 +150,7 @@ def tell_aligned_rows(compared: Comparison) -> None:
 
 
 def download_buttons(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
-    """The picture as SVG, and how far each head has changed as CSV."""
+    """The picture as a drawing, and how far each head has changed as CSV."""
     with st.container(horizontal=True):
-        st.download_button(
-            "SVG", lambda: svg.sheet_svg(matrices.draw_comparison(compared, traces, *chosen)), "compared.svg",
-            FORMATS["svg"].media_type, on_click="ignore",
-        )  # fmt: skip
-        st.download_button("CSV", lambda: matrices.comparison_csv(compared), "compared.csv", "text/csv", on_click="ignore")
+        drawing_buttons("compared", lambda: matrices.draw_comparison(compared, traces, *chosen))
+        file_button("compared.csv", lambda: matrices.comparison_csv(compared))

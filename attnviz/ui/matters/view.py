@@ -2,7 +2,6 @@
 
 import html
 import re
-from collections.abc import Callable
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -10,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.analysis.matters.faithfulness import AttributionReport, Removals, Without, verdict
 from attnviz.attribution.methods import method_named, titles_of
 from attnviz.core.trace import Prompt
-from attnviz.export import FORMATS, png, svg
 from attnviz.export.matters import report as exported
 from attnviz.export.python import prompt_expression
 from attnviz.figures import html as shared
@@ -19,6 +17,7 @@ from attnviz.figures.matters.methods import STYLE as WAYS_STYLE
 from attnviz.figures.matters.methods import ways_table
 from attnviz.figures.matters.shaded_text import STYLE as TEXT_STYLE
 from attnviz.figures.matters.shaded_text import shaded_text
+from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.matters.controls import SLOW, remove_words
@@ -125,17 +124,11 @@ def download_buttons(
     titles = titles_of({method, *report.figures})
     st.caption("The text, and all methods below it")
     with st.container(horizontal=True):
-        _button("SVG", f"{name}.svg", lambda: svg.sheet_svg(exported.draw_attribution(report, method, titles)))
-        _button("PNG", f"{name}.png", lambda: png.sheet_png(exported.draw_attribution(report, method, titles)))
-        _button("CSV", f"{name}.csv", lambda: exported.shares_csv(report))
-        _button("JSON", f"{name}.json", lambda: exported.attribution_json(report, method, curve))
+        drawing_buttons(name, lambda: exported.draw_attribution(report, method, titles))
+        file_button(f"{name}.csv", lambda: exported.shares_csv(report))
+        file_button(f"{name}.json", lambda: exported.attribution_json(report, method, curve))
     with st.expander("The same in Python", icon=":material/code:"):
         st.code(python, language="python", wrap_lines=True)
-
-
-def _button(label: str, file: str, data: Callable[[], bytes]) -> None:
-    kind = file.rsplit(".", 1)[-1]
-    st.download_button(label, data, file, FORMATS[kind].media_type, key=f"download_{kind}", on_click="ignore")
 
 
 def _prompt(prompt: Prompt) -> str:
