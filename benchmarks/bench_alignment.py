@@ -15,11 +15,11 @@ import torch
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq
 from attnviz.training.batches import collate
-from attnviz.training.schedule import Schedule
 from benchmarks.harness import Row, run
 from recipes.loop import Run
-from recipes.sentence_pairs import EncodedPair
+from recipes.schedule import Schedule
 from recipes.translate.recipe import LSTMSpec, Recipe, TransformerSpec
+from recipes.translate.sentence_pairs import EncodedPair
 from recipes.translate.task import Translating, development_loss
 
 BAR = 0.95

@@ -34,7 +34,7 @@ from attnviz.ui.sidebar import machines
 CHOOSE = "Choose a model in the sidebar: one, or two side by side."
 NO_MODEL = (
     "Choose a model in the sidebar. None travels with this copy of attnviz yet: train one with "
-    "`attnviz train answer-en --data FOLDER`, or name one of the hub, such as distilbert-base-cased-distilled-squad."
+    "`python -m recipes answer-en --data FOLDER`, or name one of the hub, such as distilbert-base-cased-distilled-squad."
 )
 
 

@@ -25,7 +25,8 @@ from attnviz.ui.translate.view import show_alignments, show_translation_edits
 CHOOSE = "Choose a translator in the sidebar: up to four stand side by side."
 NO_MODEL = (
     "Choose a translator in the sidebar. None travels with this copy of attnviz yet: train one with "
-    "`attnviz train bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as Helsinki-NLP/opus-mt-en-fr."
+    "`python -m recipes bahdanau-en-fr --data FOLDER`, or name an encoder-decoder of the hub, such as "
+    "Helsinki-NLP/opus-mt-en-fr."
 )
 
 

@@ -1,30 +1,34 @@
-"""card.md: what a model is, where it comes from, what it was measured to do, and what it is bad at."""
+"""What every card says: how the weights came about, how far to believe the pictures, and tables in Markdown."""
 
+import csv
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
+from dataclasses import astuple
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from recipes.faithfulness_table import FAITHFULNESS, faithfulness_section
+from attnviz.analysis.matters.faithfulness import MEASURES
+from attnviz.attribution.dataset import FigureRow, MethodFigures
+from attnviz.attribution.methods import method_named
+from recipes.data import DataError
 from recipes.loop import Run
-from recipes.tables import figures
-from recipes.translate.control import CONTROL, control_section
 
-# What training notes in metrics.json, in the order of the card; the rest of that file is measured by `attnviz evaluate`.
+# What training notes in metrics.json, in the order of the card; the rest of that file is measured afterwards.
 SENTENCES = "sentences trained"
 FACTS = ("parameters", SENTENCES, "epochs trained", "training hours", "hardware", "torch", "seed", "commit")
+_COLUMNS = itemgetter("text", "tokens", "way", "comprehensiveness", "sufficiency", "tau", "milliseconds")
+# Where metrics.json keeps what `attnviz faithful` has measured.
+FAITHFULNESS = "faithfulness"
 
-# How the figures that begin with AER were measured; of the Hansards where there are such figures.
-_AER = (
-    "AER compares forced alignments, the strongest source word of each target word, with links: in domain those of the "
-    "statistical aligner eflomal on the development pairs (its intersection sure, its union possible), which are no "
-    "human's{hansards}. Balanced: the same attention between words, and between punctuation, rescaled until every source "
-    "word is used (Sinkhorn & Knopp 1967); nothing is trained for it."
-)
-_HANSARDS = "; Hansards are the 447 gold pairs of Och & Ney 2003, parliamentary text unlike anything this model was trained on"
+
+def command(config: dict[str, Any]) -> str:
+    """Say how to train the model of a config.json again."""
+    return f"To train it again: `python -m recipes {config['recipe']['name']} --data FOLDER`."
 
 
 def counted(run: Run, examples: str) -> dict[str, Any]:
@@ -60,56 +64,77 @@ def commit() -> str:
         return ""
 
 
-def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
-    """Write the card of a translator as Markdown, from its config.json and metrics.json alone."""
-    about, corpus = config["card"], config["recipe"]["corpus"]
-    measured = {
-        name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256", FAITHFULNESS, CONTROL)
-    }
-    parts = [
-        f"# {about['name']}",
-        f"It {about['task']}: {about['sources'][0]}.",
-        "## Data",
-        f"Trained on {corpus['name']}: sentence pairs of the Tatoeba project as manythings.org prepares them, "
-        f"licensed {about['licence']}. Attribution: www.manythings.org/anki and tatoeba.org. "
-        "Development sentences share no English sentence with the training sentences.",
-        "## Training",
-        figures({name: metrics[name] for name in FACTS if name in metrics}),
-        *_supervised_head(config["recipe"].get("supervised_head")),
-        *_joined(config["recipe"].get("joined")),
-        "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
-        "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
-        "## Measured",
-        figures(measured),
-        *_alignment_error(measured),
-        *control_section(metrics),
-        *faithfulness_section(metrics),
-        "## What it is bad at",
-        "\n".join(f"- {line}" for line in config["recipe"]["weak"]),
-    ]
-    return "\n\n".join(parts) + "\n"
+def read_table(path: Path) -> list[FigureRow]:
+    """Read the table that `attnviz faithful` writes.
+
+    Raises:
+        DataError: there is none, or it is another kind of file.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = [
+                FigureRow(
+                    int(text), int(tokens), way, float(more), float(less), float(tau) if tau else None, float(milliseconds)
+                )
+                for text, tokens, way, more, less, tau, milliseconds in map(_COLUMNS, csv.DictReader(file))
+            ]
+    except (OSError, ValueError, KeyError, TypeError):
+        rows = []
+    if not rows:
+        raise DataError(f"{path} is no table of attnviz faithful: name the file that it has written")
+    return rows
 
 
-def _alignment_error(measured: dict[str, Any]) -> list[str]:
-    rates = [name for name in measured if name.startswith("AER")]
-    people = _HANSARDS if any("Hansards" in name for name in rates) else ""
-    return [_AER.format(hansards=people)] if rates else []
+def card_figures(figures: Sequence[MethodFigures], data: str) -> dict[str, Any]:
+    """Make what a model's metrics.json keeps: by method and measure the mean and its interval, the least method first."""
+    ways = {}
+    for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):
+        measured = zip(MEASURES, (each.comprehensiveness, each.sufficiency, each.over_random), strict=True)
+        ways[each.method] = {name: [round(value, 3) for value in astuple(interval)] for name, interval in measured if interval}
+    return {"data": data, "texts": max(each.n_texts for each in figures), "ways": ways}
 
 
-def _supervised_head(head: dict[str, Any] | None) -> list[str]:
-    if not head:
+def faithfulness_section(metrics: dict[str, Any]) -> list[str]:
+    """Write the part of a card that says how far to believe the model's pictures; nothing where that was not measured."""
+    if not (kept := metrics.get(FAITHFULNESS)):
         return []
+    rows = [(method_named(way).title, *(_written(row.get(name)) for name in MEASURES)) for way, row in kept["ways"].items()]
     return [
-        f"One head of the cross-attention, L{head['layer']}·H{head['head']}, was told where to look from epoch "
-        f"{head['since'] + 1} on: in the row that reads a word, at the words that the statistical aligner eflomal linked it to "
-        "on the training pairs (Garg et al. 2019). Its picture is taught; those of all other heads come from translation alone."
+        "## How far to believe its pictures",
+        f"On {kept['texts']} texts of {kept['data']}: comprehensiveness is how far p(output) falls when the most important 1, "
+        "5, 10, 20 and 50 % of the words are taken away, on average (more is better), sufficiency how far it falls when only "
+        "they stay (less is better; DeYoung et al. 2020, arXiv:1911.03429). In brackets: 95 % intervals, by bootstrap over "
+        "texts.",
+        table([("way", *MEASURES), *rows]),
     ]
 
 
-def _joined(joined: dict[str, Any] | None) -> list[str]:
-    if not joined:
-        return []
-    return [
-        f"From epoch {joined['since'] + 1} on, {joined['share']:.0%} of its texts were 2 to {joined['most']} sentences in "
-        "a row, so that it met longer ones than its data have."
-    ]
+def _written(bounds: Sequence[float] | None) -> str:
+    return f"{bounds[0]:.3f} [{bounds[1]:.3f}, {bounds[2]:.3f}]" if bounds else ""
+
+
+def figures(values: dict[str, Any]) -> str:
+    """Write a table of two columns without a heading: names and figures."""
+    return table([("", ""), *((name, shown(value)) for name, value in values.items())])
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Write rows as a table in Markdown, the first as its heading.
+
+    >>> print(table([("way", "ROUGE"), ("first|last", "20.1")]).replace(chr(92), "/"))
+    | way | ROUGE |
+    |---|---|
+    | first/|last | 20.1 |
+    """
+    # A signature has bars of its own, which would end its cell.
+    head, *body = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+
+def shown(value: Any) -> str:
+    """Write a figure with two digits; anything else as it is.
+
+    >>> shown(20.126), shown(3)
+    ('20.13', '3')
+    """
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""`attnviz train` and `attnviz evaluate`: from a recipe to a trained model in a folder, and from there to its figures."""
+"""What `python -m recipes` does: from a recipe to a trained model in a folder, and from there to its figures and its card."""
 
 import dataclasses
 import json
@@ -7,32 +7,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnviz.attribution.dataset import method_figures
 from attnviz.core import disk
-from attnviz.models import device
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.shipped import CONFIG, METRICS, kind_of, load_trained_as
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
-from attnviz.training import presets
-from attnviz.training import toy as toy
 from recipes.answer.card import answerer_card, answerer_facts, export_answerer
 from recipes.answer.evaluate import evaluate_answerer
 from recipes.answer.recipe import RECIPES as ANSWERERS
 from recipes.answer.run import train_answerer
-from recipes.card import SENTENCES, counted, translator_card
-from recipes.export import export_translator
-from recipes.sentence_pairs import DataError
+from recipes.card import FAITHFULNESS, SENTENCES, card_figures, counted, read_table
+from recipes.data import DataError
+from recipes.export import rounded, save_metrics
 from recipes.summarize.card import export_summarizer, summarizer_card, summarizer_facts
 from recipes.summarize.evaluate import evaluate_summarizer
 from recipes.summarize.task import RECIPES as SUMMARIZERS
 from recipes.summarize.task import train_selector
 from recipes.translate import eflomal
-from recipes.translate.control import CONTROL, read_control
-from recipes.translate.evaluate import evaluate_translator, rounded, save_metrics
+from recipes.translate.card import CONTROL, export_translator, read_control, translator_card
+from recipes.translate.evaluate import evaluate_translator
 from recipes.translate.recipe import recipe
-from recipes.translate.run import train_translator
+from recipes.translate.task import train_translator
 
 Report = Callable[[object], None]
 
@@ -85,33 +83,7 @@ def train(name: str, data: Path, runs: Path, *, out: Path | None, epochs: int | 
         done = train_translator(chosen, data, runs / name, report)
         export_translator(chosen, done.best, runs / name, folder)
         save_metrics(counted(done, SENTENCES), folder)
-    report(f"saved in {folder}; measure it with: attnviz evaluate {folder} --data {data}")
-
-
-def train_toy(name: str, runs: Path, *, out: Path | None, steps: int | None, seed: int | None, report: Report) -> None:
-    """Train a toy as the page Train does, without a page, and save it in one file, usually in `runs`.
-
-    Raises:
-        ModelNotFoundError: there is no such toy.
-        DataError: the steps or the seed are no number that a recipe has.
-    """
-    known = presets.preset(name).recipe
-    wished = {name: value for name, value in (("steps", steps), ("seed", seed)) if value is not None}
-    for option, value in wished.items():
-        if not 1 <= value <= toy.MOST:
-            raise DataError(f"--{option} is a whole number from 1 to {toy.MOST:,}, not {value}")
-    chosen = dataclasses.replace(known, **wished)
-    device.use_one_core()
-    training, every = toy.Training(chosen), max(1, chosen.steps // 20)
-    report(training.look())
-    while not training.ended:
-        training.step()
-        if training.taken % every == 0 or training.ended:
-            report(training.look())
-    path = out or runs / f"{name}.safetensors"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    disk.write(path, toy.to_file(chosen, training.look()))
-    report(f"saved in {path}; look at it with: attnviz trace {path} {chosen.task.example!r} -o trace.attn")
+    report(f"saved in {folder}; measure it with: python -m recipes evaluate {folder} --data {data}")
 
 
 def link(name: str, data: Path, folder: Path, *, report: Report) -> None:
@@ -147,6 +119,15 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report, control: Path
     if save:
         save_figures(folder, metrics)
     return metrics
+
+
+def faithful(name: str, table: Path, data: Path) -> None:
+    """Put what `attnviz faithful` has measured on the card of a model: its `table`, over the texts of `data`.
+
+    Raises:
+        DataError: there is no such table, or no model that was trained here.
+    """
+    save_figures(folder_of(name), {FAITHFULNESS: card_figures(method_figures(read_table(table)), data.name)})
 
 
 def save_figures(folder: Path, measured: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
-"""From trained weights to the folder that travels: half precision, the subwords, the recipe, and the card in words."""
+"""The files of a trained model's folder: weights in half precision, and figures that belong to those weights."""
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,42 +9,7 @@ from safetensors.torch import save as serialized
 from torch import Tensor
 
 from attnviz.core import disk
-from attnviz.models.shipped import CONFIG, WEIGHTS
-from attnviz.models.translate.shipped import SOURCE, TARGET
-from attnviz.nn.translator import TranslatorConfig
-from recipes.translate.recipe import Recipe
-
-LANGUAGES = {"en": "English", "fr": "French", "de": "German"}
-LICENCE = "CC-BY-2.0"
-SOURCES = ("http://www.manythings.org/anki", "https://tatoeba.org")
-
-
-def configuration(recipe: Recipe, vocabularies: tuple[int, int]) -> dict[str, Any]:
-    """Make config.json: what `attnviz.models.translate.shipped` builds the model from, and the recipe beside it."""
-    config = recipe.model.untrained_model(*vocabularies).config
-    source, target = (LANGUAGES[language] for language in recipe.corpus.languages)
-    return {
-        "kind": "transformer" if isinstance(config, TranslatorConfig) else "seq2seq",
-        "model": dataclasses.asdict(config),
-        "card": {
-            "name": recipe.name,
-            "task": f"translates {source} to {target}; {recipe.about}",
-            "languages": list(recipe.corpus.languages),
-            "licence": LICENCE,
-            "sources": [recipe.paper, *SOURCES],
-        },
-        "recipe": json.loads(recipe.as_json()),
-    }
-
-
-def export_translator(recipe: Recipe, weights: dict[str, Tensor], run: Path, folder: Path) -> None:
-    """Write a folder that `attnviz.models.shipped` loads, with the tokenizers of the run that trained it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    sizes = []
-    for name in (SOURCE, TARGET):
-        disk.write(folder / name, (run / name).read_bytes())
-        sizes.append(len(json.loads((folder / name).read_text(encoding="utf-8"))["model"]["vocab"]))
-    save_weights(weights, configuration(recipe, (sizes[0], sizes[1])), folder)
+from attnviz.models.shipped import CONFIG, METRICS, WEIGHTS
 
 
 def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Path) -> None:
@@ -58,3 +22,15 @@ def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Pat
     disk.write(folder / CONFIG, text + "\n")
     halves = {name: value.detach().cpu().to(torch.float16).contiguous() for name, value in weights.items()}
     disk.write(folder / WEIGHTS, serialized(halves))
+
+
+def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Figures as they are shown and saved: to the second digit."""
+    return {name: round(value, 2) if isinstance(value, float) else value for name, value in metrics.items()}
+
+
+def save_metrics(metrics: dict[str, Any], folder: Path) -> None:
+    """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
+    weights = folder / WEIGHTS
+    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": disk.sha256(weights)}
+    disk.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")

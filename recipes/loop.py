@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnviz.core import disk
-from attnviz.training.schedule import learning_rate
-from recipes.sentence_pairs import DataError
+from recipes.data import DataError
+from recipes.schedule import learning_rate
 from recipes.task import RunProgress, Task, TaskRecipe
 
 CHECKPOINT = "checkpoint.pt"

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnviz.training.schedule import Schedule
+from recipes.schedule import Schedule
 
 
 @dataclass

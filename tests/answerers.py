@@ -1,4 +1,4 @@
-"""Answerers with random weights: ours, as `attnviz train` saves them, and those of the hub's kind."""
+"""Answerers with random weights: ours, as `python -m recipes` saves them, and those of the hub's kind."""
 
 import json
 from pathlib import Path

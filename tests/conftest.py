@@ -17,8 +17,8 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
     importlib.import_module(library)
 
-# Before anything of attnviz is imported: every annotated shape is checked whenever a function is called.
-jaxtyping.install_import_hook("attnviz", "beartype.beartype")
+# Before anything of them is imported: every annotated shape is checked whenever a function is called.
+jaxtyping.install_import_hook(["attnviz", "recipes"], "beartype.beartype")
 
 
 @pytest.fixture(autouse=True)

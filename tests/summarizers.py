@@ -1,4 +1,4 @@
-"""Summarizers with random weights, saved as `attnviz train` saves them."""
+"""Summarizers with random weights, saved as `python -m recipes` saves them."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,9 @@ from safetensors.torch import save_file
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
+from recipes.export import save_metrics
 from recipes.summarize.card import configuration
 from recipes.summarize.task import SelectorRecipe
-from recipes.translate import evaluate
 
 RECIPE = SelectorRecipe(
     "tiny-summarizer",
@@ -27,5 +27,5 @@ def tiny_summarizer(folder: Path, *, seed: int = 7) -> Path:
     weights = {name: (2 * value).half() for name, value in Summarizer(RECIPE.model).state_dict().items()}
     save_file(weights, str(folder / "model.safetensors"))
     (folder / "config.json").write_text(json.dumps(configuration(RECIPE)), encoding="utf-8")
-    evaluate.save_metrics({}, folder)
+    save_metrics({}, folder)
     return folder

@@ -1,4 +1,4 @@
-"""Translators with random weights, saved as `attnviz train` saves them: small enough to be made in a moment."""
+"""Translators with random weights, saved as `python -m recipes` saves them: small enough to be made in a moment."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,9 @@ import torch
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig
-from recipes.export import export_translator
-from recipes.sentence_pairs import Sentence, Tokenizers
+from recipes.translate.card import export_translator
 from recipes.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
+from recipes.translate.sentence_pairs import Sentence, Tokenizers
 
 PAIRS = (
     ("The dog, which isn't Tom's, didn't eat.", "Le chien qui n'est pas à Tom n'a pas mangé !"),

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnviz.analysis.bootstrap import Interval, mean_interval
-from attnviz.analysis.matters.faithfulness import MEASURES, Faithfulness
+from attnviz.analysis.matters.faithfulness import Faithfulness
 from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.methods import Method
 from attnviz.attribution.token_removal import MethodShares, faithfulness, shares_by_method
@@ -137,12 +137,3 @@ def method_figures(rows: Iterable[FigureRow]) -> list[MethodFigures]:
             sum(taus) / len(taus) if taus else None, sum(row.milliseconds for row in own.values()) / len(own),
         ))  # fmt: skip
     return figures
-
-
-def card_figures(figures: Sequence[MethodFigures], data: str) -> dict[str, Any]:
-    """Make what a model's metrics.json keeps: by method and measure the mean and its interval, the least method first."""
-    ways = {}
-    for each in sorted(figures, key=lambda one: one.comprehensiveness.mean):
-        measured = zip(MEASURES, (each.comprehensiveness, each.sufficiency, each.over_random), strict=True)
-        ways[each.method] = {name: [round(value, 3) for value in astuple(interval)] for name, interval in measured if interval}
-    return {"data": data, "texts": max(each.n_texts for each in figures), "ways": ways}

@@ -1,4 +1,4 @@
-"""What several commands have in common: kinds of arguments, and what their help says."""
+"""What several commands have in common: kinds of arguments, what their help says, and lines that are printed at once."""
 
 import argparse
 
@@ -16,3 +16,8 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"this is a number from 1 on, not {text!r}")
     return int(text)
+
+
+def print_now(line: object) -> None:
+    """Print a line that is there at once, also in a file that someone watches."""
+    print(line, flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.attribution.methods import USUAL, method_named
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
+from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive, print_now
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.errors import AttnvizError
@@ -43,14 +43,13 @@ def add_faithful_command(commands: Any) -> None:
     faithful.add_argument("--limit", type=positive, default=500, metavar="N", help="how many texts (default: 500)")
     faithful.add_argument("--max-tokens", type=positive, default=170, metavar="N", help="leave out longer texts (default: 170)")
     faithful.add_argument("--out", type=Path, metavar="CSV", help="each text's figures (default: faithful-MODEL.csv)")
-    faithful.add_argument("--save", action="store_true", help="put the table on the card of a model that was trained here")
     faithful.set_defaults(command=measure_faithfulness)
 
 
 def measure_faithfulness(arguments: argparse.Namespace) -> int:
     """Print the table of a data set; what is in its journal already is not measured again."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.attribution.dataset import DatasetOptions, card_figures, measure_dataset, method_figures
+    from attnviz.attribution.dataset import DatasetOptions, measure_dataset, method_figures
 
     methods = [method_named(name.strip()) for name in arguments.methods.split(",")]
     # A question is read beside its context by a model that reads two texts.
@@ -62,7 +61,7 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
     _check_table(out)
     model = catalog.load(arguments.model, progress=progress_line)
     options = DatasetOptions(arguments.limit, arguments.max_tokens, arguments.target)
-    rows = measure_dataset(model, prompts, methods, out.with_name(f"{out.name}.jsonl"), options, _print_now)
+    rows = measure_dataset(model, prompts, methods, out.with_name(f"{out.name}.jsonl"), options, print_now)
     disk.write(out, csv_table(COLUMNS, map(_cells, rows)))
     figures = method_figures(rows)
     print(f"\n{'way':22} {'comprehensiveness':>24} {'sufficiency':>24} {'over chance':>24} {'tau':>6} {'ms':>7} {'texts':>6}")
@@ -73,11 +72,6 @@ def measure_faithfulness(arguments: argparse.Namespace) -> int:
             f"{each.method:22} {_interval(each.comprehensiveness):>24} {_interval(each.sufficiency):>24} {over:>24} {tau:>6} "
             f"{each.milliseconds:7.0f} {each.n_texts:6}"
         )
-    if arguments.save:
-        from recipes.commands import folder_of, save_figures
-        from recipes.faithfulness_table import FAITHFULNESS
-
-        save_figures(folder_of(arguments.model), {FAITHFULNESS: card_figures(figures, arguments.data.name)})
     return 0
 
 
@@ -93,10 +87,6 @@ def _cells(row: Any) -> Sequence[object]:
     tau = "" if row.tau is None else NumberCell(row.tau, ".6f")
     shares = (NumberCell(row.comprehensiveness, ".6f"), NumberCell(row.sufficiency, ".6f"))
     return (row.text, row.tokens, row.method, *shares, tau, NumberCell(row.milliseconds, ".1f"))
-
-
-def _print_now(line: str) -> None:
-    print(line, flush=True)
 
 
 def _interval(interval: Any) -> str:

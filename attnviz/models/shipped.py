@@ -1,4 +1,4 @@
-"""Load a model of our own: one that travels in assets/models/, or a folder that `attnviz train` saved.
+"""Load a model of our own: one that travels in assets/models/, or a folder that `python -m recipes` saved.
 
 A folder holds config.json, model.safetensors, metrics.json and what its kind needs besides. The `kind` in config.json names the
 kind; the table `KINDS` says what builds it.
@@ -67,14 +67,14 @@ def load_shipped(name: str, progress: Progress = silent) -> AttentionModel:
 
 
 def load_trained(folder: Path, progress: Progress = silent) -> AttentionModel:
-    """Load a model from a folder that `attnviz train` saved, whatever its kind.
+    """Load a model from a folder that `python -m recipes` saved, whatever its kind.
 
     Raises:
         ModelNotFoundError: the folder holds none.
         ModelError: what it holds is damaged.
     """
     if not (folder / CONFIG).is_file():
-        raise ModelNotFoundError(f"There is no model in {folder}; train one with: attnviz train {folder.name} --data FOLDER")
+        raise ModelNotFoundError(f"There is no model in {folder}; train it with: python -m recipes {folder.name} --data DATA")
     progress(f"Loading {folder.name}", None)
     with failing_as(ModelError, f"The model in {folder} is damaged and cannot be read; get it again."):
         saved = _read(folder)

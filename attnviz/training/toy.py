@@ -24,7 +24,6 @@ from attnviz.text.toys import MARKS, TOYS, Solved, Toy
 from attnviz.training.batches import TranslationBatch, collate
 from attnviz.training.loss import cross_entropy
 from attnviz.training.milestones import Milestones
-from attnviz.training.schedule import Schedule, learning_rate
 
 # The largest number of steps, and seed, of a recipe; and of examples in a batch.
 MOST, MOST_BATCH = 100_000, 1_000
@@ -68,12 +67,10 @@ class ToyRecipe:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelError("The recipe in this file is damaged: train the model again.") from error
 
-    @property
-    def schedule(self) -> Schedule:
-        """Warmup, plateau and decay, counted in steps."""
-        return Schedule(
-            epochs=1, batch=self.batch, learning_rate=self.learning_rate, warmup=min(50, self.steps // 4), decay=0.5
-        )
+    def rate_at(self, step: int) -> float:
+        """Compute the learning rate of a step, counted from 0: a warmup, a plateau, and a fall to 0 over the second half."""
+        warmup = max(1, min(50, self.steps // 4))
+        return self.learning_rate * min(1.0, (step + 1) / warmup, (self.steps - step) / (0.5 * self.steps))
 
 
 def _checked(recipe: ToyRecipe) -> ToyRecipe:
@@ -203,13 +200,13 @@ class Training:
         """Train on one batch of new examples, and return the loss on it, in nats a token."""
         recipe = self.recipe
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(recipe.schedule, self.taken, recipe.steps)
+            group["lr"] = recipe.rate_at(self.taken)
         batch = batch_of(recipe, list(itertools.islice(self._examples, recipe.batch)))
         self.model.train()
         scores, _ = self.model(batch.source, batch.inputs, recipe.teacher_forcing)
         loss = cross_entropy(scores, batch.labels)
         loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), recipe.schedule.clip)
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.taken += 1

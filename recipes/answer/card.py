@@ -18,11 +18,9 @@ from recipes.answer.development import FOLDS
 from recipes.answer.evaluate import EVERY, MEASURES
 from recipes.answer.recipe import TEACHERS, AnswerRecipe
 from recipes.answer.teacher import TEMPERATURE
-from recipes.card import FACTS, counted
+from recipes.card import FACTS, command, counted, faithfulness_section, figures, shown, table
 from recipes.export import save_weights
-from recipes.faithfulness_table import faithfulness_section
 from recipes.loop import Run
-from recipes.tables import figures, shown, table
 
 LICENCE = "CC-BY-SA-4.0"
 SOURCES = (
@@ -113,6 +111,7 @@ def answerer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         "## Data",
         _DATA.format(shifts=_SHIFTS if "qa-shifts" in recipe["corpora"] else ""),
         "## Training",
+        command(config),
         figures({name: metrics[name] for name in (*FACTS, *noted) if name in metrics}),
         f"Passages are cropped at random around the answer; {_unanswered(recipe)} {_kept(recipe)} {_calibrated(config)}"
         f"{_shorter(config['decoding'])}{_taught(recipe)} The hours are wall-clock, on a machine that did other work.",

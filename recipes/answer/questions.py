@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnviz.text.sentences import Sentences
-from recipes.sentence_pairs import read_records
+from recipes.data import read_records
 
 # Penn Treebank's marks, as some sources have them: (pattern, what stands for it in running text).
 _MARKS = ((r"-LRB- ?", "("), (r" ?-RRB-", ")"), (r"(?<!\S)`` ?", '"'), (r" ?''(?!\S)", '"'), (r" n't\b", "n't"))

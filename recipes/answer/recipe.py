@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import AnswererConfig
-from attnviz.training.schedule import Schedule
 from recipes.answer.initial_weights import LAYERS
 from recipes.answer.unanswered import Kind
+from recipes.schedule import Schedule
 
 SQUAD = ("squad-1.1", "squad-1.1-train-part")
 SHIFTS = ("squadshifts-new-wiki", "squadshifts-reddit", "squadshifts-amazon")

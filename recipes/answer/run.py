@@ -13,12 +13,12 @@ from attnviz.models.hub.minilm import minilm
 from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer
 from attnviz.paths import assets_folder
-from attnviz.training.schedule import all_in_bfloat16
 from recipes.answer.questions import EncodedQuestion, encode_questions, plain_question, read_questions
 from recipes.answer.recipe import TEACHERS, AnswerRecipe
 from recipes.answer.task import Answering, untrained_answerer
 from recipes.answer.teacher import read_pretrained
 from recipes.loop import Run, TrainingReport
+from recipes.schedule import all_in_bfloat16
 
 
 def encode_and_hold_out(

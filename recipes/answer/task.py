@@ -15,7 +15,6 @@ from torch.nn import functional as F
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.nn.qa import Answerer, AnswererConfig
 from attnviz.text.spans import best_spans
-from attnviz.training.schedule import lowered, precision
 from recipes.answer.initial_weights import begin, depth_of
 from recipes.answer.questions import (
     EncodedQuestion,
@@ -29,6 +28,7 @@ from recipes.answer.questions import (
 from recipes.answer.recipe import AnswerRecipe, Diet
 from recipes.answer.teacher import soft_loss
 from recipes.answer.unanswered import Kind, OtherPassages
+from recipes.schedule import lowered, precision
 from recipes.task import RunProgress
 
 # Logits of start and of end.

@@ -16,7 +16,7 @@ from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.summarize.own import read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from attnviz.text.words import is_content_word
-from recipes.sentence_pairs import read_records
+from recipes.data import read_records
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.models.summarize import shipped
-from recipes.card import FACTS, counted
+from recipes.card import FACTS, command, counted, faithfulness_section, figures, shown, table
 from recipes.export import save_weights
-from recipes.faithfulness_table import faithfulness_section
 from recipes.loop import Run
 from recipes.summarize.evaluate import KEPT, names_of_ways
 from recipes.summarize.task import SelectorRecipe
-from recipes.tables import figures, shown, table
 
 MEASURES = ("ROUGE-1", "ROUGE-2", "ROUGE-L", f"words at {KEPT}")
 
@@ -54,6 +52,7 @@ def summarizer_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         f"{recipe['held_out']} abstracts of the training file only decided which epoch was best; the development abstracts "
         "decided nothing.",
         "## Training",
+        command(config),
         figures(noted),
         "A sentence's target is the softmax of its mean ROUGE with the summary, divided by "
         f"{recipe['temperature']}; a word's is whether the summary has it. Received attention is brought to these "

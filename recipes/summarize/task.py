@@ -16,8 +16,8 @@ from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, received
-from attnviz.training.schedule import Schedule, precision
 from recipes.loop import Run, write_whole
+from recipes.schedule import Schedule, precision
 from recipes.summarize.abstracts import AbstractBatch, AbstractExample, collate, examples, read_abstracts
 from recipes.task import RunProgress
 

@@ -5,7 +5,6 @@ or `epf` (possible), counted from 1, source first: the format of the 2003 shared
 texts as they are written; without them they are put together from the words.
 """
 
-import gzip
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from recipes.sentence_pairs import DataError
+from recipes.data import DataError, read_lines
 
 Link = tuple[int, int]
 
@@ -35,8 +34,7 @@ def read_links(path: Path) -> list[LinkedPair]:
     Raises:
         DataError: a line does not have the form that a line has.
     """
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [_pair(line.rstrip("\n"), f"line {number} of {path.name}") for number, line in enumerate(lines, 1)]
+    return [_pair(line, where) for line, where in read_lines(path)]
 
 
 def _pair(line: str, where: str) -> LinkedPair:

@@ -15,9 +15,10 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from attnviz.core import disk
-from recipes.sentence_pairs import DataError, read_pairs
+from recipes.data import DataError
 from recipes.translate import bpe
 from recipes.translate.recipe import Corpus
+from recipes.translate.sentence_pairs import read_pairs
 
 SPLITS = ("train", "dev")
 

@@ -1,6 +1,5 @@
-"""What a translator is worth, measured: `attnviz evaluate NAME` prints it, and it is what metrics.json holds."""
+"""Measure a translator: BLEU and chrF of its translations, and the error rate of its alignments."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
-from attnviz.core import disk
-from attnviz.models.shipped import METRICS, WEIGHTS
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import END, Beam, greedy
 from attnviz.nn.seq2seq import Seq2Seq
 from attnviz.nn.translator import Translator
 from attnviz.training.batches import TranslationBatch, collate
-from recipes.sentence_pairs import DataError, Sentence, read_pairs
+from recipes.data import DataError
 from recipes.translate.alignment_error import (
     LinkedPair,
     alignment_error_rate,
@@ -29,6 +26,7 @@ from recipes.translate.alignment_error import (
     read_links,
     spans,
 )
+from recipes.translate.sentence_pairs import Sentence, read_pairs
 
 Report = Callable[[str], None]
 # The corpus that links are looked for in, by metric: in the domain of the training data, and the field's standard.
@@ -185,15 +183,3 @@ def evaluate_translator(model: TranslationModel, data: Path, report: Report, *, 
 
 def _corpus(model: TranslationModel) -> str:
     return f"tatoeba-{'-'.join(model.card.languages)}"
-
-
-def rounded(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Figures as they are shown and saved: to the second digit."""
-    return {name: round(value, 2) if isinstance(value, float) else value for name, value in metrics.items()}
-
-
-def save_metrics(metrics: dict[str, Any], folder: Path) -> None:
-    """Write metrics.json, with the weights' SHA-256: these figures belong to that file and to no other."""
-    weights = folder / WEIGHTS
-    figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": disk.sha256(weights)}
-    disk.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")

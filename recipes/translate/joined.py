@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from recipes.sentence_pairs import Row
+from recipes.translate.sentence_pairs import Row
 from recipes.translate.supervised_head import PieceLinks
 
 

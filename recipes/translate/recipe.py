@@ -10,7 +10,7 @@ from attnviz.core.errors import ModelNotFoundError
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import Alignment, RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
-from attnviz.training.schedule import Schedule
+from recipes.schedule import Schedule
 from recipes.translate.bpe import Language
 from recipes.translate.joined import Joined
 from recipes.translate.supervised_head import SupervisedHead

@@ -18,8 +18,9 @@ from tokenizers import Encoding
 from torch import Tensor
 
 from attnviz.training.batches import TranslationBatch
-from recipes.sentence_pairs import DataError, Row, Tokenizers
+from recipes.data import DataError
 from recipes.translate.alignment_error import LinkedPair, by_word, read_links, spans
+from recipes.translate.sentence_pairs import Row, Tokenizers
 
 # (target piece, source piece), counted from 0, of every pair of ids that has links.
 PieceLinks = Mapping[Row, tuple[tuple[int, int], ...]]
@@ -48,7 +49,7 @@ def read_piece_links(data: Path, corpus: str, tokenizers: Tokenizers) -> PieceLi
     path = data / f"{corpus}.train.links.tsv.gz"
     if not path.is_file():
         raise DataError(
-            f"a supervised head learns from {path.name}, which {data} lacks; make it: attnviz link MODEL --data {data}"
+            f"a supervised head learns from {path.name}, which {data} lacks; make it: python -m recipes link NAME --data {data}"
         )
     pairs = read_links(path)
     sources = tokenizers.source.encode_batch([pair.texts[0] for pair in pairs])

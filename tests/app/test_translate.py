@@ -101,7 +101,7 @@ def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, mon
     monkeypatch.setattr(catalog, "available_for", lambda task: ())
     opened(app)
     assert len(app.info) == 1
-    assert "attnviz train bahdanau-en-fr" in app.info[0].value
+    assert "python -m recipes bahdanau-en-fr" in app.info[0].value
     assert app.text_area(key="typed").value.startswith("He has never")
 
 

@@ -217,7 +217,7 @@ def test_a_shallow_encoder_has_only_its_own_layers(tmp_path: Path) -> None:
 
 
 def test_only_what_training_changed_is_in_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="attnviz train"):
+    with pytest.raises(ModelNotFoundError, match="python -m recipes"):
         load_trained(tmp_path, silent)
     folder = tiny_answerer(tmp_path / "it")
     model = load_trained(folder, silent)

@@ -17,10 +17,10 @@ from attnviz.models.translate.shipped import MAX_TOKENS
 from attnviz.nn.decoding import END, Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig
-from recipes.export import export_translator
-from recipes.sentence_pairs import Sentence, Tokenizers
+from recipes.translate.card import export_translator
 from recipes.translate.evaluate import translate_all
 from recipes.translate.recipe import Corpus, LSTMSpec, Recipe, TransformerSpec
+from recipes.translate.sentence_pairs import Sentence, Tokenizers
 from tests.translators import tiny_translator
 
 BLOCK = BlockConfig(dim=22, n_heads=2, hidden=13, norm="before")
@@ -190,7 +190,7 @@ def test_a_head_that_was_told_stands_on_the_card(tmp_path):
 
 
 def test_a_folder_without_a_translator_says_what_to_do(tmp_path):
-    with pytest.raises(ModelNotFoundError, match="attnviz train"):
+    with pytest.raises(ModelNotFoundError, match="python -m recipes"):
         load_trained(tmp_path)
 
 

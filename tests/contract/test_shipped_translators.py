@@ -12,7 +12,7 @@ from attnviz.models.shipped import load_trained
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.paths import assets_folder
-from recipes.card import translator_card
+from recipes.translate.card import translator_card
 
 FOLDERS = sorted(path.parent for path in (assets_folder() / "models").glob("*/source.json"))
 MEGABYTES = 25

@@ -52,7 +52,7 @@ def show_kept(result: Result, passage: Passage, kept: Selection, way: Selector) 
 
 @cache
 def measured() -> dict[str, Any]:
-    """What `attnviz evaluate summarize-en` has measured; empty where it was not trained yet."""
+    """Read what was measured of summarize-en; empty where it was not trained yet."""
     path = assets_folder() / "models" / OWN / "metrics.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 

@@ -86,12 +86,6 @@ def test_a_host_that_is_none_of_this_machine_is_one_line(started, capsys, monkey
     assert started == []
 
 
-@pytest.mark.parametrize(("option", "value"), [("--seed", "9" * 20), ("--steps", "9" * 20), ("--seed", "0"), ("--steps", "-3")])
-def test_a_number_that_no_toy_has_is_one_line(capsys, tmp_path, option, value):
-    assert cli.main(["train", "toy-copy", "--runs", str(tmp_path), option, value]) == 1
-    assert f"attnviz: {option} is a whole number from 1 to 100,000" in capsys.readouterr().err
-
-
 def test_a_place_that_cannot_be_written_is_one_line(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     assert cli.main(["train", "toy-copy", "--steps", "1", "--runs", str(tmp_path / "file" / "runs")]) == 1

@@ -30,7 +30,7 @@ def test_a_folder_is_loaded_by_the_kind_that_it_names(tmp_path: Path, make, expe
 
 
 def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="attnviz train"):
+    with pytest.raises(ModelNotFoundError, match="python -m recipes"):
         shipped.load_trained(tmp_path)
     for text in ("[]", "{", json.dumps({"kind": []}), json.dumps({"kind": "unknown"})):
         (tmp_path / "config.json").write_text(text, encoding="utf-8")

@@ -8,15 +8,13 @@ import pytest
 import torch
 from safetensors.torch import save as serialized
 
-from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import ToyConfig
 from attnviz.training.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
-from attnviz.training.presets import PRESETS, preset
+from attnviz.training.presets import PRESETS
 from attnviz.training.toy import HELD_OUT, ToyRecipe, Training, from_file, kept_back, to_file
-from recipes import commands
-from recipes.sentence_pairs import DataError
 from recipes.translate.alignment_error import LinkedPair, alignment_error_rate
 
 SMALL = ToyRecipe(ToyConfig("sort", "additive", dim=13), steps=7, batch=11)
@@ -177,23 +175,3 @@ def test_odd_files_are_refused_in_one_sentence(data):
     with pytest.raises(ModelError, match=r"saved on the page Train|train the model again") as caught:
         from_file(data)
     str(caught.value).encode()
-
-
-def test_the_shell_trains_by_the_same_loop(tmp_path):
-    lines = []
-    commands.train_toy("toy-reverse", tmp_path, out=None, steps=3, seed=2, report=lambda line: lines.append(str(line)))
-    assert "step 3 " in lines[-2]
-    training = trained(dataclasses.replace(preset("toy-reverse").recipe, steps=3, seed=2))
-    saved = from_file((tmp_path / "toy-reverse.safetensors").read_bytes())
-    assert all(torch.equal(value, saved.model.state_dict()[name]) for name, value in training.model.state_dict().items())
-    with pytest.raises(ModelNotFoundError, match="did you mean toy-reverse"):
-        commands.train_toy("toy-revers", tmp_path, out=None, steps=3, seed=2, report=lines.append)
-    commands.train_toy("toy-copy", tmp_path, out=tmp_path / "mine.safetensors", steps=1, seed=2, report=lines.append)
-    assert from_file((tmp_path / "mine.safetensors").read_bytes()).recipe.task.name == "copy"
-    assert not (tmp_path / "toy-copy.safetensors").exists()
-
-
-@pytest.mark.parametrize(("steps", "seed"), [(None, 10**20), (10**20, None), (0, None), (None, -1), (100_001, None)])
-def test_the_shell_trains_only_what_a_file_may_say(tmp_path, steps, seed):
-    with pytest.raises(DataError, match="whole number from 1 to 100,000"):
-        commands.train_toy("toy-copy", tmp_path, out=None, steps=steps, seed=seed, report=print)

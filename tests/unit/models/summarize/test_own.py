@@ -101,7 +101,7 @@ def test_a_long_text_is_cut_and_one_that_is_none_is_refused(model):
 
 
 def test_a_folder_without_one_says_what_to_do(tmp_path):
-    with pytest.raises(ModelNotFoundError, match="attnviz train"):
+    with pytest.raises(ModelNotFoundError, match="python -m recipes"):
         load_trained(tmp_path, silent)
 
 

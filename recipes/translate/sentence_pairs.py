@@ -1,24 +1,15 @@
 """Sentence pairs for a translator: read, cut into pieces, and dealt out in batches that a seed decides."""
 
-import gzip
-import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 from tokenizers import Tokenizer
 
-from attnviz.core.errors import AttnvizError
 from attnviz.training.batches import TranslationBatch, collate
+from recipes.data import DataError, read_lines
 from recipes.translate import bpe
-
-Record = TypeVar("Record")
-
-
-class DataError(AttnvizError):
-    """The data that a recipe needs is not there, or is not what it should be."""
 
 
 @dataclass(frozen=True)
@@ -34,41 +25,18 @@ class Sentence:
 
 
 def read_pairs(folder: Path, name: str) -> list[Sentence]:
-    """`name`.tsv.gz of a folder, one pair a line, gathered by sentence in the order of their first pairs.
+    """Read `name`.tsv.gz of a folder: one pair a line, gathered by sentence in the order of their first pairs.
 
     Raises:
         DataError: there is no such file, or a line is no pair.
     """
-    path = folder / f"{name}.tsv.gz"
-    if not path.is_file():
-        raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
     translations_of: dict[str, list[str]] = {}
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            text, tab, translation = line.rstrip("\n").partition("\t")
-            if not (tab and text and translation):
-                raise DataError(f"line {number} of {path.name} is not two texts with a tab between them")
-            translations_of.setdefault(text, []).append(translation)
+    for line, where in read_lines(folder / f"{name}.tsv.gz"):
+        text, tab, translation = line.partition("\t")
+        if not (tab and text and translation):
+            raise DataError(f"{where} is not two texts with a tab between them")
+        translations_of.setdefault(text, []).append(translation)
     return [Sentence(text, tuple(translations)) for text, translations in translations_of.items()]
-
-
-def read_records(folder: Path, name: str, made: Callable[[dict[str, Any]], Record], what: str) -> list[Record]:
-    """`name`.jsonl.gz of a folder, one JSON object a line, each `made` into a record; `what` says what a line should be.
-
-    Raises:
-        DataError: there is no such file, or a line is something else.
-    """
-    path = folder / f"{name}.jsonl.gz"
-    if not path.is_file():
-        raise DataError(f"there is no {path.name} in {folder}; name the folder that holds it with --data")
-    records = []
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                records.append(made(json.loads(line)))
-            except (ValueError, KeyError, TypeError):
-                raise DataError(f"line {number} of {path.name} is no {what}") from None
-    return records
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnviz.nn.seq2seq import RecurrentConfig
-from attnviz.training.schedule import Schedule
+from recipes.schedule import Schedule
 from recipes.translate.recipe import Corpus, LSTMSpec, Recipe
 
 WORDS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "six", "seven": "sept"}
@@ -35,7 +35,7 @@ def write(folder: Path, name: str, rows: list[tuple[str, ...]]) -> None:
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
-    """A folder as `attnviz train` wants it, and links for its development pairs: word n is word n."""
+    """A folder as `python -m recipes` wants it, and links for its development pairs: word n is word n."""
     folder = tmp_path_factory.mktemp("data")
     write(folder, "tatoeba-en-fr.train", sentences(311, 1))
     development = sentences(23, 2)

@@ -19,7 +19,7 @@ from recipes.answer.questions import (
     plain_question,
     read_questions,
 )
-from recipes.sentence_pairs import DataError
+from recipes.data import DataError
 
 
 def encoded(generator: random.Random) -> EncodedQuestion:

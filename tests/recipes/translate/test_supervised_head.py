@@ -10,13 +10,13 @@ import torch
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.training.batches import collate
-from attnviz.training.schedule import Schedule
+from recipes.data import DataError
 from recipes.loop import Run
-from recipes.sentence_pairs import DataError, EncodedPair, Tokenizers, read_pairs
-from recipes.translate import run as running
+from recipes.schedule import Schedule
 from recipes.translate.alignment_error import LinkedPair
 from recipes.translate.eflomal import link, words
 from recipes.translate.recipe import TransformerSpec
+from recipes.translate.sentence_pairs import EncodedPair, Tokenizers, read_pairs
 from recipes.translate.supervised_head import (
     SupervisedHead,
     alignment_loss,
@@ -24,7 +24,7 @@ from recipes.translate.supervised_head import (
     piece_links,
     read_piece_links,
 )
-from recipes.translate.task import Translating
+from recipes.translate.task import Translating, encode_split, tokenizers_of, train_translator
 
 # Writes the same links whatever it reads: word n to word n forward, and besides the first to the second backward.
 ALIGNER = """#!/usr/bin/env python3
@@ -114,18 +114,18 @@ def test_links_are_made_read_and_learned_from(transformer, data, tmp_path, align
     folder.mkdir()
     for split in ("train", "dev"):
         (folder / f"tatoeba-en-fr.{split}.tsv.gz").write_bytes((data / f"tatoeba-en-fr.{split}.tsv.gz").read_bytes())
-    with pytest.raises(DataError, match="attnviz link"):
-        running.train_translator(supervised, folder, tmp_path / "run", lambda report: None)
+    with pytest.raises(DataError, match="python -m recipes link"):
+        train_translator(supervised, folder, tmp_path / "run", lambda report: None)
     lines = []
     link(supervised.corpus, folder, folder, lines.append)
     assert [line.split()[0] for line in lines] == ["311", "23"]
-    tokenizers = running.tokenizers_of(supervised.corpus, folder, tmp_path / "run")
+    tokenizers = tokenizers_of(supervised.corpus, folder, tmp_path / "run")
     known = read_piece_links(folder, "tatoeba-en-fr", tokenizers)
-    pairs = running.encode_split(supervised.corpus, folder, tokenizers, "train")
+    pairs = encode_split(supervised.corpus, folder, tokenizers, "train")
     assert {(pair.source, target) for pair in pairs for target in pair.targets} == set(known)
     assert all((0, 0) in links for links in known.values())
-    unsupervised = running.train_translator(transformer, folder, tmp_path / "unsupervised", lambda report: None).best
-    best = running.train_translator(supervised, folder, tmp_path / "run", lambda report: None).best
+    unsupervised = train_translator(transformer, folder, tmp_path / "unsupervised", lambda report: None).best
+    best = train_translator(supervised, folder, tmp_path / "run", lambda report: None).best
     assert not torch.equal(best["decoder.0.cross.query.weight"], unsupervised["decoder.0.cross.query.weight"])
 
 
@@ -139,15 +139,15 @@ def test_a_head_can_be_told_to_a_run_that_has_not_come_so_far(transformer, data,
 
     short = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, decay=0.0))
     with pytest.raises(StopError):
-        running.train_translator(short, data, tmp_path / "run", stop)
+        train_translator(short, data, tmp_path / "run", stop)
     link(short.corpus, data, tmp_path, lambda line: None)
     for name in ("tatoeba-en-fr.train", "tatoeba-en-fr.dev"):
         (tmp_path / f"{name}.tsv.gz").write_bytes((data / f"{name}.tsv.gz").read_bytes())
     begun = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=0, since=1))
     with pytest.raises(DataError, match="made by another recipe"):
-        running.train_translator(begun, tmp_path, tmp_path / "run", lambda report: None)
+        train_translator(begun, tmp_path, tmp_path / "run", lambda report: None)
     to_come = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=0, since=5))
-    assert running.train_translator(to_come, tmp_path, tmp_path / "run", lambda report: None).progress.epoch == 6
+    assert train_translator(to_come, tmp_path, tmp_path / "run", lambda report: None).progress.epoch == 6
 
 
 def test_without_the_aligner_one_sentence_says_so(transformer, data, tmp_path, monkeypatch):

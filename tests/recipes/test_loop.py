@@ -6,17 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 
-from attnviz.training.schedule import Schedule, learning_rate, lowered, precision
+from recipes.data import DataError
 from recipes.loop import CHECKPOINT, Run, TrainingReport, swapped
-from recipes.sentence_pairs import DataError
-from recipes.translate import run as running
-from recipes.translate.task import Translating
+from recipes.translate.task import Translating, train_translator
 
 KILLED = """
 import os, signal, sys
@@ -25,8 +22,8 @@ import torch
 torch.set_num_threads(1)
 sys.path.insert(0, {tests!r})
 from recipes import loop
-from recipes.translate import run
-from tests.unit.recipes import conftest
+from recipes.translate import task
+from tests.recipes import conftest
 
 def stop(report):
     print(report.step, flush=True)
@@ -34,7 +31,7 @@ def stop(report):
         os.kill(os.getpid(), signal.SIGKILL)
 
 loop.EVERY = 7
-run.train_translator(conftest.recipe.__wrapped__(), Path({data!r}), Path({folder!r}), stop)
+task.train_translator(conftest.recipe.__wrapped__(), Path({data!r}), Path({folder!r}), stop)
 """
 
 
@@ -45,7 +42,7 @@ def _reports_often(monkeypatch):
 
 def train(recipe, data, folder) -> tuple[dict[str, torch.Tensor], list[TrainingReport]]:
     reports: list[TrainingReport] = []
-    return running.train_translator(recipe, data, folder, reports.append).best, reports
+    return train_translator(recipe, data, folder, reports.append).best, reports
 
 
 def assert_same(got, want):
@@ -75,7 +72,7 @@ def test_a_seed_reproduces_and_another_does_not(recipe, data, tmp_path):
 def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(recipe, data, tmp_path, step):
     want, reports = train(recipe, data, tmp_path / "whole")
     folder = tmp_path / "killed"
-    script = KILLED.format(tests=str(Path(__file__).parents[3]), step=step, data=str(data), folder=str(folder))
+    script = KILLED.format(tests=str(Path(__file__).parents[2]), step=step, data=str(data), folder=str(folder))
     killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert int(killed.stdout.split()[-1]) < reports[-1].step
@@ -111,7 +108,7 @@ def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path, epoch
             raise StopError
 
     with pytest.raises(StopError):
-        running.train_translator(plan(epochs), data, tmp_path / "grown", stop)
+        train_translator(plan(epochs), data, tmp_path / "grown", stop)
     # The report of an epoch comes before its checkpoint: what is on disk is from before the epoch's end.
     got, _ = train(plan(epochs + 1), data, tmp_path / "grown")
     assert_same(got, want)
@@ -143,12 +140,12 @@ def test_the_epochs_that_are_kept(recipe, data, tmp_path, monkeypatch, kept, beg
     starts, restart = [], Run._restart
     monkeypatch.setattr(Run, "_restart", lambda self: (starts.append(self.best), restart(self)))
     schedule = dataclasses.replace(recipe.schedule, epochs=3, restarts=(2,), patience=3, kept=kept)
-    run = running.train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
+    run = train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
     assert_same(starts[0], after[begun])
     wanted = [after[epoch] for epoch in kept or (1,)]
     for name, value in run.best.items():
         torch.testing.assert_close(value, sum(each[name] for each in wanted) / len(wanted))
-    again = running.train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
+    again = train_translator(dataclasses.replace(recipe, schedule=schedule), data, tmp_path, lambda report: None)
     assert_same(again.best, run.best)
 
 
@@ -156,15 +153,6 @@ def test_a_half_written_checkpoint_is_not_read(recipe, data, tmp_path):
     want, _ = train(recipe, data, tmp_path)
     (tmp_path / f"{CHECKPOINT}.part").write_bytes(b"half")
     assert_same(train(recipe, data, tmp_path)[0], want)
-
-
-def test_the_learning_rate_rises_stays_and_falls():
-    schedule = Schedule(learning_rate=2.0, warmup=10, decay=0.5)
-    rates = [learning_rate(schedule, step, 100) for step in range(100)]
-    assert rates[0] == pytest.approx(0.2)
-    assert rates[9:50] == [2.0] * 41
-    assert rates[75] == pytest.approx(1.0)
-    assert rates[99] == pytest.approx(2 / 50)
 
 
 def test_swapped_weights_come_back(recipe):
@@ -196,43 +184,3 @@ def test_a_recipe_is_saved_whole(recipe):
     saved = json.loads(recipe.as_json())
     assert saved["schedule"]["seed"] == 2014
     assert saved["model"]["recurrent"]["hidden"] == 13
-
-
-@pytest.mark.parametrize(
-    ("kind", "asked", "capabilities", "expected"),
-    [
-        ("cuda", "bfloat16", {}, [("cuda", torch.bfloat16)]),
-        ("cuda", "float32", {}, []),
-        ("cpu", "bfloat16", {"avx512_f": True}, []),
-        ("cpu", "bfloat16", {"avx512_f": True, "avx512_bf16": True}, [("cpu", torch.bfloat16)]),
-        ("cpu", "float32", {"amx_bf16": True}, []),
-    ],
-)
-def test_half_precision_is_for_hardware_made_for_it(kind, asked, capabilities, expected, monkeypatch):
-    entered = []
-    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: capabilities)
-    monkeypatch.setattr("torch.autocast", lambda kind, dtype: entered.append((kind, dtype)) or nullcontext())
-    precision(Schedule(precision=asked), torch.device(kind))
-    assert entered == expected
-
-
-@pytest.mark.parametrize(
-    ("asked", "capabilities", "expected"),
-    [
-        ("bfloat16", {"amx_bf16": True}, torch.bfloat16),
-        ("bfloat16", {"avx512_bf16": True}, torch.float32),
-        ("float32", {"amx_bf16": True}, torch.float32),
-    ],
-)
-def test_all_is_in_half_precision_where_a_processor_multiplies_tiles(asked, capabilities, expected, monkeypatch):
-    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: capabilities)
-    torch.manual_seed(5)
-    model = torch.nn.Linear(7, 11)
-    x = torch.randn(3, 7)
-    actual = lowered(Schedule(precision=asked), model)(x.to(expected))
-    assert actual.dtype == expected
-    torch.testing.assert_close(actual.float(), model(x), atol=2e-2, rtol=2e-2)
-    actual.float().sum().backward()
-    assert model.weight.grad is not None
-    assert model.weight.grad.dtype == torch.float32
-    torch.testing.assert_close(model.weight.grad, x.sum(dim=0).expand(11, 7), atol=2e-2, rtol=2e-2)

@@ -16,7 +16,7 @@ from attnviz.nn.decoding import Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.translator import Attentions, Translator, TranslatorConfig
 from recipes import commands
-from recipes.sentence_pairs import DataError, Sentence
+from recipes.data import DataError
 from recipes.translate import evaluate
 from recipes.translate.alignment_error import (
     LinkedPair,
@@ -29,6 +29,7 @@ from recipes.translate.alignment_error import (
     spans,
 )
 from recipes.translate.recipe import RECIPES, recipe
+from recipes.translate.sentence_pairs import Sentence
 
 
 def pair(sure, possible=()) -> LinkedPair:
@@ -150,7 +151,7 @@ def test_what_is_trained_stays_in_its_run_in_half_precision_and_what_travels_is_
     lines: list[str] = []
     commands.train("tiny", data, tmp_path / "runs", out=None, epochs=1, report=lambda line: lines.append(str(line)))
     folder = tmp_path / "runs" / "tiny"
-    assert f"attnviz evaluate {folder} --data" in lines[-1]
+    assert f"python -m recipes evaluate {folder} --data" in lines[-1]
     weights = load_file(folder / "model.safetensors")
     assert {value.dtype for value in weights.values()} == {torch.float16}
     assert not assets.exists()

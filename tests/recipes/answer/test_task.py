@@ -33,7 +33,7 @@ from recipes.answer.task import Answering, framed, span_choices, span_loss
 from recipes.loop import Run
 from recipes.task import RunProgress
 from tests.answerers import tiny_answerer
-from tests.unit.recipes.answer.conftest import CITIES, JOINT, TINY, numbered
+from tests.recipes.answer.conftest import CITIES, JOINT, TINY, numbered
 
 
 def test_a_source_is_gone_through_before_it_comes_again():

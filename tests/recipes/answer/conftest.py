@@ -7,9 +7,9 @@ import pytest
 
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import AnswererConfig
-from attnviz.training.schedule import Schedule
 from recipes.answer.questions import EncodedQuestion
 from recipes.answer.recipe import AnswerRecipe, Diet
+from recipes.schedule import Schedule
 
 JOINT = AnswererConfig(True, 1, BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0))
 TINY = AnswerRecipe(

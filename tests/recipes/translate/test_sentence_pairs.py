@@ -6,8 +6,9 @@ import random
 import pytest
 import torch
 
-from recipes.sentence_pairs import (
-    DataError,
+from recipes.data import DataError
+from recipes.translate import bpe
+from recipes.translate.sentence_pairs import (
     EncodedPair,
     Sentence,
     Tokenizers,
@@ -18,7 +19,6 @@ from recipes.sentence_pairs import (
     encode_pairs,
     read_pairs,
 )
-from recipes.translate import bpe
 
 ENGLISH = ["I can't tell you, O'Brien: it's 5 o'clock.", "Tom's twenty-five.", "I'm sure she's here!", "They're 1,998 dogs..."]
 FRENCH = [

@@ -6,10 +6,10 @@ import random
 import pytest
 import torch
 
-from attnviz.training.schedule import Schedule
 from recipes.loop import Run
-from recipes.sentence_pairs import EncodedPair
+from recipes.schedule import Schedule
 from recipes.translate.joined import Joined, join
+from recipes.translate.sentence_pairs import EncodedPair
 from recipes.translate.task import Translating
 
 ROWS = [((5 + n, 6 + n), (7 + n, 8 + n, 9 + n)) for n in range(997)]

@@ -21,8 +21,8 @@ from recipes.answer.run import train_answerer
 from recipes.answer.task import Answering, framed, span_choices, span_loss, untrained_answerer
 from recipes.answer.teacher import read_pretrained, soft_loss
 from recipes.task import RunProgress
+from tests.recipes.answer.conftest import JOINT, TINY, numbered
 from tests.tiny import FAMILIES, tokenizer
-from tests.unit.recipes.answer.conftest import JOINT, TINY, numbered
 
 CPU = torch.device("cpu")
 MPNET = next(family for family in FAMILIES if family.name == "mpnet")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from recipes.sentence_pairs import DataError
-from recipes.translate.control import CONTROL, control_section, read_control
+from recipes.data import DataError
+from recipes.translate.card import CONTROL, control_section, read_control
 
 FIGURES = {"BLEU": 44.1, "BLEU beam 5": 45.6, "BLEU signature": "nrefs:1", "AER in domain L1·H0 shifted": 0.74, "parameters": 9}
 
@@ -31,7 +31,7 @@ def test_what_is_no_control_is_refused(run, tmp_path):
         read_control(tmp_path)
     with pytest.raises(DataError, match="supervised, too"):
         read_control(run(head={"layer": 1}))
-    with pytest.raises(DataError, match="attnviz evaluate"):
+    with pytest.raises(DataError, match="python -m recipes evaluate"):
         read_control(run(figures={"parameters": 9}))
 
 

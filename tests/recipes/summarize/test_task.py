@@ -12,10 +12,10 @@ import torch
 import attnviz
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig
-from attnviz.training.schedule import Schedule
 from recipes import commands, loop
+from recipes.data import DataError
 from recipes.loop import Run
-from recipes.sentence_pairs import DataError
+from recipes.schedule import Schedule
 from recipes.summarize import task as selector
 from recipes.summarize.abstracts import Abstract, AbstractExample, collate, example, in_references, read_abstracts
 from recipes.summarize.task import Selecting, SelectorRecipe, losses
