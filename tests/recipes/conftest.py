@@ -49,7 +49,7 @@ def data(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def recipe():
     """A tiny Bahdanau model, trained for two epochs in under a second."""
     return Recipe(

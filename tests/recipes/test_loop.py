@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,14 +36,33 @@ task.train_translator(conftest.recipe.__wrapped__(), Path({data!r}), Path({folde
 """
 
 
-@pytest.fixture(autouse=True)
-def _reports_often(monkeypatch):
-    monkeypatch.setattr("recipes.loop.EVERY", 7)
+@pytest.fixture(autouse=True, scope="module")
+def _reports_often():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recipes.loop.EVERY", 7)
+        yield
 
 
 def train(recipe, data, folder) -> tuple[dict[str, torch.Tensor], list[TrainingReport]]:
     reports: list[TrainingReport] = []
     return train_translator(recipe, data, folder, reports.append).best, reports
+
+
+class StopError(Exception):
+    """A run is stopped between two checkpoints."""
+
+
+@pytest.fixture(scope="module")
+def whole(recipe, data, tmp_path_factory):
+    """The folder of a run that nobody stopped, its weights and its reports."""
+    folder = tmp_path_factory.mktemp("whole")
+    return folder, *train(recipe, data, folder)
+
+
+@pytest.fixture
+def ended(whole, tmp_path):
+    """A folder of its own with that run in it."""
+    return shutil.copytree(whole[0], tmp_path / "ended")
 
 
 def assert_same(got, want):
@@ -60,37 +80,43 @@ def test_it_learns(recipe, data, tmp_path):
     assert all(value.isfinite().all() for value in weights.values())
 
 
-def test_a_seed_reproduces_and_another_does_not(recipe, data, tmp_path):
-    first, _ = train(recipe, data, tmp_path / "a")
-    assert_same(train(recipe, data, tmp_path / "b")[0], first)
+def test_a_seed_reproduces_and_another_does_not(recipe, data, whole, tmp_path):
+    assert_same(train(recipe, data, tmp_path / "b")[0], whole[1])
     other = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, seed=5))
-    assert not torch.equal(train(other, data, tmp_path / "c")[0]["tokens.weight"], first["tokens.weight"])
+    assert not torch.equal(train(other, data, tmp_path / "c")[0]["tokens.weight"], whole[1]["tokens.weight"])
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system cannot kill like this")
-@pytest.mark.parametrize("step", [7, 28], ids=["in the first epoch", "in the second"])
-def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(recipe, data, tmp_path, step):
-    want, reports = train(recipe, data, tmp_path / "whole")
-    folder = tmp_path / "killed"
-    script = KILLED.format(tests=str(Path(__file__).parents[2]), step=step, data=str(data), folder=str(folder))
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(recipe, data, whole, tmp_path):
+    """It is killed in the first epoch, and what goes on is stopped in the second."""
+    _, want, reports = whole
+    n_steps = reports[-1].step // recipe.schedule.epochs
+    script = KILLED.format(tests=str(Path(__file__).parents[2]), step=7, data=str(data), folder=str(tmp_path))
     killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=os.environ)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert int(killed.stdout.split()[-1]) < reports[-1].step
-    got, after = train(recipe, data, folder)
+    assert int(killed.stdout.split()[-1]) < n_steps
+
+    def stop(report):
+        assert report.step > 7
+        if report.step > n_steps and report.development is None:
+            raise StopError
+
+    with pytest.raises(StopError):
+        train_translator(recipe, data, tmp_path, stop)
+    got, after = train(recipe, data, tmp_path)
     assert_same(got, want)
     known = {report.step: report.loss for report in reports if report.development is None}
-    assert after
+    assert after[0].step > n_steps
     assert all(known[report.step] == pytest.approx(report.loss) for report in after if report.development is None)
 
 
-def test_a_run_that_is_over_stays_so(recipe, data, tmp_path):
-    want, _ = train(recipe, data, tmp_path)
-    got, reports = train(recipe, data, tmp_path)
-    assert_same(got, want)
+def test_a_run_that_is_over_stays_so(recipe, data, whole, ended):
+    got, reports = train(recipe, data, ended)
+    assert_same(got, whole[1])
     assert reports == []
 
 
-@pytest.mark.parametrize(("epochs", "restarts"), [(4, ()), (6, (4,))], ids=["first cycle", "last cycle"])
+@pytest.mark.parametrize(("epochs", "restarts"), [(4, ()), (5, (1,))], ids=["first cycle", "last cycle"])
 def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path, epochs, restarts):
     """The plateau does not depend on the end: the first epoch of a cycle of 4 and of one of 5 are the same."""
 
@@ -99,9 +125,6 @@ def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path, epoch
         return dataclasses.replace(recipe, schedule=schedule)
 
     want, _ = train(plan(epochs + 1), data, tmp_path / "whole")
-
-    class StopError(Exception):
-        pass
 
     def stop(report):
         if report.development is not None and report.epoch > max(restarts, default=0):
@@ -114,11 +137,10 @@ def test_a_run_can_be_made_longer_before_its_decay(recipe, data, tmp_path, epoch
     assert_same(got, want)
 
 
-def test_another_recipe_does_not_go_on_with_this_run(recipe, data, tmp_path):
-    train(recipe, data, tmp_path)
+def test_another_recipe_does_not_go_on_with_this_run(recipe, data, ended):
     other = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, label_smoothing=0.2))
     with pytest.raises(DataError, match="made by another recipe"):
-        train(other, data, tmp_path)
+        train(other, data, ended)
 
 
 def test_it_stops_when_nothing_gets_better(recipe, data, tmp_path):
@@ -149,10 +171,9 @@ def test_the_epochs_that_are_kept(recipe, data, tmp_path, monkeypatch, kept, beg
     assert_same(again.best, run.best)
 
 
-def test_a_half_written_checkpoint_is_not_read(recipe, data, tmp_path):
-    want, _ = train(recipe, data, tmp_path)
-    (tmp_path / f"{CHECKPOINT}.part").write_bytes(b"half")
-    assert_same(train(recipe, data, tmp_path)[0], want)
+def test_a_half_written_checkpoint_is_not_read(recipe, data, whole, ended):
+    (ended / f"{CHECKPOINT}.part").write_bytes(b"half")
+    assert_same(train(recipe, data, ended)[0], whole[1])
 
 
 def test_swapped_weights_come_back(recipe):

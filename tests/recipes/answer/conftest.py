@@ -34,10 +34,10 @@ def numbered(n: int, source: str) -> list[EncodedQuestion]:
     ]
 
 
-@pytest.fixture
-def data(tmp_path):
+@pytest.fixture(scope="session")
+def data(tmp_path_factory):
     """Where somebody lives, told among where others live."""
-    rows = []
+    rows, folder = [], tmp_path_factory.mktemp("questions")
     for name, city in CITIES.items():
         others = [f"{other} lives in {place}." for other, place in CITIES.items() if other != name][:3]
         context = " ".join([*others[:2], f"{name} lives in {city}.", others[2]])
@@ -45,6 +45,6 @@ def data(tmp_path):
         rows.append({**row, "answer": city, "answers": [city, "nowhere"]})
     shifts = [{**row, "source": "squadshifts-reddit"} for row in rows]
     for name, asked in (("qa.train", rows), ("qa.dev", rows), ("qa-shifts.dev", shifts)):
-        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+        with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in asked)
-    return tmp_path
+    return folder

@@ -159,13 +159,21 @@ def test_one_begins_with_the_layers_of_another():
             torch.testing.assert_close(got, layer.eval()(states), atol=1e-4, rtol=1e-4)
 
 
-def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monkeypatch):
-    monkeypatch.setitem(RECIPES, TINY.name, TINY)
-    lines: list[str] = []
-    folder = tmp_path / "models" / TINY.name
-    commands.train(TINY.name, data, tmp_path / "runs", out=folder, epochs=None, report=lambda line: lines.append(str(line)))
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    """A folder with the tiny answerer in models/, trained and calibrated, and its run in runs/."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RECIPES, TINY.name, TINY)
+        out = folder / "models" / TINY.name
+        commands.train(TINY.name, data, folder / "runs", out=out, epochs=None, report=lambda line: None)
+    return folder
+
+
+def test_a_trained_answerer_is_saved_measured_and_described(data, trained):
+    folder = trained / "models" / TINY.name
     model = load_trained_as(AnswerModel, folder)
-    run = train_answerer(TINY, data, tmp_path / "runs" / TINY.name, lambda report: None)
+    run = train_answerer(TINY, data, trained / "runs" / TINY.name, lambda report: None)
     temperature = json.loads((folder / "config.json").read_text(encoding="utf-8"))["temperature"]
     assert model.decoding.length_penalty == pytest.approx(0.25 / temperature, abs=1e-3)
     weights = model.answerer.state_dict()
@@ -188,12 +196,9 @@ def test_a_trained_answerer_is_saved_measured_and_described(data, tmp_path, monk
     assert "SQuAD v1.1" not in written
 
 
-def test_what_is_kept_lies_between_the_run_and_what_it_began_with(data, tmp_path, monkeypatch):
-    monkeypatch.setitem(RECIPES, TINY.name, TINY)
-    monkeypatch.setattr("recipes.answer.run.assets_folder", lambda: tmp_path)
-    folder = tmp_path / "models" / TINY.name
-    commands.train(TINY.name, data, tmp_path / "runs", out=folder, epochs=None, report=lambda line: None)
-    base = load_trained_as(AnswerModel, folder).answerer.state_dict()
+def test_what_is_kept_lies_between_the_run_and_what_it_began_with(data, trained, monkeypatch):
+    monkeypatch.setattr("recipes.answer.run.assets_folder", lambda: trained)
+    base = load_trained_as(AnswerModel, trained / "models" / TINY.name).answerer.state_dict()
     runs = [
         train_answerer(dataclasses.replace(TINY, base=TINY.name, alpha=alpha), data, None, lambda report: None).best
         for alpha in (1.0, 0.25)
@@ -235,8 +240,9 @@ def test_all_of_a_calibration_is_saved(data, tmp_path, monkeypatch):
     assert "0.5 × those of the span among all spans − 0.25 × those of no answer + 0.75 (Platt 1999)" in written
 
 
-def test_layers_that_began_as_another_answerers_are_saved(data, tmp_path):
+def test_layers_that_began_as_another_answerers_are_saved(data, tmp_path, monkeypatch):
     """They are frozen here, and not the embedded encoder's either."""
+    monkeypatch.setattr(card, "calibrate", lambda model, data, report: Calibration())
     model = answering.untrained_answerer(TINY, minilm(silent).model)
     with torch.no_grad():
         model.encoder.encoder.layer[1].output.dense.bias.add_(0.5)

@@ -97,7 +97,7 @@ def test_the_losses_by_hand():
         field: getattr(rows[1], field)[:7] for field in ("states", "numbers", "typed", "content", "wanted")
     })])  # fmt: skip
     model = Summarizer(RECIPE.model).eval()
-    of_sentences, of_words, of_labels = (float(loss) for loss in losses(model, batch))
+    of_sentences, of_words, of_labels = (float(loss.detach()) for loss in losses(model, batch))
     sentences, words, labels, n_labels = 0.0, 0.0, 0.0, 0
     for row in range(2):
         n = int(batch.real[row].sum())

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 import stat
+from typing import Any
 
 import pytest
 import torch
@@ -12,10 +13,9 @@ from attnviz.nn.encoder import BlockConfig
 from attnviz.training.batches import collate
 from recipes.data import DataError
 from recipes.loop import Run
-from recipes.schedule import Schedule
 from recipes.translate.alignment_error import LinkedPair
 from recipes.translate.eflomal import link, words
-from recipes.translate.recipe import TransformerSpec
+from recipes.translate.recipe import Recipe, TransformerSpec
 from recipes.translate.sentence_pairs import EncodedPair, Tokenizers, read_pairs
 from recipes.translate.supervised_head import (
     SupervisedHead,
@@ -52,8 +52,12 @@ def aligner(tmp_path, monkeypatch):
 @pytest.fixture
 def transformer(recipe):
     block = BlockConfig(dim=32, n_heads=2, hidden=37, norm="before", dropout=0.0)
-    schedule = Schedule(epochs=6, batch=17, warmup=5, average=0.9, learning_rate=1e-2, precision="float32")
-    return dataclasses.replace(recipe, model=TransformerSpec(2, block), schedule=schedule)
+    return dataclasses.replace(recipe, model=TransformerSpec(2, block))
+
+
+def planned(recipe: Recipe, **schedule: Any) -> Recipe:
+    """The recipe with another schedule."""
+    return dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, **schedule))
 
 
 def test_links_go_from_words_to_all_their_pieces(data):
@@ -94,7 +98,7 @@ def test_a_supervised_head_learns_its_links(transformer):
     pairs = [EncodedPair(row, (row,)) for row in rows]
     links = {(row, row): tuple((index, 3 - index) for index in range(4)) for row in rows}
     actual = {}
-    longer = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, epochs=20))
+    longer = planned(transformer, epochs=20)
     for head in (None, SupervisedHead(layer=1, head=1, weight=1.0, since=1)):
         torch.manual_seed(2)
         plan = dataclasses.replace(longer, supervised_head=head)
@@ -109,7 +113,8 @@ def test_a_supervised_head_learns_its_links(transformer):
 
 
 def test_links_are_made_read_and_learned_from(transformer, data, tmp_path, aligner):
-    supervised = dataclasses.replace(transformer, supervised_head=SupervisedHead(layer=0, head=1, since=1))
+    short = planned(transformer, epochs=2)
+    supervised = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=1, since=1))
     folder = tmp_path / "data"
     folder.mkdir()
     for split in ("train", "dev"):
@@ -124,7 +129,7 @@ def test_links_are_made_read_and_learned_from(transformer, data, tmp_path, align
     pairs = encode_split(supervised.corpus, folder, tokenizers, "train")
     assert {(pair.source, target) for pair in pairs for target in pair.targets} == set(known)
     assert all((0, 0) in links for links in known.values())
-    unsupervised = train_translator(transformer, folder, tmp_path / "unsupervised", lambda report: None).best
+    unsupervised = train_translator(short, folder, tmp_path / "unsupervised", lambda report: None).best
     best = train_translator(supervised, folder, tmp_path / "run", lambda report: None).best
     assert not torch.equal(best["decoder.0.cross.query.weight"], unsupervised["decoder.0.cross.query.weight"])
 
@@ -134,10 +139,10 @@ def test_a_head_can_be_told_to_a_run_that_has_not_come_so_far(transformer, data,
         pass
 
     def stop(report):
-        if report.epoch == 3:
+        if report.epoch == 2:
             raise StopError
 
-    short = dataclasses.replace(transformer, schedule=dataclasses.replace(transformer.schedule, decay=0.0))
+    short = planned(transformer, epochs=4, decay=0.0)
     with pytest.raises(StopError):
         train_translator(short, data, tmp_path / "run", stop)
     link(short.corpus, data, tmp_path, lambda line: None)
@@ -146,8 +151,8 @@ def test_a_head_can_be_told_to_a_run_that_has_not_come_so_far(transformer, data,
     begun = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=0, since=1))
     with pytest.raises(DataError, match="made by another recipe"):
         train_translator(begun, tmp_path, tmp_path / "run", lambda report: None)
-    to_come = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=0, since=5))
-    assert train_translator(to_come, tmp_path, tmp_path / "run", lambda report: None).progress.epoch == 6
+    to_come = dataclasses.replace(short, supervised_head=SupervisedHead(layer=0, head=0, since=3))
+    assert train_translator(to_come, tmp_path, tmp_path / "run", lambda report: None).progress.epoch == 4
 
 
 def test_without_the_aligner_one_sentence_says_so(transformer, data, tmp_path, monkeypatch):
