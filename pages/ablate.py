@@ -20,7 +20,7 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.background.jobs import stoppable
 from attnviz.ui.background.measures import head_costs, removal_curve
 from attnviz.ui.background.results import run
-from attnviz.ui.explain import show_toolbar, tell_text_notices
+from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import answer, header, hero, story
 from attnviz.ui.sidebar import KNOWN_MODELS, machine, one_model
 
@@ -69,7 +69,7 @@ if ablation and not is_stopped("costs"):
     with stoppable(lambda: stop("costs")):
         costs = head_costs(model, ablation.prompt, ablation.to) if result else None
     if result and costs:
-        tell_text_notices(result)
+        show_text_notices(result)
         machine(result)
         show_ablation(ablation, result, costs)
 finish()

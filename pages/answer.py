@@ -21,10 +21,10 @@ from attnviz.ui.answer.view import (
     show_spans,
 )
 from attnviz.ui.edit.current_map import current_result
-from attnviz.ui.edit.panel import compares_at, show_buttons
+from attnviz.ui.edit.panel import comparing_editor, show_edit_buttons
 from attnviz.ui.edit.run import run_side_by_side
 from attnviz.ui.edit.state import Editor
-from attnviz.ui.explain import show_toolbar, tell_text_notices
+from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import question_box
@@ -60,7 +60,7 @@ def show(slot: int, result: Result, editing: Editor, view: AnswerView, picture: 
     st.caption(f"{own.title(result)}. Rows look at columns; of a long passage the part around the answer.")
     chosen = show_matrix(result, shown, slot, own)
     if editing.on:
-        show_buttons(editing, places_of(own.attention(result.trace), own.view), (own.layer, own.head), chosen)
+        show_edit_buttons(editing, places_of(own.attention(result.trace), own.view), (own.layer, own.head), chosen)
     explain_cell(result, own, slot, chosen)
 
 
@@ -69,13 +69,13 @@ def show_all(results: Mapping[int, Result], editors: Mapping[int, Editor], view:
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     with hero() as beside:
         for each in shown.values():
-            tell_text_notices(each)
-            notices.tell_windows(each)
+            show_text_notices(each)
+            notices.show_windows_notice(each)
         places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
         for place, (slot, each) in zip(places, shown.items(), strict=True):
             tell(slot, each, view, place)
         picture = controls.picture_picker(list(shown))
-        first = compares_at([*editors.values()])
+        first = comparing_editor([*editors.values()])
         for place, (slot, each) in zip(st.columns(len(shown), gap="large"), results.items(), strict=True):
             with place:
                 show_answer_edits(each, editors[slot], view, compares=editors[slot] is first)

@@ -18,7 +18,7 @@ from attnviz.ui.compare.view import (
     sides_controls,
     tell_aligned_rows,
 )
-from attnviz.ui.explain import show_toolbar, tell_text_notices
+from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.sidebar import forced_target, machine, map_picker
 
@@ -60,8 +60,8 @@ if sides:
     one = side(sides.models[0], first, NO_EDITS)
     other = side(sides.models[1], second, sides.edits) if one else None
     if one and other:
-        tell_text_notices(one)
-        tell_text_notices(other)
+        show_text_notices(one)
+        show_text_notices(other)
         attention = map_picker(one.trace)
         machine(one)
         try:

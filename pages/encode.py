@@ -14,11 +14,11 @@ from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import head_download
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.output import show_reading
-from attnviz.ui.edit.panel import show_buttons, show_panel
+from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.edit.run import run_edited
 from attnviz.ui.encode.view import show_head_label, show_second_sentence
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.explain import explain_trust, explain_weight, show_toolbar, tell_text_notices
+from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices, show_toolbar
 from attnviz.ui.explorer import explore, places_of, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
@@ -37,13 +37,13 @@ def show(current: CurrentMap, head: HeadView, example: Example | None) -> None:
     with hero() as heading:
         story(*(current.describe_edited(head) or (link, describe_head(whole, number))), place=heading)
         if editing:
-            show_panel(editing, result.unedited.trace, alike=current.alike)
+            show_edit_panel(editing, result.unedited.trace, alike=current.alike)
         show_reading(result)
         drawn = current.drawn_as(head)
         picture = (drawn.matrix(current.drawn), cell)
         view = explore(current.drawn, drawn, picture, extra=("BertViz",), editing=editing)
         if editing and editing.on:
-            show_buttons(editing, places_of(attention, head.view), (head.layer, head.head), (matrix, cell))
+            show_edit_buttons(editing, places_of(attention, head.view), (head.layer, head.head), (matrix, cell))
         if view == "BertViz":
             show_bertviz(attention, head)
     show_second_sentence(result, attention, head, (matrix, cell), view)
@@ -64,7 +64,7 @@ file = opened_file(model, prompt)
 ran = (file, None) if file else run_edited(model, "encode", prompt) if prompt else None
 if ran:
     result, editing = ran
-    tell_text_notices(result)
+    show_text_notices(result)
     result = in_quantity(result, quantity_picker([result], st.sidebar))
     attention = map_picker(result.trace)
     first = example or examples("encode")[0]

@@ -12,11 +12,11 @@ from attnviz.paths import page_file
 from attnviz.ui.address.state import LINK_CHARACTERS, finish, visit
 from attnviz.ui.background.results import run
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.explain import tell_text_notices
+from attnviz.ui.explain import show_text_notices
 from attnviz.ui.explorer import show_heads, show_tokens
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
-from attnviz.ui.prompt import address, sentence_box
+from attnviz.ui.prompt import example_address, sentence_box
 
 # Page, name, icon, what its address calls the text, and one line.
 METHODS = (
@@ -61,7 +61,7 @@ def example_cards(shown: tuple[Example, ...]) -> None:
     with st.container(key="cards-examples"):
         for number, example in enumerate(shown):
             with st.container(border=True, gap=None, key=f"card-example-{number}"):
-                st.page_link(page_file("encode"), label=f"**{example.label}**", query_params=address(example))
+                st.page_link(page_file("encode"), label=f"**{example.label}**", query_params=example_address(example))
                 st.caption(example.notice)
 
 
@@ -82,7 +82,7 @@ first = examples("encode")[0]
 prompt = sentence_box(first.text)
 result = run(catalog.available()[0], "encode", prompt) if prompt else None
 if result:
-    tell_text_notices(result)
+    show_text_notices(result)
     try:
         show(result, first)
     except TraceError as error:

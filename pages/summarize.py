@@ -20,7 +20,7 @@ from attnviz.ui.background.results import in_quantity
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.panel import edit_toggle
 from attnviz.ui.edit.run import run_edited
-from attnviz.ui.explain import show_toolbar, tell_text_notices
+from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity import explain_quantity, quantity_picker
@@ -31,8 +31,8 @@ from attnviz.ui.summarize.view import (
     Summary,
     show_every_head,
     show_passage,
+    show_selectors,
     show_summary_edits,
-    show_ways,
     show_written,
     summary_download,
     summary_of,
@@ -40,13 +40,13 @@ from attnviz.ui.summarize.view import (
 
 
 def show(result: Result, attention: AttentionMap, shown: Summary, view: SummaryView, beside: DeltaGenerator) -> None:
-    """The chosen way large: the summary, the text it was taken from, and sentences that their numbers make."""
+    """What the chosen selector keeps, large: the summary, the text it was taken from, and sentences that their numbers make."""
     words = summary_words(attention, shown.passage, layer=view.layer, head=view.head) if result.trace.output else ()
     word = None
     if words:
         word = show_written(words)
     else:
-        notices.show_kept(result, shown.passage, shown.selection, shown.way)
+        notices.show_kept(result, shown.passage, shown.selection, shown.selector)
     show_passage(shown, word)
     st.caption(
         "A bar is what the chosen word of the summary gave to each word of the text while it was written."
@@ -58,10 +58,10 @@ def show(result: Result, attention: AttentionMap, shown: Summary, view: SummaryV
 
 def tell(shown: Summary, words: tuple[SummaryWord, ...], word: SummaryWord | None, place: DeltaGenerator) -> None:
     """Sentences made of the numbers: how much attention the kept words receive, or where the words of a summary came from."""
-    passage, kept, way = shown.passage, shown.selection, shown.way
+    passage, kept, selector = shown.passage, shown.selection, shown.selector
     sentences = [NO_LOOK]
-    if way.tokens is not None:
-        sentences = [describe_choice(passage, kept, way.units), describe_sentences(passage, kept, way.sentences)]
+    if selector.tokens is not None:
+        sentences = [describe_choice(passage, kept, selector.units), describe_sentences(passage, kept, selector.sentences)]
     if words:
         sentences = [describe_copies(words), describe_word_origin(word, passage) if word else sentences[0]]
     story(*sentences, place=place)
@@ -74,10 +74,10 @@ sidebar = st.sidebar.container()
 if prompt and (ran := run_edited(model, "summarize", prompt)):
     result, editing = ran
     shown = current_result(result, editing)
-    tell_text_notices(shown)
+    show_text_notices(shown)
     current = CurrentMap(result, "cross" if "cross" in shown.trace.kinds else shown.trace.kinds[0], editing)
     view = controls.summary_view_picker(current.current, shown.card.selects, sidebar)
-    # What is kept is chosen by weights all the same: so the ways are defined, and measured.
+    # What is kept is chosen by weights all the same: so selectors are defined, and measured.
     moving = in_quantity(result, quantity_picker([result], sidebar))
     heads = CurrentMap(moving, current.kind, editing)
     downloads = []
@@ -89,12 +89,12 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
             if example:
                 st.caption(f":material/lightbulb: {example.notice}")
             reference = controls.reference_box()
-            notices.tell_measured()
+            notices.show_measured()
         with picture, hero() as beside:
             show_summary_edits(current, view)
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
-                show_ways(summary, model, reference)
+                show_selectors(summary, model, reference)
             with right:
                 show(shown, current.current, summary, view, beside)
         downloads = [summary_download(current_result(moving, editing), heads, view, summary)]

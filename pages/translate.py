@@ -8,10 +8,10 @@ from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
 from attnviz.ui.edit.current_map import CurrentMap, current_result
-from attnviz.ui.edit.panel import edit_toggle, show_buttons
+from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
 from attnviz.ui.edit.run import run_side_by_side
 from attnviz.ui.edit.state import Editor
-from attnviz.ui.explain import show_toolbar, tell_text_notices
+from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
@@ -46,7 +46,7 @@ def show(results: dict[int, Result], editors: dict[int, Editor], view: Alignment
         show_translation_edits(results[large], editing)
         show_alignments(shown, view, large)
         if editing.on:
-            show_buttons(editing, places_of(view.attention(one), view.view), (own.layer, own.head), (matrix, cell))
+            show_edit_buttons(editing, places_of(view.attention(one), view.view), (own.layer, own.head), (matrix, cell))
 
 
 header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")
@@ -65,10 +65,10 @@ elif typed:
     downloads = []
     if shown:
         large = controls.large_slot(shown)
-        notices.tell_language_notices(prompt, shown.values())
-        notices.tell_spelling_notices(shown.values())
+        notices.show_language_notices(prompt, shown.values())
+        notices.show_spelling_notices(shown.values())
         for each in shown.values():
-            tell_text_notices(each)
+            show_text_notices(each)
         picture, below = st.container(), st.container(horizontal=True, vertical_alignment="center")
         label = f"Advanced · {escaped(shown[large].card.name)}"
         folded = st.expander(label, expanded=opens_advanced(large, shown[large]), icon=":material/tune:")

@@ -104,7 +104,7 @@ def explain_trust() -> None:
         st.markdown(_BELIEVE)
 
 
-def tell_text_notices(result: Result) -> None:
+def show_text_notices(result: Result) -> None:
     """What happened to the text before the model read it."""
     trace, card = result.trace, result.card
     for which, text, cut in (("text", trace.prompt.text, trace.cut), ("second sentence", trace.prompt.pair, trace.cut_pair)):
@@ -136,53 +136,51 @@ def show_toolbar(
     `opens` says what the link opens: exactly this picture again, unless the page says another thing. `own` draws the download
     buttons of a page whose picture is no head.
     """
-    _bring_home()
+    _keep_for_home()
     with fill_toolbar(opens):
         download_button(shown, own)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _which_heads()
-        _which_words()
-        _elsewhere()
+        if st.session_state.page in MODEL_PAGES:
+            _ablate_button()
+            _matters_button()
+        _reader_buttons()
 
 
-def _which_heads() -> None:
+def _ablate_button() -> None:
     """The way to what each head costs this output; from Translate, that of the model in the large picture."""
-    state = st.session_state
-    if state.page not in MODEL_PAGES:
-        return
-    models = state.get("models") or [state.get("model")]
-    number = min(value("hero", 1), len(models)) - 1
     given = {name: value(name) for name in ("text", "pair", "question", "passage", "target")}
     st.button(
         "Which heads matter here?", key="to-ablate", icon=":material/tune:", help="Switches every head off in turn, on Ablate.",
-        on_click=visit, args=("ablate",), kwargs={"model": models[number], **given},
+        on_click=visit, args=("ablate",), kwargs={"model": _large_model(), **given},
     )  # fmt: skip
 
 
-def _which_words() -> None:
+def _matters_button() -> None:
     """The way to what each word is worth to the output that stands here; from Encode, with the head that is looked at."""
-    state = st.session_state
-    if state.page not in MODEL_PAGES:
-        return
-    models = state.get("models") or [state.get("model")]
     given = {"text": value("passage") or value("text"), "pair": value("question") or value("target") or value("pair")}
-    if state.page == "encode" and not value("mean", False):
+    if st.session_state.page == "encode" and not value("mean", False):
         given["seen"] = f"head:{value('attention', 'encoder')}:{value('layer', 0)}:{value('head', 0)}"
     st.button(
         "Does this matter?", key="to-matters", icon=":material/balance:",
         help="Which words the output depends on, asked in many ways.",
-        on_click=visit, args=("matters",), kwargs={"model": models[min(value("hero", 1), len(models)) - 1], **given},
+        on_click=visit, args=("matters",), kwargs={"model": _large_model(), **given},
     )  # fmt: skip
 
 
-def _bring_home() -> None:
+def _large_model() -> str | None:
+    """The model of the page; of several, that in the large picture."""
+    models = st.session_state.get("models") or [st.session_state.get("model")]
+    return models[min(value("hero", 1), len(models)) - 1]
+
+
+def _keep_for_home() -> None:
     """What was typed last on a page that reads a sentence is what Home shows."""
     state = st.session_state
     if state.page in SENTENCE_READERS and (text := state.address.get("text")):
         state.visits["home"] = {"text": text}
 
 
-def _elsewhere() -> None:
+def _reader_buttons() -> None:
     """The ways to what other pages make of the text that was run here, with the models that were chosen there."""
     state = st.session_state
     if not (text := state.get("passage") or state.get("text")):

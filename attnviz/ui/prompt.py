@@ -1,101 +1,82 @@
-"""What a person types: the text, an optional second sentence, examples as chips beside it, and Run."""
+"""What a person types on most pages: a text, an optional second one or a question, examples as chips beside it, and Run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import streamlit as st
 
-from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
-from attnviz.ui.address.state import LINK_CHARACTERS, forget_cell, remember, remembered
-from attnviz.ui.boxes import Box, forget_typed, is_drafted, keep_typed, run_boxes, tell_unrun
+from attnviz.ui.address.state import forget_cell, remember, remembered
 from attnviz.ui.examples import Example, examples
-from attnviz.ui.layout import escaped
-from attnviz.ui.permissions import check_length
+from attnviz.ui.text_boxes import (
+    TextBox,
+    checked_prompt,
+    forget_typed,
+    is_drafted,
+    keep_typed,
+    long_notice,
+    run_texts,
+    text_box,
+    unrun_notice,
+)
 
-
-@dataclass(frozen=True)
-class Further:
-    """A box below the first that a switch brings: the name of its text, what it is called, and what it is for."""
-
-    name: str
-    switch: str
-    label: str
-    placeholder: str
-
-    @property
-    def box(self) -> Box:
-        return Box(f"typed_{self.name}", self.label, self.placeholder)
-
-    @property
-    def key(self) -> str:
-        return f"with_{self.name}"
-
-
-PAIR = Further("pair", "Second sentence", "A second sentence", "Type a second sentence; the model reads both at once")
-OTHER = Further("other", "Compare", "A sentence to compare with", "Type another sentence; it is read by itself, and compared")
+# Boxes below the first that a switch brings.
+PAIR = TextBox("pair", "A second sentence", "Type a second sentence; the model reads both at once")
+OTHER = TextBox("other", "A sentence to compare with", "Type another sentence; it is read by itself, and compared")
+_SWITCHES = {"pair": "Second sentence", "other": "Compare"}
 
 
 def prompt_box(
-    page: str, *, further: Sequence[Further] = (PAIR,), forget: Callable[[], None] = forget_cell
+    page: str, *, further: Sequence[TextBox] = (PAIR,), forget: Callable[[], None] = forget_cell
 ) -> tuple[Prompt | None, Example | None]:
     """Draws the box; returns the prompt that was run last, and the example it is, if it is one.
 
     `further` are the boxes that it offers besides; `forget` lets go of what belonged to the text before. The prompt is None
     after the page has said what is wrong with what was typed. Nothing typed is ever lost.
     """
-    first = examples(page)[0]
-    run = {"typed": remembered("text", first.text)}
-    boxes = [Box("typed", "Your text", "Type a sentence")]
-    for each in further:
-        text = remembered(each.name, getattr(first, each.name) if each is PAIR else "")
-        if text or each.key not in st.session_state:
-            st.session_state[each.key] = bool(text) or is_drafted(each.box.key)
-        if st.session_state[each.key]:
-            boxes.append(each.box)
-            run[each.box.key] = text
-    if typed := run_boxes(boxes, run):
-        forget()
-        run = typed
-    text, pair = run["typed"], run.get(PAIR.box.key, "")
-    remember("text", text, first.text)
-    for each in further:
-        remember(each.name, run.get(each.box.key, ""), first.pair if each is PAIR else "")
-    if run.get(OTHER.box.key) == "":
+    state, first = st.session_state, examples(page)[0]
+    further = [replace(box, first=first.pair) if box.name == "pair" else box for box in further]
+    boxes = [text_box(first=first.text)]
+    for box in further:
+        run, switch = remembered(box.name, box.first), _switch(box)
+        if run or switch not in state:
+            state[switch] = bool(run) or is_drafted(box.typed_key)
+        if state[switch]:
+            boxes.append(box)
+        else:
+            remember(box.name, "", box.first)
+    texts = run_texts(boxes, forget)
+    text, pair = texts["text"], texts.get("pair", "")
+    if texts.get("other") == "":
         # Nothing to compare with: the box begins again with the text itself.
-        st.session_state.update(other=text, with_other=bool(text))
+        state.update(other=text, with_other=bool(text))
         st.rerun()
     example = _chips(page, text, pair, further, forget)
     long_notice("text", text)
-    prompt = _checked(lambda: Prompt(text, pair=pair or None), text, pair)
+    prompt = checked_prompt(lambda: Prompt(text, pair=pair or None), text, pair)
     return prompt, example if prompt else None
 
 
 def sentence_box(first: str) -> Prompt | None:
-    """A box for one text and Run, and nothing else; `first` is what stands there unasked. Returns what was run last.
+    """A box for one text and Run, and nothing else; `first` is what is run on a first visit. Returns what was run last.
 
     None after the page has said what is wrong with what was typed.
     """
-    text = remembered("text", first)
-    if typed := run_boxes([Box("typed", "Your text", "Type a sentence")], {"typed": text}):
-        text = typed["typed"]
-    tell_unrun()
-    remember("text", text, first)
+    text = run_texts([text_box(first=first)])["text"]
+    unrun_notice()
     long_notice("text", text)
-    return _checked(lambda: Prompt(text), text)
+    return checked_prompt(lambda: Prompt(text), text)
 
 
 def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example | None]:
-    """The same for a question and the passage that it is about."""
+    """The same as `prompt_box` for a question and the passage that it is about."""
     shown = examples("answer")
-    question, passage = remembered("question", shown[0].question), remembered("passage", shown[0].text)
     boxes = [
-        Box("typed_question", "Question", "Ask something about the passage"),
-        Box("typed_passage", "Passage", "Paste the text that may hold the answer"),
+        TextBox("question", "Question", "Ask something about the passage", shown[0].question),
+        TextBox("passage", "Passage", "Paste the text that may hold the answer", shown[0].text),
     ]
-    if typed := run_boxes(boxes, {"typed_question": question, "typed_passage": passage}):
-        forget()
-        question, passage = typed["typed_question"], typed["typed_passage"]
+    texts = run_texts(boxes, forget)
+    question, passage = texts["question"], texts["passage"]
     example = next((each for each in shown if (each.question, each.text) == (question, passage)), None)
 
     def choose(chosen: Example) -> None:
@@ -105,31 +86,13 @@ def question_box(*, forget: Callable[[], None]) -> tuple[Prompt | None, Example 
 
     with st.container(horizontal=True, vertical_alignment="center"):
         example_pills(shown, example, choose)
-        tell_unrun()
-    remember("question", question, shown[0].question)
-    remember("passage", passage, shown[0].text)
+        unrun_notice()
     long_notice("passage", passage)
     if not passage.strip() or not question.strip():
         missing = "passage to look in yet: paste one" if not passage.strip() else "question yet: type one about the passage"
         st.error(f"There is no {missing}.", icon=":material/edit:")
         return None, None
-    return _checked(lambda: Prompt(passage, question=question), passage, question), example
-
-
-def _checked(make: Callable[[], Prompt], *texts: str) -> Prompt | None:
-    """The prompt; None after the page has said what is wrong with it."""
-    try:
-        check_length(*texts)
-        return make()
-    except PromptError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
-
-
-def long_notice(name: str, text: str) -> None:
-    """Says that a text is not part of the link."""
-    if len(text) > LINK_CHARACTERS:
-        st.caption(f"This {name} is longer than {LINK_CHARACTERS:,} characters, so the page's address does not hold it.")
+    return checked_prompt(lambda: Prompt(passage, question=question), passage, question), example
 
 
 def example_pills(shown: Sequence[Example], current: Example | None, choose: Callable[[Example], None]) -> None:
@@ -144,7 +107,7 @@ def example_pills(shown: Sequence[Example], current: Example | None, choose: Cal
     st.pills("Examples", [each.label for each in shown], key="example", on_change=chosen, label_visibility="collapsed")
 
 
-def _chips(page: str, text: str, pair: str, further: Sequence[Further], forget: Callable[[], None]) -> Example | None:
+def _chips(page: str, text: str, pair: str, further: Sequence[TextBox], forget: Callable[[], None]) -> Example | None:
     """The examples, the one that was run marked; and the switches of the boxes that the page offers besides."""
     shown = examples(page)
     current = next((example for example in shown if (example.text, example.pair) == (text, pair)), None)
@@ -153,29 +116,34 @@ def _chips(page: str, text: str, pair: str, further: Sequence[Further], forget: 
         forget()
         open_example(example)
 
-    def turn(each: Further) -> None:
+    def turn(box: TextBox) -> None:
+        state, switch = st.session_state, _switch(box)
         # A late word of a page that was left turns nothing.
-        if each.key not in st.session_state:
+        if switch not in state:
             return
-        if each is OTHER:
+        if box.name == "other":
             # The same text at first, to change a word of it.
-            forget_typed(each.box.key)
-            other = ((current and current.other) or text) if st.session_state[each.key] else ""
-            st.session_state.update(other=other, with_other=bool(other), view="text")
-        elif not st.session_state[each.key]:
-            keep_typed(each.box.key)
-            st.session_state[each.name] = ""
+            forget_typed(box.typed_key)
+            other = ((current and current.other) or text) if state[switch] else ""
+            state.update(other=other, with_other=bool(other), view="text")
+        elif not state[switch]:
+            keep_typed(box.typed_key)
+            state[box.name] = ""
 
     with st.container(horizontal=True, vertical_alignment="center"):
         example_pills(shown, current, choose)
-        tell_unrun()
+        unrun_notice()
         st.space("stretch")
-        for each in further:
-            st.toggle(each.switch, key=each.key, on_change=turn, args=(each,))
+        for box in further:
+            st.toggle(_SWITCHES[box.name], key=_switch(box), on_change=turn, args=(box,))
     return current
 
 
-def address(example: Example) -> dict[str, str]:
+def _switch(box: TextBox) -> str:
+    return f"with_{box.name}"
+
+
+def example_address(example: Example) -> dict[str, str]:
     """The query parameters of a page that shows an example."""
     numbers = {name: str(getattr(example, name)) for name in ("layer", "head", "query", "key")}
     return {"text": example.text, "pair": example.pair, **numbers}

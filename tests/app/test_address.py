@@ -23,7 +23,7 @@ from attnviz.ui.compute.examples import mask_text, random_numbers
 from attnviz.ui.explorer import VIEWS
 from attnviz.ui.heads import results
 from attnviz.ui.matters.controls import FAST
-from attnviz.ui.summarize.controls import METHODS
+from attnviz.ui.summarize.controls import SELECTORS
 from tests.visits import Visit, differences
 
 # Of each page; more than fifty of all.
@@ -39,7 +39,7 @@ TEXTS = (
 )
 # What a widget offers, where its labels are not its values, or where not all can be had without a network.
 OFFERED: dict[str, tuple[Any, ...]] = {
-    "between": BETWEEN, "weighing": QUANTITIES, "side": SIDES, "way": tuple(METHODS), "mask": MASKS, "predict": PREDICTS,
+    "between": BETWEEN, "weighing": QUANTITIES, "side": SIDES, "way": tuple(SELECTORS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
     "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
     "hard": ("Strongest", "Threshold", "Balanced"), "decoding": ("Greedy", "Beam"),

@@ -13,13 +13,13 @@ from attnviz.core.trace import Token
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.figures.tokens import label
 
-STYLE = Path(__file__).with_name("said.css").read_text(encoding="utf-8")
+STYLE = Path(__file__).with_name("before_after.css").read_text(encoding="utf-8")
 # A text, and whether it differs from what stands on the other side.
 Piece = tuple[str, bool]
 
 
 @dataclass(frozen=True)
-class Said:
+class OutputChange:
     """One thing that a model says: its name, what it was, and what it is with the edits; None: nothing is edited."""
 
     name: str
@@ -27,17 +27,17 @@ class Said:
     after: tuple[Piece, ...] | None = None
 
 
-def changed_text(name: str, before: str, after: str | None = None) -> Said:
+def changed_text(name: str, before: str, after: str | None = None) -> OutputChange:
     """Lay two texts side by side, the words marked that the other does not have there.
 
     >>> changed_text("Translation", "le chat noir", "le chien noir").after
     (('le ', False), ('chien', True), (' noir', False))
     """
     if after is None:
-        return Said(name, ((before, False),))
+        return OutputChange(name, ((before, False),))
     marked = differences([before, after])
     one, other = (_pieces(text, spans) for text, spans in zip((before, after), marked, strict=True))
-    return Said(name, one, other)
+    return OutputChange(name, one, other)
 
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
@@ -48,18 +48,18 @@ def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
     return tuple(piece for piece in (*pieces, (text[end:], False)) if piece[0])
 
 
-def number(name: str, before: float, after: float | None = None, form: str = ".3f") -> Said:
+def number(name: str, before: float, after: float | None = None, form: str = ".3f") -> OutputChange:
     """Lay two numbers side by side, marked where they are written differently."""
     written = [format(value, form).replace("-", "−") for value in (before, before if after is None else after)]
     differs = written[0] != written[1]
-    return Said(name, ((written[0], differs),), None if after is None else ((written[1], differs),))
+    return OutputChange(name, ((written[0], differs),), None if after is None else ((written[1], differs),))
 
 
-def ranked(name: str, before: Sequence[tuple[str, float]], after: Sequence[tuple[str, float]] | None = None) -> Said:
+def ranked(name: str, before: Sequence[tuple[str, float]], after: Sequence[tuple[str, float]] | None = None) -> OutputChange:
     """Lay two lists of what is likeliest side by side, with p; what stands at another place in the other is marked."""
     if after is None:
-        return Said(name, _list(before, None))
-    return Said(name, _list(before, after), _list(after, before))
+        return OutputChange(name, _list(before, None))
+    return OutputChange(name, _list(before, after), _list(after, before))
 
 
 def _list(mine: Sequence[tuple[str, float]], theirs: Sequence[tuple[str, float]] | None) -> tuple[Piece, ...]:
@@ -70,7 +70,7 @@ def _list(mine: Sequence[tuple[str, float]], theirs: Sequence[tuple[str, float]]
     return tuple(pieces[:-1])
 
 
-def before_and_after(rows: Sequence[Said], *, theme: Theme = LIGHT, below: str = "") -> str:
+def before_and_after(rows: Sequence[OutputChange], *, theme: Theme = LIGHT, below: str = "") -> str:
     """Draw what a model says as a table: a column where nothing is edited, else before and after. `below`: HTML under it."""
     both = any(row.after is not None for row in rows)
     head = '<tr><th scope="col"><span class="unseen">What</span></th><th scope="col">Before</th><th scope="col">After</th></tr>'

@@ -75,7 +75,7 @@ def describe_result(result: Result, shown: QuestionAttention, word: int | None, 
     return likely, describe_meeting(shown, name, answers.place, number)
 
 
-def tell_windows(result: Result) -> None:
+def show_windows_notice(result: Result) -> None:
     """Of a passage that was read in parts, which part the attention is of."""
     found = result.answers.result
     if len(found.windows) > 1:

@@ -19,7 +19,7 @@ from attnviz.ui.answer.controls import AnswerView
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.output import show_changes
-from attnviz.ui.edit.panel import show_panel
+from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selected_cell
@@ -119,10 +119,10 @@ def explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[Head
 
 
 def show_answer_edits(result: Result, editing: Editor, view: AnswerView, *, compares: bool) -> None:
-    """What is edited in a model, with the way back, and what it says before and after; `compares` as of `show_panel`."""
+    """What is edited in a model, with the way back, and what it says before and after; `compares` as of `show_edit_panel`."""
     kind = view.of(current_result(result, editing).trace).attention(result.trace).kind
     alike = CurrentMap(result, kind, editing).alike
-    show_panel(editing, result.unedited.trace, alike=alike, compares=compares)
+    show_edit_panel(editing, result.unedited.trace, alike=alike, compares=compares)
     if result.before is None:
         return
     both = result.before.answers, result.answers

@@ -13,9 +13,8 @@ from attnviz.export.compare import matrices
 from attnviz.figures.compare.changes import changes_table
 from attnviz.figures.compare.matrices import STYLE, divergence_grid, three_matrices
 from attnviz.figures.html import STYLE as MARKUP
-from attnviz.ui.address.state import forget, remember, remembered, value
+from attnviz.ui.address.state import forget, remember, value
 from attnviz.ui.address.widgets import one_or_typed, text_field
-from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
 from attnviz.ui.checkpoints import checkpoints, label, nearest, publish_settings
 from attnviz.ui.download import drawing_buttons, file_button
 from attnviz.ui.examples import Example, examples
@@ -23,8 +22,9 @@ from attnviz.ui.head_picker import clicked_head, pick_head
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import any_model, check_length, offered
-from attnviz.ui.prompt import example_pills, long_notice
+from attnviz.ui.prompt import example_pills
 from attnviz.ui.sidebar import KNOWN_MODELS, one_model
+from attnviz.ui.text_boxes import TextBox, forget_typed, long_notice, run_texts, text_box, unrun_notice
 
 _markup = Markup("compare", MARKUP + STYLE)
 ABOUT = "The model of both texts, or of the first. Two models must have the same number of layers and of heads."
@@ -55,15 +55,9 @@ def sides_controls() -> tuple[Sides | None, Example | None]:
     publish_settings(model, second)
     edits = _edits()
     first = examples("compare")[0]
-    run = {"typed": remembered("text", first.text), "typed_other": remembered("other", first.other)}
-    boxes = [
-        Box("typed", "First text", "Type a sentence"),
-        Box("typed_other", "Second text", "Type another, or the same again"),
-    ]
-    if typed := run_boxes(boxes, run):
-        run = typed
-    text, other = run["typed"], run["typed_other"] or run["typed"]
-    remember("text", text, first.text)
+    second_box = TextBox("other", "Second text", "Type another, or the same again", first.other)
+    texts = run_texts([text_box("First text", first=first.text), second_box])
+    text, other = texts["text"], texts["other"] or texts["text"]
     remember("other", other, first.other)
     example = _example_pills((model, second, text, other, "" if edits is None else edits.text))
     long_notice("text", text)
@@ -117,7 +111,7 @@ def _example_pills(seen: tuple[str, ...]) -> Example | None:
     current = next((each for each in shown if of(each) == seen), None)
     with st.container(horizontal=True, vertical_alignment="center"):
         example_pills(shown, current, choose)
-        tell_unrun()
+        unrun_notice()
     return current
 
 

@@ -6,7 +6,16 @@ from attnviz.analysis.edit.wording import describe_edits
 from attnviz.core.edits import Edits
 from attnviz.core.trace import AttentionTrace
 from attnviz.figures import html as shared
-from attnviz.figures.edit.before_after import STYLE, Said, before_and_after, changed_text, edit_chips, moved, number, ranked
+from attnviz.figures.edit.before_after import (
+    STYLE,
+    OutputChange,
+    before_and_after,
+    changed_text,
+    edit_chips,
+    moved,
+    number,
+    ranked,
+)
 from attnviz.models.reading import shifts
 from attnviz.models.result import Result
 from attnviz.ui.background.results import with_readings
@@ -28,7 +37,7 @@ def show_chips(editing: Editor, trace: AttentionTrace) -> None:
     _markup(f"chips{slot}", edit_chips(describe_edits(editing.edits, trace), theme=theme()), take)
 
 
-def show_changes(rows: Sequence[Said], *, below: str = "", slot: str = "") -> None:
+def show_changes(rows: Sequence[OutputChange], *, below: str = "", slot: str = "") -> None:
     """What a model says, as a table of before and after."""
     if rows or below:
         _markup(f"said{slot}", before_and_after(rows, theme=theme(), below=below))

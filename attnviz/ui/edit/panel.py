@@ -1,4 +1,4 @@
-"""Above the picture: what is edited and how to go back, which map is in view, and edits by buttons, for who has no pointer."""
+"""Above the picture: what is edited and how to go back, and which map is in view; below it edits by buttons, for keyboards."""
 
 from collections.abc import Iterable, Sequence
 
@@ -37,7 +37,7 @@ def edit_toggle(place: DeltaGenerator, slots: Iterable[int | str]) -> None:
     )
 
 
-def show_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, compares: bool = True) -> None:
+def show_edit_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, compares: bool = True) -> None:
     """The edits as chips with the way back, and which map is in view; nothing where nothing is edited, or to be.
 
     `alike`: whether the maps before and after are over the same tokens, so that there is a difference; `compares`: whether a
@@ -61,7 +61,7 @@ def show_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, co
             segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
 
 
-def show_buttons(
+def show_edit_buttons(
     editing: Editor, places: PicturePlaces, head: tuple[int, int | None], chosen: tuple[HeadMatrix, tuple[int, int]]
 ) -> None:
     """What clicks in a picture do, for the head and the cell that are looked at, as buttons; and its weight, to be typed."""
@@ -87,7 +87,7 @@ def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
     place = (link.kind, link.layer, link.head, link.query, link.key)
     typed_weights = [edit for edit in edits_now(slot).each if isinstance(edit, WeightSet)]
     stands = next((edit.weight for edit in typed_weights if edit == WeightSet(*place, edit.weight)), min(round(weight, 4), 1.0))
-    # Another cell, or another weight there, is another box.
+    # A new key per cell and weight resets the widget.
     name = f"edit-weight{slot}-{'-'.join(map(str, place))}-{stands:.4f}"
 
     def typed() -> None:
@@ -99,6 +99,6 @@ def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
     st.number_input(label, 0.0, 1.0, stands, 0.05, format="%.3f", key=name, on_change=typed, width=240)
 
 
-def compares_at(editors: Sequence[Editor]) -> Editor | None:
+def comparing_editor(editors: Sequence[Editor]) -> Editor | None:
     """Which of several models' panels has the choice between before and after: the first that is edited."""
     return next((each for each in editors if each.edits), None)

@@ -6,11 +6,10 @@ from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.wording import short_claim
 from attnviz.models import catalog
 from attnviz.survey.shipped import available
-from attnviz.ui.address.state import remember, remembered, value
+from attnviz.ui.address.state import value
 from attnviz.ui.address.widgets import dropdown, text_field, toggle
-from attnviz.ui.boxes import Box, forget_typed, run_boxes, tell_unrun
-from attnviz.ui.prompt import long_notice
 from attnviz.ui.sidebar import head_steppers, one_model
+from attnviz.ui.text_boxes import TextBox, forget_typed, long_notice, run_texts, unrun_notice
 
 EXAMPLES = (
     "L2·H0: obj -> head", "any: det -> head", "any: compound -> head", "L1·H9: any -> previous", 'any: "he" | "she" -> PROPN',
@@ -30,17 +29,14 @@ def model_picker() -> str:
 
 def claim_box() -> str:
     """Where a person types a claim, with examples as chips; what was run last."""
-    run = {"typed_claim": remembered("claim", "")}
-    box = Box("typed_claim", "A claim about heads", 'Such as L2·H0: obj -> head, or any: "he" -> antecedent')
-    if typed := run_boxes([box], run):
-        run = typed
+    box = TextBox("claim", "A claim about heads", 'Such as L2·H0: obj -> head, or any: "he" -> antecedent')
+    claim = run_texts([box])["claim"]
     with st.container(horizontal=True, vertical_alignment="center"):
-        current = run["typed_claim"] if run["typed_claim"] in EXAMPLES else None
+        current = claim if claim in EXAMPLES else None
         st.session_state.example_claim = current
         st.pills("Examples", EXAMPLES, key="example_claim", on_change=_choose_example, label_visibility="collapsed")
-        tell_unrun()
-    remember("claim", run["typed_claim"], "")
-    return run["typed_claim"].strip()
+        unrun_notice()
+    return claim.strip()
 
 
 def _choose_example() -> None:

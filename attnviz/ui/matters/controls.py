@@ -6,16 +6,13 @@ import streamlit as st
 
 from attnviz.analysis.matters.faithfulness import AttributionReport
 from attnviz.attribution.methods import METHODS, HeadMethod, method_named
-from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import CATALOG, HUB
 from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_shown
-from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.examples import examples
-from attnviz.ui.layout import escaped
-from attnviz.ui.permissions import check_length
-from attnviz.ui.prompt import long_notice
+from attnviz.ui.text_boxes import TextBox, checked_prompt, long_notice, run_texts, text_box, unrun_notice
 
 FAST = tuple(method.name for method in METHODS.values() if method.speed == "fast")
 SLOW = tuple(method.name for method in METHODS.values() if method.speed != "fast")
@@ -27,31 +24,25 @@ def text_boxes(model: str) -> Prompt | None:
     """What is typed for a model: a text, and what else it reads; None after the page has said what is wrong."""
     known = CATALOG[model].task if model in CATALOG else "translate" if model in HUB["encoder-decoder"] else "encode"
     text, pair = _first_texts(known)
-    boxes, run = [Box("typed", "Text", "Type a text")], {"typed": remembered("text", text)}
+    boxes = [text_box("Text", "Type a text", text)]
     if known in _SECOND:
-        boxes.append(Box("typed_pair", _SECOND[known], _SECOND[known], one_line=True))
         # Beside another text the usual one would mean nothing.
-        pair = pair if run["typed"] == text else ""
-        run["typed_pair"] = remembered("pair", pair)
-    if typed := run_boxes(boxes, run):
+        first = pair if remembered("text", text) == text else ""
+        boxes.append(TextBox("pair", _SECOND[known], _SECOND[known], first, one_line=True))
+
+    def forget_text() -> None:
         remove_words([])
         forget("about")
-        run = typed
-    tell_unrun()
-    given, second = run["typed"], run.get("typed_pair", "")
-    pair = pair if given == text else ""
-    remember("text", given, text)
+
+    texts = run_texts(boxes, forget_text)
+    unrun_notice()
+    given, second = texts["text"], texts.get("pair", "")
     long_notice("text", given)
     if known in _SECOND:
-        remember("pair", second, pair)
-    try:
-        check_length(given, second)
-        if known == "translate":
-            return Prompt(given, target=second or None)
-        return Prompt(given, question=second or None, pair=second or None)
-    except PromptError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
+        remember("pair", second, pair if given == text else "")
+    if known == "translate":
+        return checked_prompt(lambda: Prompt(given, target=second or None), given, second)
+    return checked_prompt(lambda: Prompt(given, question=second or None, pair=second or None), given, second)
 
 
 def _first_texts(task: str) -> tuple[str, str]:

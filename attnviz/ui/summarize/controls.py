@@ -1,4 +1,4 @@
-"""What a person chooses on Summarize: the model, by which way and how much to keep, a summary of their own."""
+"""What a person chooses on Summarize: the model, what is kept by which selector, a summary of their own."""
 
 from dataclasses import dataclass
 
@@ -11,24 +11,24 @@ from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.state import forget, value
 from attnviz.ui.address.widgets import bounded, dropdown, segments, text_field, toggle
 from attnviz.ui.explorer import open_head
-from attnviz.ui.prompt import long_notice
 from attnviz.ui.sidebar import one_model, stepper
 from attnviz.ui.summarize.notices import OWN
+from attnviz.ui.text_boxes import long_notice
 
 # Two pages: more is no summary.
 MOST_REFERENCE = 5_000
 # Models of the hub that write summaries, and encoders to compare with.
 HUB = ("sshleifer/distilbart-cnn-6-6", "facebook/bart-large-cnn", "t5-small", "google/pegasus-xsum", "bert-base-uncased")
-# What the address calls the ways, whose names tell numbers that a person chooses.
-METHODS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen head",
+# What the address calls the selectors, whose names tell numbers that a person chooses.
+SELECTORS = {"trained": "Trained selector", "last": "last layer", "mean": "mean of all", "head": "chosen head",
         "rollout": "rollout", "first": "First", "random": "Random"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class SummaryView(HeadView):
-    """Which head is looked at, by which way and how much of the text is kept, and whether punctuation may be."""
+    """Which head is looked at, by which selector and how much of the text is kept, and whether punctuation may be."""
 
-    way: str
+    selector: str
     amount: Amount
     punctuation: bool
 
@@ -47,9 +47,9 @@ def summarizer_picker() -> str:
 
 
 def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None, sidebar: DeltaGenerator) -> SummaryView:
-    """The way to choose, how much to keep, layer and head; all of it in the address."""
-    ways = [name for name in METHODS if selects or name != "trained"]
-    way = dropdown(sidebar, "Chosen by", "way", options=ways, format_func=_way_label)
+    """The selector, how much to keep, layer and head; all of it in the address."""
+    names = [name for name in SELECTORS if selects or name != "trained"]
+    selector = dropdown(sidebar, "Chosen by", "way", options=names, format_func=_selector_label)
     left, right = sidebar.columns(2)
     with left:
         layer = stepper("Layer", "layer", selects[0] if selects else attention.n_layers - 1, attention.n_layers)
@@ -65,13 +65,13 @@ def summary_view_picker(attention: AttentionMap, selects: tuple[int, int] | None
     merged = toggle(sidebar, "Merge subwords to words", "whole_words")
     punctuation = toggle(sidebar, "Punctuation may be kept", "punctuation")
     amount = Amount(words, sentences, unit == "Share")
-    return SummaryView(layer, None if mean else head, View(words=merged), False, way, amount, punctuation)
+    return SummaryView(layer, None if mean else head, View(words=merged), False, selector, amount, punctuation)
 
 
-def _way_label(way: str) -> str:
-    kind = {"last": "Attention, ", "mean": "Attention, ", "head": "Attention, ", "rollout": "Attention "}.get(way, "")
-    more = {"mean": " layers", "first": " words and sentence", "random": " words and sentence"}.get(way, "")
-    return f"{kind}{METHODS[way]}{more}"
+def _selector_label(name: str) -> str:
+    kind = {"last": "Attention, ", "mean": "Attention, ", "head": "Attention, ", "rollout": "Attention "}.get(name, "")
+    more = {"mean": " layers", "first": " words and sentence", "random": " words and sentence"}.get(name, "")
+    return f"{kind}{SELECTORS[name]}{more}"
 
 
 def reference_box() -> str:
@@ -99,6 +99,6 @@ def forget_word() -> None:
 
 
 def choose_head(layer: int, head: int | None) -> None:
-    """Makes a head, or with None the mean of its layer, the way to choose; for a callback."""
+    """Makes a head, or with None the mean of its layer, the selector; for a callback."""
     open_head(layer, head)
     st.session_state.update(way="head", all_heads=head is None)

@@ -1,4 +1,4 @@
-"""What Summarize says: what is kept, how good each way was measured to be, and how all of it is computed."""
+"""What Summarize says: what is kept, how good each selector was measured to be, and how all of it is computed."""
 
 import html
 import json
@@ -39,12 +39,12 @@ _BELIEVE = """
 """
 
 
-def show_kept(result: Result, passage: Passage, kept: Selection, way: Selector) -> None:
-    """What the model wrote, or else the sentences that were kept, in large type; and by which model and way."""
+def show_kept(result: Result, passage: Passage, kept: Selection, selector: Selector) -> None:
+    """What the model wrote, or else the sentences that were kept, in large type; and by which model and selector."""
     wrote = result.trace.output
-    small = f"{result.card.name} wrote this" if wrote else f"{result.card.name} · {way.name}"
-    if not wrote and way.tokens is not None:
-        share = float(way.sentences[kept.sentences].sum())
+    small = f"{result.card.name} wrote this" if wrote else f"{result.card.name} · {selector.name}"
+    if not wrote and selector.tokens is not None:
+        share = float(selector.sentences[kept.sentences].sum())
         small += f" · {share:.0%} of the attention that sentences receive"
     text = html.escape(wrote or passage.extract(kept.sentences)) or "<em>nothing</em>"
     st.html(f'<p class="answer"><bdi>{text}</bdi> <small>{html.escape(small)}</small></p>')
@@ -57,13 +57,13 @@ def measured() -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def measured_rouge(model: str, way: str) -> float | None:
-    """The ROUGE-1 that a way was measured to have, in percent; None of other models, and of ways that nobody measured."""
-    return measured().get(f"{way}: ROUGE-1") if model in (OWN, READ_BY) else None
+def measured_rouge(model: str, selector: str) -> float | None:
+    """The measured ROUGE-1 of a selector, in percent; None of other models, and of selectors that nobody measured."""
+    return measured().get(f"{selector}: ROUGE-1") if model in (OWN, READ_BY) else None
 
 
 def rouge_note(model: str, reference: str) -> str:
-    """What the figures in the table of ways are; empty where it has none."""
+    """What the figures in the table of selectors are; empty where it has none."""
     if reference:
         return "ROUGE of the kept sentences against your summary, in percent."
     if model not in (OWN, READ_BY) or not measured():
@@ -74,7 +74,7 @@ def rouge_note(model: str, reference: str) -> str:
     )
 
 
-def tell_measured() -> None:
+def show_measured() -> None:
     """How good attention alone is at this, as it was measured."""
     figures = measured()
     rows = (ALONE, "First", "Random", "Trained selector", BEST)

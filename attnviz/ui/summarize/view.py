@@ -1,4 +1,4 @@
-"""The pictures of Summarize: what each way keeps, the text with bars, the summary that a model wrote, and every head."""
+"""The pictures of Summarize: what each selector keeps, the text with bars, the summary that a model wrote, and every head."""
 
 from dataclasses import dataclass, replace
 
@@ -27,12 +27,12 @@ from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.download import Download, head_download
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_changes
-from attnviz.ui.edit.panel import show_panel
+from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.summarize.controls import METHODS, SummaryView, choose_head, forget_word
+from attnviz.ui.summarize.controls import SELECTORS, SummaryView, choose_head, forget_word
 from attnviz.ui.summarize.notices import measured_rouge, rouge_note
 
 _markup = Markup("passage", shared.STYLE + STYLE)
@@ -40,29 +40,29 @@ _markup = Markup("passage", shared.STYLE + STYLE)
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What every way would keep of a text, in the order of `ways`; and `at`, which of the ways is shown large."""
+    """What every selector would keep of a text, in the order of `selectors`; and `at`, which of them is shown large."""
 
     passage: Passage
-    ways: tuple[Selector, ...]
-    kept: tuple[Selection, ...]
+    selectors: tuple[Selector, ...]
+    selections: tuple[Selection, ...]
     at: int
 
     @property
-    def way(self) -> Selector:
-        return self.ways[self.at]
+    def selector(self) -> Selector:
+        return self.selectors[self.at]
 
     @property
     def selection(self) -> Selection:
-        return self.kept[self.at]
+        return self.selections[self.at]
 
     @property
     def scores(self) -> Float[np.ndarray, " unit"]:
-        """What each word has by the way that is shown, from 0 on."""
-        return self.way.units - min(float(self.way.units.min()), 0.0)
+        """What each word has by the selector that is shown, from 0 on."""
+        return self.selector.units - min(float(self.selector.units.min()), 0.0)
 
 
 def summary_of(result: Result, attention: AttentionMap, view: SummaryView) -> Summary:
-    """Let every way choose from the text that was read.
+    """Let every selector choose from the text that was read.
 
     Raises:
         TraceError: the text has no word.
@@ -70,19 +70,22 @@ def summary_of(result: Result, attention: AttentionMap, view: SummaryView) -> Su
     passage = read_passage(result.prompt.text, attention.keys, words=view.view.words, punctuation=view.punctuation)
     # All heads are computed for this.
     with at_a_place():
-        ways = selectors(passage, result.trace, selects=result.card.selects, layer=view.layer, head=view.head)
-        kept = tuple(choose(passage, way.units, way.sentences, view.amount) for way in ways)
-    return Summary(passage, ways, kept, next((at for at, way in enumerate(ways) if METHODS[view.way] in way.name), 0))
+        chosen = selectors(passage, result.trace, selects=result.card.selects, layer=view.layer, head=view.head)
+        kept = tuple(choose(passage, each.units, each.sentences, view.amount) for each in chosen)
+    at = next((at for at, each in enumerate(chosen) if SELECTORS[view.selector] in each.name), 0)
+    return Summary(passage, chosen, kept, at)
 
 
-def show_ways(shown: Summary, model: str, reference: str) -> None:
-    """What every way keeps of this text, with its ROUGE; a click shows a way large."""
+def show_selectors(shown: Summary, model: str, reference: str) -> None:
+    """What every selector keeps of this text, with its ROUGE; a click shows one large."""
     rows = []
-    for way, kept in zip(shown.ways, shown.kept, strict=True):
+    for selector, kept in zip(shown.selectors, shown.selections, strict=True):
         extract = shown.passage.extract(kept.sentences)
         score = rouge(extract, [reference]) if reference else None
-        key = next(key for key, name in METHODS.items() if name in way.name)
-        rows.append(Row(key, way.name, extract, shown.passage.words(kept.units), score, measured_rouge(model, way.name)))
+        key = next(key for key, name in SELECTORS.items() if name in selector.name)
+        rows.append(
+            Row(key, selector.name, extract, shown.passage.words(kept.units), score, measured_rouge(model, selector.name))
+        )
 
     def pick(key: str) -> None:
         st.session_state.way = key
@@ -94,9 +97,9 @@ def show_ways(shown: Summary, model: str, reference: str) -> None:
 
 def show_passage(shown: Summary, word: SummaryWord | None) -> None:
     """The text with bars: what each word receives, or, of a chosen word of a summary, what it gave to each."""
-    way, passage = shown.way, shown.passage
+    selector, passage = shown.selector, shown.passage
     scores = shown.scores if word is None else passage.by_unit(word.row)
-    shares = way.sentences if way.tokens is not None else None
+    shares = selector.sentences if selector.tokens is not None else None
     _markup("passage", marked_passage(passage, shown.selection, scores, shares, theme=theme()))
 
 
@@ -149,7 +152,7 @@ def show_summary_edits(current: CurrentMap, view: SummaryView) -> None:
     """What is edited and the way back; and what is kept, or the summary that the model writes, without edits and with them."""
     result = current.result
     if current.editing:
-        show_panel(current.editing, result.unedited.trace, alike=current.alike)
+        show_edit_panel(current.editing, result.unedited.trace, alike=current.alike)
     if result.before is None:
         return
     both = [summary_of(each, each.trace.map(current.kind), view) for each in (result.before, result)]
@@ -166,7 +169,7 @@ def summary_download(result: Result, current: CurrentMap, view: SummaryView, sho
     """The head that is chosen by, and the text with what is kept of it framed."""
 
     def sheet() -> Sheet:
-        title = f"What is kept, framed; shaded by: {shown.way.name}"
+        title = f"What is kept, framed; shaded by: {shown.selector.name}"
         return shaded_text.draw_marked(shown.passage.units, shown.scores, shown.selection.units, title)
 
     head = replace(view.of(current.current), view=View(), full_scale=True)

@@ -22,17 +22,17 @@ from attnviz.models.translate import toy as toys
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
 from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
-from attnviz.ui.address.state import forget_drafts, remember, remembered
+from attnviz.ui.address.state import forget_drafts
 from attnviz.ui.address.widgets import clicked, toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
-from attnviz.ui.boxes import Box, run_boxes, tell_unrun
 from attnviz.ui.checkpoints import name_of, settings
 from attnviz.ui.download import Download, head_download, source_of
 from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme
 from attnviz.ui.markup import Markup
+from attnviz.ui.text_boxes import TextBox, run_texts, unrun_notice
 from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.live import open_run
 
@@ -136,13 +136,10 @@ def _show_alignment(matrix: HeadMatrix) -> Sentence:
 def _input_box(task: Toy) -> str:
     """What was typed and run last, for this task."""
     key = f"toy_input_{task.name}"
-    text = remembered(key, task.example)
-    box = Box(f"typed_{task.name}", "Your own input", task.example, one_line=True, help=f"Type {task.reads}.")
-    if typed := run_boxes([box], {box.key: text}):
-        forget_drafts()
-        text = typed[box.key]
-    tell_unrun()
-    remember(key, text, task.example)
+    box = TextBox(key, "Your own input", task.example, task.example, one_line=True, help=f"Type {task.reads}.",
+                  key=f"typed_{task.name}")  # fmt: skip
+    text = run_texts([box], forget_drafts)[key]
+    unrun_notice()
     return text
 
 

@@ -18,7 +18,7 @@ from attnviz.ui.head_picker import choose_head
 from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.translate.alignment_view import AlignmentView, chosen_cell
-from attnviz.ui.translate.notices import tell_rows
+from attnviz.ui.translate.notices import show_rows_notice
 
 _markup = Markup("markup", STYLE)
 
@@ -32,7 +32,7 @@ def show_advanced(slot: int, result: Result, editing: Editor, view: AlignmentVie
     shown = current_result(result, editing)
     _show_candidates(shown.draft, slot)
     _show_tree(shown.draft, slot, shown.options.begins)
-    tell_rows(shown, view)
+    show_rows_notice(shown, view)
     attention = view.attention(shown)
     if attention.n_layers * attention.n_heads > 1:
         cell = chosen_cell(view.alignment(shown), slot, view.word)

@@ -47,7 +47,7 @@ _SUPERVISED = (
 )
 
 
-def tell_language_notices(prompt: Prompt, results: Iterable[Result]) -> None:
+def show_language_notices(prompt: Prompt, results: Iterable[Result]) -> None:
     """Says when a text is not of the kind that translators of ours learned from; it is translated all the same."""
     own = [each for each in results if each.card.languages[:1] == ("en",)]
     if not own:
@@ -63,7 +63,7 @@ def tell_language_notices(prompt: Prompt, results: Iterable[Result]) -> None:
         )
 
 
-def tell_spelling_notices(results: Iterable[Result]) -> None:
+def show_spelling_notices(results: Iterable[Result]) -> None:
     """Says which words a model does not know, and had to read letter by letter; models that spell the same say it together."""
     readers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for each in results:
@@ -87,7 +87,7 @@ def joined(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def tell_rows(result: Result, view: AlignmentView) -> None:
+def show_rows_notice(result: Result, view: AlignmentView) -> None:
     """Which row was taken for a word, where there are two; and of a supervised head, by whom."""
     own = view.of(result)
     if result.draft.reads_its_rows and own.reading:

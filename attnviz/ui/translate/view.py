@@ -18,7 +18,7 @@ from attnviz.ui.address.state import forget_cell
 from attnviz.ui.address.widgets import one_shown, sent
 from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_changes
-from attnviz.ui.edit.panel import show_panel
+from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explorer import places_of, select_cell
 from attnviz.ui.head_picker import head_title_of
@@ -120,7 +120,7 @@ def _is_open(draft: Draft, name: str) -> bool:
 
 def show_translation_edits(result: Result, editing: Editor) -> None:
     """What is edited and the way back, and what the model writes before and after."""
-    show_panel(editing, result.unedited.trace, alike=CurrentMap(result, "cross", editing).alike)
+    show_edit_panel(editing, result.unedited.trace, alike=CurrentMap(result, "cross", editing).alike)
     if result.before and result.draft.original is not None:
         before = result.before.draft
         rows = [
