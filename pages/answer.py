@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
@@ -11,22 +10,13 @@ from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
 from attnviz.ui.answer import controls, notices
 from attnviz.ui.answer.controls import AnswerView
-from attnviz.ui.answer.view import (
-    answer_download,
-    explain_cell,
-    show_answer_edits,
-    show_every_head,
-    show_matrix,
-    show_passage,
-    show_spans,
-)
+from attnviz.ui.answer.view import answer_download, show_answer_edits, show_every_head, show_picture
 from attnviz.ui.edit.current_map import current_result
-from attnviz.ui.edit.panel import comparing_editor, show_edit_buttons
+from attnviz.ui.edit.panel import comparing_editor
 from attnviz.ui.edit.run import run_side_by_side
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import show_text_notices, show_toolbar
-from attnviz.ui.explorer import places_of
-from attnviz.ui.layout import escaped, header, hero, story
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import question_box
 from attnviz.ui.quantity import in_chosen_quantity
 from attnviz.ui.sidebar import machines
@@ -38,33 +28,7 @@ NO_MODEL = (
 )
 
 
-def tell(slot: int, result: Result, view: AnswerView, place: DeltaGenerator) -> None:
-    """One model's answer, and sentences made of its numbers."""
-    own = view.of(result.trace)
-    shown = own.question_attention(result.trace)
-    notices.show_answer(result, place)
-    story(*notices.describe_result(result, shown, controls.chosen_word(shown, slot), own.title(result)), place=place)
-
-
-def show(slot: int, result: Result, editing: Editor, view: AnswerView, picture: str) -> None:
-    """One model's picture: question and passage, where they meet as a matrix, or start × end."""
-    if picture == "spans":
-        st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
-        show_spans(result, slot)
-        return
-    own = view.of(result.trace)
-    shown = own.question_attention(result.trace)
-    if picture == "passage":
-        show_passage(result, shown, controls.chosen_word(shown, slot), slot, own)
-        return
-    st.caption(f"{own.title(result)}. Rows look at columns; of a long passage the part around the answer.")
-    chosen = show_matrix(result, shown, slot, own)
-    if editing.on:
-        show_edit_buttons(editing, places_of(own.attention(result.trace), own.view), (own.layer, own.head), chosen)
-    explain_cell(result, own, slot, chosen)
-
-
-def show_all(results: Mapping[int, Result], editors: Mapping[int, Editor], view: AnswerView) -> None:
+def show_answers(results: Mapping[int, Result], editors: Mapping[int, Editor], view: AnswerView) -> None:
     """Every model's answer and, in the frame of the picture, what was edited in it and its picture."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     with hero() as beside:
@@ -73,7 +37,7 @@ def show_all(results: Mapping[int, Result], editors: Mapping[int, Editor], view:
             notices.show_windows_notice(each)
         places = [beside] if len(shown) == 1 else st.columns(len(shown), gap="large")
         for place, (slot, each) in zip(places, shown.items(), strict=True):
-            tell(slot, each, view, place)
+            notices.show_answer(slot, each, view, place)
         picture = controls.picture_picker(list(shown))
         first = comparing_editor([*editors.values()])
         for place, (slot, each) in zip(st.columns(len(shown), gap="large"), results.items(), strict=True):
@@ -81,7 +45,7 @@ def show_all(results: Mapping[int, Result], editors: Mapping[int, Editor], view:
                 show_answer_edits(each, editors[slot], view, compares=editors[slot] is first)
         for place, (slot, each) in zip(st.columns(len(shown), gap="large"), shown.items(), strict=True):
             with place:
-                show(slot, each, editors[slot], view, picture)
+                show_picture(slot, each, editors[slot], view, picture)
 
 
 header("Answer", "Ask about a passage. See the words that answer, and where question and passage meet.")
@@ -95,7 +59,7 @@ if results:
     view = controls.answer_view_picker([current_result(each, editors[slot]) for slot, each in results.items()], sidebar)
     results = in_chosen_quantity(results, sidebar)
     try:
-        show_all(results, editors, view)
+        show_answers(results, editors, view)
         if example:
             st.caption(f":material/lightbulb: {example.notice}")
         for place, (slot, each) in zip(st.columns(len(results), gap="large"), results.items(), strict=True):

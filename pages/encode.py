@@ -5,9 +5,8 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz.analysis.head_metrics import focus_cell
-from attnviz.analysis.quantity import NUMBERS, head_title
 from attnviz.analysis.view import HeadView, View
-from attnviz.analysis.wording import describe_head, describe_hidden, describe_link
+from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import in_quantity
@@ -27,7 +26,7 @@ from attnviz.ui.sidebar import forced_target, head_controls, machine, map_picker
 from attnviz.ui.trace_file import opened_file
 
 
-def show(current: CurrentMap, head: HeadView, example: Example | None) -> None:
+def show_head(current: CurrentMap, head: HeadView, example: Example | None) -> None:
     """The sentences that the numbers of the picture make, and below them the picture in its frame."""
     result, attention, editing = current.result, current.current, current.editing
     matrix, number = head.matrix(attention), NUMBERS[result.quantity]
@@ -73,7 +72,7 @@ if ran:
     machine(result)
     answer(result.trace.output)
     try:
-        show(current, head, example)
+        show_head(current, head, example)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
     explain_trust()

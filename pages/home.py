@@ -33,7 +33,7 @@ METHODS = (
 )
 
 
-def show(result: Result, example: Example) -> None:
+def show_sentence(result: Result, example: Example) -> None:
     """The sentence, shaded by its strongest link, and every head that reads it."""
     attention = result.trace.encoder
     is_example = result.prompt.text == example.text
@@ -84,7 +84,7 @@ result = run(catalog.available()[0], "encode", prompt) if prompt else None
 if result:
     show_text_notices(result)
     try:
-        show(result, first)
+        show_sentence(result, first)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
 example_cards(examples("encode"))

@@ -30,7 +30,7 @@ NO_MODEL = (
 )
 
 
-def show(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
+def show_translations(results: dict[int, Result], editors: dict[int, Editor], view: AlignmentView, large: int) -> None:
     """What the numbers of the large picture say, and below that the picture: every translation and its alignment."""
     shown = {slot: current_result(each, editors[slot]) for slot, each in results.items()}
     one, editing = shown[large], editors[large]
@@ -78,7 +78,7 @@ elif typed:
         downloads = [alignment_download(each, view) for each in shown.values()]
         try:
             with picture:
-                show(results, editors, view, large)
+                show_translations(results, editors, view, large)
             with below:
                 edit_toggle(st.container(width="content"), (str(large),))
                 explain_alignment(shown[large], view, large)

@@ -1,15 +1,19 @@
 """A picture's numbers in words: what the chosen link is, and what its head does as a whole."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attnviz.analysis.head_metrics import HeadSummary, strongest_link, summarize
 from attnviz.analysis.view import HeadMatrix
+from attnviz.core.quantity import Quantity
 
 # A share of the attention from which on a head is called by it.
 MOSTLY = 0.5
 
-# What the numbers of a map are, unless they are weighed otherwise.
 WEIGHT = "weight"
+# Of each quantity its title, and what a single number of it is called in a sentence.
+TITLES: dict[Quantity, str] = {"weights": "Weights", "norms": "Weights × value norms", "mixing": "Mixing with the residual"}
+NUMBERS: dict[Quantity, str] = {"weights": WEIGHT, "norms": "norm share", "mixing": "mixing share"}
 # Each with what is known of weights that go there. Of two that are alike the one that stands first gives the name: a first
 # token that is special is called special.
 _PATTERNS = {
@@ -59,6 +63,26 @@ def head_name(layer: int, head: int | None) -> str:
     ('L3·H1', 'L3')
     """
     return f"L{layer}" if head is None else f"L{layer}·H{head}"
+
+
+def head_title(quantity: Quantity, layer: int, head: int | None) -> str:
+    """Name a head as its numbers stand; where heads are mixed, the layer.
+
+    >>> head_title("mixing", 3, None), head_title("norms", 3, 1)
+    ('Layer 3', 'L3·H1')
+    """
+    return f"Layer {layer}" if quantity == "mixing" else head_name(layer, head)
+
+
+def describe_mixing(ratios: Mapping[tuple[str, int], float], kind: str, layer: int) -> str:
+    """Say how much a layer changes a token, by its mixing ratio; empty where that is not known.
+
+    >>> describe_mixing({("encoder", 3): 0.19}, "encoder", 3), describe_mixing({}, "encoder", 3)
+    ('This layer changes a token by 19%: the rest is what the token was before.', '')
+    """
+    if (ratio := ratios.get((kind, layer))) is None:
+        return ""
+    return f"This layer changes a token by {ratio:.0%}: the rest is what the token was before."
 
 
 def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: str = WEIGHT) -> Sentence:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from attnviz.analysis.quantity import TITLES
+from attnviz.analysis.wording import TITLES
 from attnviz.attribution.attention import recorded
 from attnviz.attribution.bind import bind_pass
 from attnviz.attribution.norms import Composition, carried, composition

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.quantity import TITLES, describe_mixing
+from attnviz.analysis.wording import TITLES, describe_mixing
 from attnviz.core.arrays import Kind
 from attnviz.core.quantity import QUANTITIES, Quantity
 from attnviz.models.result import Result

@@ -16,9 +16,8 @@ from attnviz.analysis.answer.question_attention import (
     sides,
     strongest_heads,
 )
-from attnviz.analysis.quantity import head_title
 from attnviz.analysis.view import Between, HeadView, View
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, head_title
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.models import catalog
 from attnviz.models.result import Result

@@ -6,10 +6,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.answer.question_attention import QuestionAttention, describe_answer, describe_meeting, describe_word
-from attnviz.analysis.quantity import NUMBERS
-from attnviz.analysis.wording import Sentence
+from attnviz.analysis.wording import NUMBERS, Sentence
 from attnviz.models.result import Result
-from attnviz.ui.layout import escaped
+from attnviz.ui.answer.controls import AnswerView, chosen_word
+from attnviz.ui.layout import escaped, story
 
 _HOW = """
 Question and passage go through an encoder, and every token of the passage gets two numbers: how much speaks for the answer
@@ -44,7 +44,15 @@ _BELIEVE = """
 """
 
 
-def show_answer(result: Result, place: DeltaGenerator) -> None:
+def show_answer(slot: int, result: Result, view: AnswerView, place: DeltaGenerator) -> None:
+    """One model's answer, and sentences made of its numbers."""
+    own = view.of(result.trace)
+    shown = own.question_attention(result.trace)
+    _show_headline(result, place)
+    story(*_sentences(result, shown, chosen_word(shown, slot), own.title(result)), place=place)
+
+
+def _show_headline(result: Result, place: DeltaGenerator) -> None:
     """The answer in large type, or that there is none; and how sure the model is, and how good it was measured to be."""
     answers, card = result.answers, result.card
     best = answers.result.spans[0]
@@ -62,7 +70,7 @@ def show_answer(result: Result, place: DeltaGenerator) -> None:
     place.html(f'<p class="answer">{span} <small>{html.escape(" · ".join(facts))}</small></p>')
 
 
-def describe_result(result: Result, shown: QuestionAttention, word: int | None, name: str) -> tuple[Sentence, Sentence]:
+def _sentences(result: Result, shown: QuestionAttention, word: int | None, name: str) -> tuple[Sentence, Sentence]:
     """Sentences made of the numbers: how likely the answer is, and what it, or a chosen word, has to do with the question."""
     answers = result.answers
     spans = answers.result.spans

@@ -4,8 +4,8 @@ import numpy as np
 import streamlit as st
 
 from attnviz.analysis.answer.question_attention import QuestionAttention, joint
-from attnviz.analysis.quantity import NUMBERS
 from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.wording import NUMBERS
 from attnviz.export import Picture, shaded_text
 from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
@@ -15,11 +15,11 @@ from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models.result import Result
 from attnviz.ui.address.state import forget
 from attnviz.ui.address.widgets import clicked
-from attnviz.ui.answer.controls import AnswerView
+from attnviz.ui.answer.controls import AnswerView, chosen_word
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.output import show_changes
-from attnviz.ui.edit.panel import show_edit_panel
+from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selected_cell
@@ -32,7 +32,25 @@ _markup = Markup("answer", shared.STYLE + STYLE)
 _DECLINES = "The passage does not say."
 
 
-def show_passage(result: Result, shown: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
+def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, picture: str) -> None:
+    """One model's picture: question and passage, where they meet as a matrix, or start × end."""
+    if picture == "spans":
+        st.caption("The likeliest first and last tokens of an answer; the best spans are numbered. Grey: not possible.")
+        _show_spans(result, slot)
+        return
+    own = view.of(result.trace)
+    shown = own.question_attention(result.trace)
+    if picture == "passage":
+        _show_passage(result, shown, chosen_word(shown, slot), slot, own)
+        return
+    st.caption(f"{own.title(result)}. Rows look at columns; of a long passage the part around the answer.")
+    chosen = _show_matrix(result, shown, slot, own)
+    if editing.on:
+        show_edit_buttons(editing, places_of(own.attention(result.trace), own.view), (own.layer, own.head), chosen)
+    _explain_cell(result, own, slot, chosen)
+
+
+def _show_passage(result: Result, shown: QuestionAttention, word: int | None, slot: int, view: AnswerView) -> None:
     """Question and passage as one: the best spans marked, bars where answers start and end, or what meets a chosen word.
 
     A click on a word of the question chooses it, a second lets it go.
@@ -59,7 +77,7 @@ def show_passage(result: Result, shown: QuestionAttention, word: int | None, slo
     _markup(f"passage{slot}", asked_and_answered(asked, passage, bars, above=above, theme=theme()), pick)
 
 
-def show_spans(result: Result, slot: int) -> None:
+def _show_spans(result: Result, slot: int) -> None:
     """Start × end, where it matters."""
     answers = result.answers
     logits, decoding = answers.result.logits, answers.decoding
@@ -76,7 +94,7 @@ def show_spans(result: Result, slot: int) -> None:
     st.plotly_chart(joint_heatmap(table, theme=theme()), theme=None, key=f"joint{slot}", config=PLOTLY, alt=alt)
 
 
-def show_matrix(result: Result, shown: QuestionAttention, slot: int, view: AnswerView) -> tuple[HeadMatrix, tuple[int, int]]:
+def _show_matrix(result: Result, shown: QuestionAttention, slot: int, view: AnswerView) -> tuple[HeadMatrix, tuple[int, int]]:
     """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
     answer = result.answers.place
     matrix = shown.around(*answer)
@@ -107,7 +125,7 @@ def show_every_head(result: Result, editing: Editor, view: AnswerView, slot: int
     all_heads(current.drawn, current.drawn_as(own), choose_head, slot=str(slot), editing=editing)
 
 
-def explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[HeadMatrix, tuple[int, int]]) -> None:
+def _explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[HeadMatrix, tuple[int, int]]) -> None:
     """The way into Compute for the chosen cell of one head."""
     prompt, (matrix, (row, column)) = result.prompt, chosen
     if view.head is None or result.quantity != "weights" or not matrix.visible[row, column]:

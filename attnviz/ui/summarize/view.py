@@ -5,14 +5,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_metrics import strongest_link
 from attnviz.analysis.summarize.rouge import rouge
 from attnviz.analysis.summarize.selection import Passage, Selection, choose, read_passage
 from attnviz.analysis.summarize.selectors import Selector, selectors, shares_of_heads
-from attnviz.analysis.summarize.summary_words import SummaryWord
+from attnviz.analysis.summarize.summary_words import (
+    NO_LOOK,
+    SummaryWord,
+    describe_choice,
+    describe_copies,
+    describe_sentences,
+    describe_word_origin,
+    summary_words,
+)
 from attnviz.analysis.view import View, head_matrix
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import Sentence, head_name
 from attnviz.core.trace import AttentionMap
 from attnviz.export import shaded_text
 from attnviz.export.sheet import Sheet
@@ -30,10 +39,10 @@ from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.layout import escaped, story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.summarize.controls import SELECTORS, SummaryView, choose_head, forget_word
-from attnviz.ui.summarize.notices import measured_rouge, rouge_note
+from attnviz.ui.summarize.notices import measured_rouge, rouge_note, show_kept
 
 _markup = Markup("passage", shared.STYLE + STYLE)
 
@@ -95,7 +104,35 @@ def show_selectors(shown: Summary, model: str, reference: str) -> None:
         st.caption(note)
 
 
-def show_passage(shown: Summary, word: SummaryWord | None) -> None:
+def show_summary(result: Result, attention: AttentionMap, shown: Summary, view: SummaryView, beside: DeltaGenerator) -> None:
+    """What the chosen selector keeps, large: the summary, the text it was taken from, and sentences that their numbers make."""
+    words = summary_words(attention, shown.passage, layer=view.layer, head=view.head) if result.trace.output else ()
+    word = None
+    if words:
+        word = _show_written(words)
+    else:
+        show_kept(result, shown.passage, shown.selection, shown.selector)
+    _show_passage(shown, word)
+    st.caption(
+        "A bar is what the chosen word of the summary gave to each word of the text while it was written."
+        if word
+        else "Marked words and sentences are kept. A bar is the attention that a word receives."
+    )
+    story(*_sentences(shown, words, word), place=beside)
+
+
+def _sentences(shown: Summary, words: tuple[SummaryWord, ...], word: SummaryWord | None) -> list[Sentence]:
+    """What the numbers say: how much attention the kept words receive, or where the words of a summary came from."""
+    passage, kept, selector = shown.passage, shown.selection, shown.selector
+    sentences: list[Sentence] = [NO_LOOK]
+    if selector.tokens is not None:
+        sentences = [describe_choice(passage, kept, selector.units), describe_sentences(passage, kept, selector.sentences)]
+    if words:
+        sentences = [describe_copies(words), describe_word_origin(word, passage) if word else sentences[0]]
+    return sentences
+
+
+def _show_passage(shown: Summary, word: SummaryWord | None) -> None:
     """The text with bars: what each word receives, or, of a chosen word of a summary, what it gave to each."""
     selector, passage = shown.selector, shown.passage
     scores = shown.scores if word is None else passage.by_unit(word.row)
@@ -103,7 +140,7 @@ def show_passage(shown: Summary, word: SummaryWord | None) -> None:
     _markup("passage", marked_passage(passage, shown.selection, scores, shares, theme=theme()))
 
 
-def show_written(words: tuple[SummaryWord, ...]) -> SummaryWord | None:
+def _show_written(words: tuple[SummaryWord, ...]) -> SummaryWord | None:
     """The summary that a model wrote; a click on a word chooses it. Returns the chosen word, if any."""
     word = value("word")
     chosen = word if word is not None and 0 <= word < len(words) else None

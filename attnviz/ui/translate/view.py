@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from attnviz.analysis.quantity import NUMBERS, head_title
 from attnviz.analysis.translate.differences import differences
 from attnviz.analysis.view import HeadMatrix, word_groups
+from attnviz.analysis.wording import NUMBERS, head_title
 from attnviz.figures.edit.before_after import changed_text, number
 from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, alignments, script
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT

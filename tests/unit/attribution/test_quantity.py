@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz.analysis.quantity import describe_mixing
+from attnviz.analysis.wording import describe_mixing
 from attnviz.attribution.quantity import MOST_TOKENS, in_quantity
 from attnviz.attribution.run import run
 from attnviz.core.errors import ModelError
