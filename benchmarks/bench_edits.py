@@ -17,8 +17,8 @@ import attnviz
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.base import AttentionModel
-from attnviz.models.edit.points import intervention, points_of
-from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.edit.points import intervention
+from attnviz.models.hub.traced import TracedModel
 from attnviz.nn.edit.edited_pass import intervening
 from benchmarks.harness import Row, at_most, run
 
@@ -68,7 +68,7 @@ def every_head(what: str, model: AttentionModel, text: str, limit: float, runs: 
 
 def one_layer(model: TracedModel, text: str, edits: str, runs: int) -> Row:
     """How many plain passes one with an edited layer takes."""
-    source, points = model.tensors(model.encode([text])), points_of(model)
+    source, points = model.tensors(model.encode([text])), model.edit_points()
 
     def forward(asked: Edits) -> float:
         begun = time.process_time()

@@ -12,13 +12,13 @@ import torch
 
 import attnviz
 from attnviz.analysis.heads.claim import parse
-from attnviz.models.hub.encoder import TracedModel
-from attnviz.survey import batches
+from attnviz.models.capabilities import capabilities
+from attnviz.models.hub import batches
+from attnviz.models.hub.traced import TracedModel
 from attnviz.survey.atlas import make
 from attnviz.survey.corpora import TREEBANK, shipped
 from attnviz.survey.corpus_attention import look
 from attnviz.survey.corpus_survey import PART, read_part
-from attnviz.survey.untrained import untrained
 from benchmarks.harness import Row, at_most, run
 
 # Tokens a second against the bare forward; seconds until the first claim, and until the next.
@@ -63,7 +63,7 @@ def claim_rows(model: TracedModel, given: Namespace) -> Iterator[Row]:
 
 def untrained_row(model: TracedModel, seed: int, sentences: int) -> Row:
     """Of how many heads × claims of an untrained model an atlas would say that they hold."""
-    random = untrained(model, 1000 + seed)
+    random = capabilities(model).untrained(1000 + seed)
     assert random is not None
     atlas = make(random, most=sentences)
     share, heads = atlas.supported.mean(), atlas.supported.any(axis=0).mean()

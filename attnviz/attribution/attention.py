@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from attnviz.attribution.passes.tape import Attention, AttentionTape
 from attnviz.core.errors import ModelError
-from attnviz.models.bound_target import AttentionSite, BoundTarget
+from attnviz.models.targets import AttentionSite, BoundTarget
 
 # Attentions differ in size: no two of a list need have as many queries.
 Matrix = np.ndarray

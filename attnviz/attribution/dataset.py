@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 from attnviz.analysis.bootstrap import Interval, mean_interval
 from attnviz.analysis.matters.faithfulness import Faithfulness
-from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.methods import Method
+from attnviz.attribution.targets import bind_target
 from attnviz.attribution.token_removal import MethodShares, faithfulness, shares_by_method
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.journal import Journal, digest
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.targets import Target
 
 # Texts of one data set are drawn in this order, so that the first hundred of a run are a fair sample of all.
 SEED = 0

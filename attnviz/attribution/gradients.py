@@ -9,7 +9,7 @@ from attnviz.attribution.attention import as_array
 from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
-from attnviz.models.bound_target import BoundTarget
+from attnviz.models.targets import BoundTarget
 
 # Points at which integrated gradients evaluate the gradient, and how many of them go through the model at once.
 STEPS, BATCH = 20, 5

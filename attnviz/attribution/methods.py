@@ -15,7 +15,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 
 if TYPE_CHECKING:
-    from attnviz.models.bound_target import BoundTarget
+    from attnviz.models.targets import BoundTarget
 
 # What a method takes of the model: a pass or two; a pass for each word or step; a pass for each word in each layer.
 Speed = Literal["fast", "slow", "slowest"]
@@ -124,6 +124,7 @@ def attribute(model: AttentionModel, prompt: Prompt, method: str = "frozen-gradi
         PromptError: the model cannot read the prompt.
     """
     # Imported here: the table of methods must not wait for torch.
-    from attnviz.attribution.bind import Target, bind_target
+    from attnviz.attribution.targets import bind_target
+    from attnviz.models.targets import Target
 
     return method_named(method).compute(bind_target(model, prompt, Target.of(target) if target else None))

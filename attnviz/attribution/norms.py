@@ -12,7 +12,7 @@ from attnviz.attribution.attention import Mixing, as_array, check_layered, reado
 from attnviz.attribution.passes.tape import Attention, Norm
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
-from attnviz.models.bound_target import BoundTarget
+from attnviz.models.targets import BoundTarget
 
 # Vectors between a query and a key that are held at once, counted in numbers.
 SLAB = 2**24

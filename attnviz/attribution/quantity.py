@@ -8,17 +8,15 @@ from jaxtyping import Float
 
 from attnviz.analysis.wording import TITLES
 from attnviz.attribution.attention import recorded
-from attnviz.attribution.bind import bind_pass
 from attnviz.attribution.norms import Composition, carried, composition
 from attnviz.attribution.passes.tape import Attention
-from attnviz.attribution.targets.translations import of_pieces
 from attnviz.core.errors import ModelError
 from attnviz.core.quantity import MaskedWeights, Quantity
 from attnviz.core.trace import AttentionMap, AttentionTrace
 from attnviz.models.base import AttentionModel
-from attnviz.models.bound_target import AttentionSite, BoundTarget
+from attnviz.models.capabilities import capabilities
 from attnviz.models.result import Result
-from attnviz.models.translate.base import TranslatingModel
+from attnviz.models.targets import AttentionSite, BoundTarget
 
 # All of a map is computed at once, and not a head when it is looked at.
 MOST_TOKENS = 256
@@ -37,11 +35,12 @@ def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Re
         return result
     if result.trace.edits:
         raise ModelError("What heads move is computed of a model as it is: take the edits away, or look at its weights.")
+    declared = capabilities(model)
     if result.task == "translate":
         pieces = result.draft.pieces
-        numbers = model.pieces(pieces) if isinstance(model, TranslatingModel) and pieces else ()
-        return _moving(result, result.draft.trace, of_pieces(model, result.prompt, numbers), quantity)
-    return _moving(result, model.trace(result.prompt), bind_pass(model, result.prompt), quantity)
+        numbers = declared.translator().pieces(pieces) if pieces else ()
+        return _moving(result, result.draft.trace, declared.bind_trace(result.prompt, numbers), quantity)
+    return _moving(result, model.trace(result.prompt), declared.bind_trace(result.prompt), quantity)
 
 
 def _moving(result: Result, trace: AttentionTrace, bound: BoundTarget, quantity: Quantity) -> Result:

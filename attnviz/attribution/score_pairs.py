@@ -1,7 +1,7 @@
 """Why a head looked there: one score as a sum over pairs of tokens, one that made the query and one that made the key."""
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,15 +11,13 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from attnviz.analysis.compute.score_pairs import PairShares
-from attnviz.attribution.bind import bind_pass
 from attnviz.attribution.passes.freezing import Frozen, curved
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
-from attnviz.models.bound_target import BoundTarget
-from attnviz.models.head_inputs import InspectableModel
-from attnviz.models.translate.own import TranslationModel
+from attnviz.models.capabilities import capabilities
+from attnviz.models.targets import BoundTarget
 from attnviz.nn.attention import Attended
 
 MOST_TOKENS = 128
@@ -43,7 +41,7 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
         ModelError: the text is too long, or it is not known what this model's heads compare.
         PromptError: the model cannot read the prompt.
     """
-    bound = bind_pass(model, prompt)
+    bound = capabilities(model).bind_trace(prompt)
     if len(bound.tokens) > MOST_TOKENS:
         raise ModelError(
             f"A score is taken apart for at most {MOST_TOKENS} tokens, and here are {len(bound.tokens)}: type less."
@@ -103,12 +101,8 @@ class _Inputs(TorchFunctionMode):
 
 def _attended(model: AttentionModel, prompt: Prompt, bound: BoundTarget, cell: Cell) -> Attended:
     """The module of a head: its W_Q and W_K."""
-    if isinstance(model, TranslationModel) and bound.layered:
-        written = torch.ones(1, 1, dtype=torch.long)
-        kinds: Any = cast(Any, model.model).attended(bound.ids[None], written)
-    else:
-        kinds = model.attended(prompt) if isinstance(model, InspectableModel) else {}
-    layers = kinds.get(cell.kind, ())
+    kinds = capabilities(model).attended(prompt) if bound.layered else {}
+    layers = next((layers for kind, layers in kinds.items() if kind == cell.kind), ())
     if not 0 <= cell.layer < len(layers) or not 0 <= cell.head < model.card.n_heads:
         raise ModelError(
             f"What L{cell.layer}·H{cell.head} of {model.card.name} compares is not known here: choose another head."

@@ -20,15 +20,14 @@ from attnviz.analysis.matters.faithfulness import (
     most_important_first,
     removed_tokens,
 )
-from attnviz.attribution.bind import Target, bind_target
 from attnviz.attribution.methods import Method, method_named
-from attnviz.attribution.targets.targets import targets
+from attnviz.attribution.targets import bind_target, targets
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt, Token
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.models.bound_target import BoundTarget
+from attnviz.models.targets import BoundTarget, Target
 
 # Tokens that go through a model at once: more are no faster on a processor, and need more memory.
 BATCH_TOKENS = 2048

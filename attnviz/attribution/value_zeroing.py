@@ -11,7 +11,7 @@ from attnviz.attribution.passes.tape import AttentionTape, Stop
 from attnviz.attribution.token_removal import BATCH_TOKENS
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
-from attnviz.models.bound_target import BoundTarget
+from attnviz.models.targets import BoundTarget
 
 # A pass a token and layer: of 400 tokens they would take minutes.
 MOST_TOKENS = 128

@@ -49,7 +49,7 @@ def add_ablate_command(commands: Any) -> None:
 def ablate_file(arguments: argparse.Namespace) -> int:
     """Measure every condition on every text, and print the table."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.models.scoring import scorer_for
+    from attnviz.models.capabilities import capabilities
 
     prompts = list(islice(read_prompts(arguments.data), arguments.limit))
     if not prompts:
@@ -64,7 +64,7 @@ def ablate_file(arguments: argparse.Namespace) -> int:
         for number, prompt in enumerate(prompts, 1):
             key = json.dumps([prompt.text, prompt.question, prompt.target])
             if key not in journal.done:
-                scorer = scorer_for(model, prompt)
+                scorer = capabilities(model).scorer(prompt)
                 journal.note(key, scorer.n_pieces, scorer.scores(rows).tolist())
             if key in journal.done:
                 measured.append(journal.done[key])

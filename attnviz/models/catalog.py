@@ -140,7 +140,7 @@ def wrap(model: Any, tokenizer: Any) -> AttentionModel:
         ArgumentError: it is no Hugging Face model, or its tokenizer is none.
         UnsupportedModelError: its attention cannot be shown.
     """
-    from attnviz.models.hub.wrap import wrapped
+    from attnviz.models.hub.adapt import wrapped
 
     return wrapped(model, tokenizer)
 

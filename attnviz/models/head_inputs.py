@@ -7,33 +7,20 @@ computed again when somebody asks.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnviz.core.arrays import causal_triangle
 from attnviz.core.head_inputs import Additive, DotProduct, Ingredients, Projected, Projections
-from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
-from attnviz.core.weights import QueryKeyWeights
+from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
+from attnviz.core.weights import DenseWeights, QueryKeyWeights
 from attnviz.models.base import AttentionModel
+from attnviz.models.capabilities import capabilities
 from attnviz.models.result import Result, run_task
 from attnviz.models.translate.decode import DecodingOptions
-from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.attention import AdditiveAttention, Attended
-from attnviz.nn.decoding import START
-from attnviz.nn.seq2seq import Seq2Seq
-
-
-@runtime_checkable
-class InspectableModel(Protocol):
-    """A model that tells what its attentions read."""
-
-    def attended(self, prompt: Prompt) -> Mapping[str, Sequence[Attended]]:
-        """Return what each attention reads, by kind, lowest layer first; a kind may be missing."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +39,11 @@ class InspectedTrace:
         """
         attention = self.trace.map(kind)
         attention.weights(layer, head)  # says so where there is none
-        if isinstance(self.model, TranslationModel):
-            return self._written(self.model, kind, layer, head)
+        read = self._attended.get(attention.kind)
+        if isinstance(attention.store, DenseWeights):
+            return None if read is None else _computed(read[layer], head, attention)
         inputs = _queries_and_keys(attention, layer, head)
-        if inputs is None or not (read := self._attended.get(kind)):
+        if inputs is None or read is None:
             return inputs
         made = _projections(read[layer], head, attention.n_heads)
         # What a model does with its projections before it compares them, as by rotary embedding, would make this untrue.
@@ -63,20 +51,9 @@ class InspectedTrace:
         return replace(inputs, made=made) if true else inputs
 
     @cached_property
-    def _attended(self) -> Mapping[str, Sequence[Attended]]:
+    def _attended(self) -> Mapping[Kind, Sequence[Attended]]:
         """Return what the attentions of a model read, by kind and layer, where it shows it."""
-        return self.model.attended(self.trace.prompt) if isinstance(self.model, InspectableModel) else {}
-
-    def _written(self, translator: TranslationModel, kind: str, layer: int, head: int) -> Ingredients:
-        read, _, _ = translator.read(self.trace.prompt.text)
-        inputs = torch.tensor([[START, *self.pieces[:-1]]], device=read.device)
-        with torch.inference_mode():
-            if isinstance(translator.model, Seq2Seq):
-                return _recurrent(translator.model, read, inputs)
-            attended = translator.model.attended(read, inputs)[kind][layer]
-        n_queries, n_heads = inputs.shape[1], translator.card.n_heads
-        visible = causal_triangle(n_queries, n_queries) if kind == "decoder" else None
-        return _dot_product(attended, head, n_heads, visible)
+        return capabilities(self.model).attended(self.trace.prompt, self.pieces)
 
 
 def inspect_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> InspectedTrace:
@@ -91,17 +68,14 @@ def inspect_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] =
 def run_inspectable(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Result:
     """Run a model for a result whose heads can be inspected; `begins` as of `inspect_trace`, which says what is raised."""
     # A model of the hub writes by itself, unless Translate has found something else.
-    if begins or (isinstance(model, TranslationModel) and not prompt.target):
+    if begins or (capabilities(model).shows_writing and not prompt.target):
         return run_task(model, "translate", prompt, options=DecodingOptions(begins=tuple(begins)))
     return run_task(model, "encode", prompt)
 
 
 def inspect_result(model: AttentionModel, result: Result) -> InspectedTrace:
     """Inspect the heads of a result of `run_inspectable` by the same model."""
-    pieces: tuple[int, ...] = ()
-    if isinstance(model, TranslationModel):
-        target = result.prompt.target
-        pieces = model.forced(target) if target else model.pieces(result.draft.pieces)
+    pieces = capabilities(model).translator().pieces(result.draft.pieces) if result.task == "translate" else ()
     return InspectedTrace(result.trace, model, pieces)
 
 
@@ -123,24 +97,15 @@ def _queries_and_keys(attention: AttentionMap, layer: int, head: int) -> DotProd
     )
 
 
-def _recurrent(model: Seq2Seq, read: Int[Tensor, "one key"], inputs: Int[Tensor, "one query"]) -> Ingredients:
-    """Run an LSTM decoder step by step, and keep the state that asks at each step."""
-    source, states = model.read(read), []
-    state = source.state
-    for embedded in model.tokens(inputs).unbind(dim=1):
-        states.append(state.hidden[-1])
-        _, state, _ = model.step(embedded, state, source)
-    queries, attention = torch.stack(states, dim=1), model.attention
-    if isinstance(attention, AdditiveAttention):
-        weights = attention.query.weight, attention.query.bias, attention.key.weight, attention.energy.weight[0]
-        return Additive(_array(queries[0]), _array(source.annotations.value[0]), *map(_array, weights))
-    return _dot_product(Attended(attention, queries, model.encoder(read)[0]), 0, 1)
-
-
-def _dot_product(states: Attended, head: int, n_heads: int, visible: Bool[np.ndarray, "query key"] | None = None) -> DotProduct:
-    attention: Any = states.attention
-    made = _projections(states, head, n_heads)
-    return DotProduct(made.query.vectors, made.key.vectors, made.value.vectors, attention.scaling, visible, made=made)
+def _computed(read: Attended, head: int, attention: AttentionMap) -> Ingredients:
+    """Compute what a head compares from what its module reads."""
+    module: Any = read.attention
+    if isinstance(module, AdditiveAttention):
+        weights = module.query.weight, module.query.bias, module.key.weight, module.energy.weight[0]
+        return Additive(_array(read.asking[0]), _array(read.offering[0]), *map(_array, weights))
+    made = _projections(read, head, attention.n_heads)
+    visible = causal_triangle(*attention.store.shape) if attention.causal else None
+    return DotProduct(made.query.vectors, made.key.vectors, made.value.vectors, module.scaling, visible, made=made)
 
 
 def _projections(read: Attended, head: int, n_heads: int) -> Projections:

@@ -9,11 +9,12 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import TraceError
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.models.answer.base import Answers, answers
+from attnviz.models.answer.base import Answers
 from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
-from attnviz.models.reading import EncoderReading, can_read, read
-from attnviz.models.summarize.run import summarize
+from attnviz.models.reading import EncoderReading
+from attnviz.models.tasks import answers, read, summarize
 from attnviz.models.translate.decode import GREEDY, DecodingOptions, Draft, draft, log_probability
 
 # What a task gives besides its trace: a translation, an answer, or what the model's own layers on top say of a text.
@@ -124,7 +125,7 @@ def with_readings(model: AttentionModel, result: Result) -> Result:
     Raises:
         EditError: the model cannot be edited in this way.
     """
-    if not can_read(model):
+    if not capabilities(model).can_read:
         return result
     before = result.before and replace(result.before, output=read(model, result.prompt))
     return replace(result, output=read(model, result.prompt, result.trace.edits), before=before)

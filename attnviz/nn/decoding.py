@@ -5,7 +5,7 @@ carries from step to step is its own; decoding only reorders the rows of it.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -50,6 +50,52 @@ class RereadingDecoder:
     def select(self, rows: Int[Tensor, " row"]) -> "RereadingDecoder":
         """Some of the rows, in another order or more than once."""
         return replace(self, source=self.source[rows], written=self.written[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictedDecoder:
+    """A decoder that never writes some tokens."""
+
+    decoder: Decoder
+    never: tuple[int, ...]
+
+    def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], "RestrictedDecoder"]:
+        """The scores of the token after these, and the decoder after this step."""
+        scores, after = self.decoder.next(tokens)
+        # The scores are this call's own: nothing else sees them change.
+        scores[:, list(self.never)] = -torch.inf
+        return scores, replace(self, decoder=after)
+
+    def select(self, rows: Int[Tensor, " row"]) -> "RestrictedDecoder":
+        """Some of the rows, in another order or more than once."""
+        return replace(self, decoder=self.decoder.select(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class ResumedDecoder:
+    """A decoder in the middle of a sentence: a search begins with a start mark, and this one's last token was another."""
+
+    decoder: Decoder
+    last: int
+
+    def next(self, tokens: Int[Tensor, " row"]) -> tuple[Float[Tensor, "row vocabulary"], Decoder]:
+        """The scores of the token after the last one, and the decoder after this step."""
+        return self.decoder.next(torch.full_like(tokens, self.last))
+
+    def select(self, rows: Int[Tensor, " row"]) -> "ResumedDecoder":
+        """Some of the rows, in another order or more than once."""
+        return replace(self, decoder=self.decoder.select(rows))
+
+
+@torch.no_grad()
+def resume(decoder: Decoder, prefix: Sequence[int], device: torch.device | None = None) -> tuple[Decoder, float]:
+    """Let a decoder write a prefix and wait for its last token; also return ln p of the prefix."""
+    given, last = 0.0, START
+    for token in prefix:
+        scores, decoder = decoder.next(torch.tensor([last], device=device))
+        given += float(scores[0].log_softmax(-1)[token])
+        last = token
+    return ResumedDecoder(decoder, last), given
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnviz.core.arrays import Kind
 from attnviz.core.errors import ModelError
-from attnviz.nn.attention import AdditiveAttention, KeyValues, SingleHeadAttention
+from attnviz.nn.attention import AdditiveAttention, Attended, KeyValues, SingleHeadAttention
 
 Alignment = Literal["dot", "scaled", "additive"]
 
@@ -203,6 +204,29 @@ class Seq2Seq(nn.Module):
         self.cells = nn.ModuleList(nn.LSTMCell(inputs, size.hidden) for inputs in sizes)
         self.dropout = nn.Dropout(size.dropout)
         self.readout = Readout(size.hidden + size.dim + context, config.target_vocabulary, size)
+
+    # A row of the alignment is the token that its step writes: attention decides before the token is known.
+    row_is_written = True
+
+    @property
+    def attentions(self) -> dict[Kind, tuple[nn.Module, ...]]:
+        """The attention modules by kind, lowest layer first."""
+        return {"cross": (self.attention,)}
+
+    def weights_by_kind(self, alignment: Float[Tensor, "batch query key"]) -> dict[Kind, tuple[Tensor, ...]]:
+        """The weights of one pass, as of a model of several kinds, layers and heads."""
+        return {"cross": (alignment[:, None],)}
+
+    def attended(
+        self, source: Int[Tensor, "batch key"], inputs: Int[Tensor, "batch query"]
+    ) -> dict[Kind, tuple[Attended, ...]]:
+        """What the attention of `forward` reads: the state that asks at each step, and the annotations; without padding."""
+        read, states = self.read(source), []
+        state = read.state
+        for embedded in self.tokens(inputs).unbind(dim=1):
+            states.append(state.hidden[-1])
+            _, state, _ = self.step(embedded, state, read)
+        return {"cross": (Attended(self.attention, torch.stack(states, dim=1), self.encoder(source)[0]),)}
 
     def scores(self, seen: Float[Tensor, "batch query inputs"]) -> Float[Tensor, "batch query vocabulary"]:
         """The scores of the next token, from what `step` gave the readout."""

@@ -14,9 +14,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attnviz.core.arrays import Kind
 from attnviz.core.errors import ModelError
 from attnviz.nn.attention import Attended, KeyValues, MultiHeadAttention
-from attnviz.nn.encoder import BlockConfig, Encoder, EncoderConfig, activated
+from attnviz.nn.encoder import BlockConfig, Encoder, EncoderBlock, EncoderConfig, activated
 from attnviz.nn.positional import SinusoidalPositions
 
 EncoderWeights = tuple[Float[Tensor, "batch head key key"], ...]
@@ -182,10 +183,24 @@ class Translator(nn.Module):
         self.decoder = nn.ModuleList(DecoderBlock(block) for _ in range(config.n_layers))
         self.norm = nn.LayerNorm(block.dim) if block.norm == "before" else nn.Identity()
 
+    # A row is the token that its step reads, as in every Transformer.
+    row_is_written = False
+
     @property
     def blocks(self) -> tuple[DecoderBlock, ...]:
         """The decoder's blocks, lowest first."""
         return tuple(cast(DecoderBlock, block) for block in self.decoder)
+
+    @property
+    def attentions(self) -> dict[Kind, tuple[nn.Module, ...]]:
+        """The attention modules by kind, lowest layer first."""
+        encoder = tuple(cast(EncoderBlock, block).attention for block in self.encoder.blocks)
+        own, across = zip(*((block.attention, block.cross) for block in self.blocks), strict=True)
+        return {"encoder": encoder, "decoder": own, "cross": across}
+
+    def weights_by_kind(self, attentions: Attentions) -> dict[Kind, tuple[Tensor, ...]]:
+        """The weights of one pass by kind."""
+        return {"encoder": attentions.encoder, "decoder": attentions.decoder, "cross": attentions.cross}
 
     def embed(self, tokens: Int[Tensor, "batch query"], start: int = 0) -> Float[Tensor, "batch query dim"]:
         """√d · E[token] + position; `start` is the position of the first token."""
@@ -232,7 +247,9 @@ class Translator(nn.Module):
             cross.append(across)
         return self.scores(states), Attentions(encoder, tuple(decoder), tuple(cross))
 
-    def attended(self, source: Int[Tensor, "batch key"], inputs: Int[Tensor, "batch query"]) -> dict[str, tuple[Attended, ...]]:
+    def attended(
+        self, source: Int[Tensor, "batch key"], inputs: Int[Tensor, "batch query"]
+    ) -> dict[Kind, tuple[Attended, ...]]:
         """What the attentions of `forward` read, lowest layer first, by their names in `Attentions`; without padding."""
         memory, encoder = self.encoder.attended(source)
         states, pairs = self.embed(inputs), []

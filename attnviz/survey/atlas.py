@@ -12,9 +12,9 @@ from attnviz.analysis.heads.statistics import Statistics, measure, merge
 from attnviz.analysis.heads.verdict import SEED, Half, compare_with_rivals, supported
 from attnviz.core.errors import CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, shipped
 from attnviz.survey.corpus_attention import CorpusAttention, Rivals, look
+from attnviz.survey.self_attention import self_attention
 
 # The measures of an atlas are taken of every fifth sentence: their means do not ask for more.
 EVERY = 5
@@ -63,8 +63,8 @@ def _intervals(half: Half) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _statistics(model: AttentionModel, sentences: Sequence) -> Statistics:
     total = None
-    for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
-        part = measure(surveyed.attention)
+    for _, attention in self_attention(model, [sentence.text for sentence in sentences]):
+        part = measure(attention)
         total = part if total is None else merge(total, part)
     if total is None:
         raise CorpusError(f"{model.card.name} can read none of these sentences: choose others.")

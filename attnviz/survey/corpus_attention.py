@@ -14,9 +14,9 @@ from attnviz.analysis.heads.verdict import ClaimResult, Evidence, choose, judge_
 from attnviz.analysis.heads.word_attention import Strongest, strongest, word_attention
 from attnviz.core.errors import ClaimError, CorpusError
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.survey.batches import trace_all
+from attnviz.models.capabilities import capabilities
 from attnviz.survey.corpora import TREEBANK, shipped
-from attnviz.survey.untrained import untrained
+from attnviz.survey.self_attention import self_attention
 from attnviz.text.conllu import ParsedSentence
 
 SEED = 0
@@ -113,7 +113,7 @@ def look(
     # What the model cannot read is left out everywhere.
     kept = tuple(sentences[index] for index in sorted(read))
     looks = CorpusAttention(kept, tuple(read[index] for index in sorted(read)))
-    if "untrained" in rivals and (blank := untrained(model, SEED)) is not None:
+    if "untrained" in rivals and (blank := capabilities(model).untrained(SEED)) is not None:
         again = _read(blank, kept[:few], part(len(sentences), f"{name}, untrained, reads {few}"))
         looks = replace(looks, untrained=tuple(again[index] for index in range(len(again))))
     if "shuffled" in rivals:
@@ -125,8 +125,8 @@ def look(
 
 def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[int], None]) -> dict[int, Strongest]:
     looks: dict[int, Strongest] = {}
-    for surveyed in trace_all(model, [sentence.text for sentence in sentences]):
-        looks[surveyed.index] = strongest(word_attention(surveyed.attention, sentences[surveyed.index]))
+    for index, attention in self_attention(model, [sentence.text for sentence in sentences]):
+        looks[index] = strongest(word_attention(attention, sentences[index]))
         if len(looks) % 16 == 0:
             report(len(looks))
     return looks
@@ -173,8 +173,8 @@ def first_words(model: AttentionModel, progress: Progress = silent) -> FirstWord
     """
     fitting = [sentence for sentence in shipped(TREEBANK) if WORDS <= len(sentence.words) <= MOST_WORDS][:MOST_SENTENCES]
     total, n_read = None, 0
-    for surveyed in trace_all(model, [sentence.text for sentence in fitting]):
-        among = word_attention(surveyed.attention, fitting[surveyed.index]).weights[:, :-1, :WORDS, :WORDS]
+    for index, attention in self_attention(model, [sentence.text for sentence in fitting]):
+        among = word_attention(attention, fitting[index]).weights[:, :-1, :WORDS, :WORDS]
         total = among.astype(np.float64) if total is None else total + among
         n_read += 1
         progress(f"{model.card.name} reads {len(fitting)} sentences", n_read / len(fitting))

@@ -11,8 +11,8 @@ from attnviz.analysis.heads.statistics import Statistics, measure, merge
 from attnviz.core.errors import CorpusError
 from attnviz.core.journal import exclusive
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.survey.batches import trace_all
 from attnviz.survey.folder import State, load, save, write_tables
+from attnviz.survey.self_attention import self_attention
 from attnviz.text.data_files import text_lines
 
 # Texts of a part: enough of like length for full batches, and few enough to lose little when a run is killed.
@@ -98,8 +98,7 @@ def _begun(job: SurveyJob, folder: Path) -> State | None:
 def read_part(model: AttentionModel, texts: Sequence[str]) -> tuple[Statistics | None, str]:
     """Measure some texts; nothing where the model can read none of them."""
     total, kind = None, ""
-    for surveyed in trace_all(model, texts):
-        attention = surveyed.attention
-        part, kind = measure(attention, texts[surveyed.index]), attention.kind
+    for index, attention in self_attention(model, texts):
+        part, kind = measure(attention, texts[index]), attention.kind
         total = part if total is None else merge(total, part)
     return total, kind

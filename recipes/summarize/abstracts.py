@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnviz.analysis.summarize.rouge import rouge, stems
 from attnviz.analysis.summarize.selection import read_passage
-from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.hub.stack import StackModel
 from attnviz.models.summarize.own import read, sentence_numbers
 from attnviz.text.sentences import Sentences
 from attnviz.text.words import is_content_word
@@ -81,7 +81,7 @@ def in_references(word: str, references: Sequence[frozenset[str]]) -> float:
     return sum(bool(mine) and all(stem in reference for stem in mine) for reference in references) / len(references)
 
 
-def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> AbstractExample:
+def example(abstract: Abstract, encoder: StackModel, temperature: float) -> AbstractExample:
     """Compute an abstract's targets: sentences by their mean ROUGE, sharpened by `temperature`; words by the references."""
     encoded, states, _ = read(encoder, abstract.text)
     numbers = sentence_numbers(encoded.tokens, abstract.spans)
@@ -99,7 +99,7 @@ def example(abstract: Abstract, encoder: TracedModel, temperature: float) -> Abs
 
 
 def examples(
-    abstracts: Sequence[Abstract], encoder: TracedModel, temperature: float, report: Callable[[object], None]
+    abstracts: Sequence[Abstract], encoder: StackModel, temperature: float, report: Callable[[object], None]
 ) -> list[AbstractExample]:
     """Compute the targets of all abstracts, each read alone as it will be read on a page."""
     rows = []

@@ -86,7 +86,7 @@ def test_running_out_of_memory_is_one_sentence(app: AppTest, monkeypatch: pytest
     def too_large(self: object, prompt: object) -> object:
         raise MemoryError
 
-    monkeypatch.setattr("attnviz.models.hub.encoder.TracedModel.trace", too_large)
+    monkeypatch.setattr("attnviz.models.hub.traced.TracedModel.trace", too_large)
     app.text_area(key="typed").set_value("A sentence that takes all there is.")
     app.button[0].click().run()
     assert [error.value for error in app.error] == [

@@ -16,7 +16,7 @@ SCRIPTS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 PATIENCE = 180
 # Each benchmark begins as a copy of a process that has imported what most of them need: three seconds of a core each.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["attnviz.models.hub.encoder", "benchmarks.harness", "streamlit"])
+FORKS.set_forkserver_preload(["attnviz.models.hub.traced", "benchmarks.harness", "streamlit"])
 # A benchmark of one row, and of none that comes.
 ROW = 'from benchmarks.harness import *\nrun(lambda given: [{row}], minutes=1, sizes={{"size": (7, 3)}})'
 ENDLESS = """

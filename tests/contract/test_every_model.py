@@ -15,6 +15,7 @@ import torch
 import attnviz
 from attnviz import AttentionTrace, Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.capabilities import capabilities
 from attnviz.models.hub import capture as reading
 from attnviz.models.hub import hf_attention as tape
 from attnviz.models.hub import load as hub
@@ -166,6 +167,20 @@ def test_every_row_sums_to_one_and_every_masked_cell_is_zero(family: tiny.Family
             weights = attention.layer_weights(layer)
             np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-4)
             assert not weights[:, ~attention.visible(layer)].any()
+
+
+@pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if family.architecture != tiny.SEQ2SEQ], ids=str)
+def test_many_texts_show_what_each_shows_alone(family: tiny.Family) -> None:
+    model = capabilities(attnviz.wrap(family.model(), tiny.tokenizer(family.architecture)))
+    texts = [TEXT, "The dog ran.", "It was too tired to sit on the mat.", "The cat sat."]
+    together = dict(model.trace_all(texts))
+    assert sorted(together) == [0, 1, 2, 3]
+    for index, text in enumerate(texts):
+        (actual,), (alone,) = together[index].maps, model.trace(text).maps
+        assert (actual.kind, actual.queries, actual.keys) == (alone.kind, alone.queries, alone.keys)
+        assert actual.causal == (alone.causal and len(alone.keys) == len(alone.queries))
+        for layer in range(alone.n_layers):
+            np.testing.assert_allclose(actual.layer_weights(layer), alone.layer_weights(layer), atol=TOLERANCE)
 
 
 @pytest.fixture(scope="module")

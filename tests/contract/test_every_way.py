@@ -10,10 +10,10 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 import attnviz
-from attnviz.attribution.bind import bind_target
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.passes.freezing import Frozen
+from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from tests import tiny

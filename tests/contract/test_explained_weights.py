@@ -16,7 +16,7 @@ from attnviz.analysis.view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
 from attnviz.models.head_inputs import InspectedTrace, inspect_trace
-from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.hub.stack import StackModel
 from tests.tiny import FAMILIES, tokenizer
 from tests.translators import tiny_translator
 
@@ -178,7 +178,7 @@ def test_a_path_that_does_not_lead_to_what_was_compared_is_not_shown(tmp_path: P
     check_made(opened, "encoder")
     read = opened.model.attended(opened.trace.prompt)["encoder"]
     turned = tuple(replace(layer, asking=layer.asking.flip(1)) for layer in read)
-    monkeypatch.setattr(TracedModel, "attended", lambda *_: {"encoder": turned})
+    monkeypatch.setattr(StackModel, "attended", lambda *_: {"encoder": turned})
     inside = InspectedTrace(opened.trace, opened.model).head("encoder", 0, 0)
     assert isinstance(inside, DotProduct)
     assert inside.made is None

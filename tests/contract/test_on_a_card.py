@@ -14,8 +14,8 @@ import torch
 
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
-from attnviz.attribution.bind import bind_target
 from attnviz.attribution.methods import METHODS
+from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import AttnvizError
 from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.shipped import load_trained

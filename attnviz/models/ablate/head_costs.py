@@ -10,8 +10,8 @@ from attnviz.core.edits import NO_EDITS, Edits, HeadSet, HeadValue
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.models.edit.points import points_of
-from attnviz.models.scoring import Scorer, scorer_for
+from attnviz.models.capabilities import capabilities
+from attnviz.models.scoring import Scorer
 
 DRAWS, STEPS = 20, 12
 
@@ -22,7 +22,7 @@ def every_head(model: AttentionModel) -> tuple[Head, ...]:
     Raises:
         EditError: the model cannot be edited.
     """
-    sizes = points_of(model).sizes
+    sizes = capabilities(model).edit_points().sizes
     return tuple(
         (kind, layer, head) for kind, (layers, heads) in sizes.items() for layer in range(layers) for head in range(heads)
     )
@@ -46,9 +46,9 @@ def head_costs(
         EditError: the model cannot be edited, or its output is no number.
         CancelledError: nobody waits for it any more.
     """
-    scorer, heads = scorer_for(model, Prompt.of(prompt)), every_head(model)
+    scorer, heads = capabilities(model).scorer(Prompt.of(prompt)), every_head(model)
     scores = _scored(scorer, [NO_EDITS, *(without([head], to) for head in heads)], progress)
-    costs: dict[Kind, np.ndarray] = {kind: np.zeros(size) for kind, size in points_of(model).sizes.items()}
+    costs: dict[Kind, np.ndarray] = {kind: np.zeros(size) for kind, size in capabilities(model).edit_points().sizes.items()}
     for (kind, layer, head), score in zip(heads, scores[1:], strict=True):
         costs[kind][layer, head] = scores[0] - score
     return HeadCosts(scorer.unit, float(scores[0]), costs)
@@ -66,7 +66,7 @@ def removal_curve(
     counts = tuple(sorted({round(float(count)) for count in np.geomspace(1, len(ranked), min(STEPS, len(ranked)))}))
     orders = [ranked, ranked[::-1], *([ranked[place] for place in dice.permutation(len(ranked))] for _ in range(DRAWS))]
     rows = [without(order[:count], to) for order in orders for count in counts]
-    scores = _scored(scorer_for(model, Prompt.of(prompt)), rows, progress)
+    scores = _scored(capabilities(model).scorer(Prompt.of(prompt)), rows, progress)
     table = costs.before - scores.reshape(len(orders), len(counts))
     return RemovalCurve(counts, table[0], table[1], table[2:])
 

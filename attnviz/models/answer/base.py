@@ -11,12 +11,11 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import ModelError, PromptError
+from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.base import AttentionModel
-from attnviz.models.edit.points import check_windows, edited
+from attnviz.models.edit.points import check_windows
 from attnviz.text.spans import Span, Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import Encoded
 
@@ -90,29 +89,8 @@ class AnsweringModel(AttentionModel, Protocol):
     """A model that finds the answer to `prompt.question` in `prompt.text`."""
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """Find the best spans, and trace the window that holds the best one.
-
-        Raises:
-            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
-        """
+        """Find the best spans, and trace the window that holds the best one."""
         ...
-
-
-def answers(model: AttentionModel, prompt: Prompt, edits: Edits = NO_EDITS) -> Answers:
-    """Answer a question with any model, with the edits.
-
-    Raises:
-        ModelError: it was not trained to answer.
-        PromptError: as of `AnsweringModel.answers`.
-        EditError: the model cannot be edited in this way.
-    """
-    if not isinstance(model, AnsweringModel):
-        raise ModelError(
-            f"{model.card.name} was not trained to answer questions: choose an encoder that was, such as answer-en, or "
-            "distilbert-base-cased-distilled-squad from the hub."
-        )
-    with edited(model, prompt, edits):
-        return model.answers(prompt)
 
 
 def question_of(prompt: Prompt) -> str:

@@ -4,7 +4,7 @@ Their trace has two maps. `cross` are the blocks of `attnviz.nn.qa`: the passage
 `encoder` is what the encoder did with both before: as one pair, or each on its own, and then neither may look at the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,29 +14,22 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnviz.core.arrays import EditedHeads
-from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, QueryKeyWeights
+from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.models.answer.base import (
-    BATCH,
-    Answers,
-    Logits,
-    PassageSearch,
-    QuestionAndPassage,
-    SpanSearchResult,
-    question_of,
-    text_of,
-)
+from attnviz.models.answer.base import Logits, QuestionAndPassage, text_of
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.base import ModelCard
-from attnviz.models.edit.points import EditPoints, edited, with_edited_heads
-from attnviz.models.hub.encoder import TracedModel
-from attnviz.models.query_key_layer import query_key_layer
+from attnviz.models.answer.span_finder import SpanFinder, span_facts, span_outcome
+from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.edit.points import EditPoints, edited, own_layers
+from attnviz.models.hub.stack import StackModel
+from attnviz.models.reading import EncoderReading
+from attnviz.models.scoring import Scorer
+from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass
 from attnviz.nn.qa import Answerer
-from attnviz.text.spans import Span, Window
+from attnviz.text.spans import Span, Window, best_spans
 from attnviz.text.tokens import Encoded
 
 
@@ -50,13 +43,14 @@ class BestSpan(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AnswerModel:
+class AnswerModel(SpanFinder):
     """An encoder whose weights are this model's own, and the answerer that stands on it."""
 
     card: ModelCard
-    encoder: TracedModel
+    encoder: StackModel
     answerer: Answerer
     decoding: SpanDecoding
+    can_read = True
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
         """Trace the window of the passage that holds the best answer; of a text alone, the encoder; with the edits.
@@ -80,18 +74,86 @@ class AnswerModel:
             {id(block.attention): "cross" for block in blocks},
         )
 
-    def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """Find the best spans, and trace the window that holds the best one.
+    def span_decoding(self) -> SpanDecoding:
+        """Say how logits become an answer."""
+        return self.decoding
+
+    def scorer(self, prompt: Prompt) -> Scorer:
+        """Prepare to score the best span; of a text without a question, the encoder's last states.
 
         Raises:
-            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+            PromptError: as of `trace`.
         """
-        pair, search, result = self._find(prompt, n_best)
-        maps = self._maps(pair, result.windows[result.best])
-        output = search.output(result, prompt.text, pair.passage)
-        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
-        trace = AttentionTrace(self.card.name, prompt, maps, output, **facts)
-        return Answers(trace, pair.passage, result, self.decoding)
+        return self.span_scorer(prompt) if prompt.question else replace(self.encoder.scorer(prompt), model=self)
+
+    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
+        """Bind the model to the best span that it finds.
+
+        Raises:
+            ModelError: it is another output that is meant.
+            PromptError: it cannot read the question or the passage.
+        """
+        return self._bind_answer(prompt) if target.kind == "answer" else super().bind_target(prompt, target)
+
+    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
+        """Bind the model to the window of `trace`.
+
+        Raises:
+            ModelError: there is no question.
+            PromptError: as of `trace`.
+        """
+        return self._bind_answer(prompt) if prompt.question else super().bind_trace(prompt)
+
+    def reading(self, prompt: Prompt) -> EncoderReading:
+        """Read a text with the encoder alone.
+
+        Raises:
+            PromptError: the tokenizer finds nothing in the text.
+        """
+        return self.encoder.reading(prompt)
+
+    def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
+        """Trace texts with the encoder alone."""
+        return self.encoder.trace_all(texts)
+
+    def untrained(self, seed: int) -> AttentionModel | None:
+        """Make the encoder with fresh random weights."""
+        return self.encoder.untrained(seed)
+
+    def _bind_answer(self, prompt: Prompt) -> BoundTarget:
+        pair, window, span = self.located(prompt)
+        read, n_asking = pair.cut(window), self.n_asking(pair)
+        answer = slice(pair.first + span.start - window.start, pair.first + span.end - window.start + 1)
+
+        def run(ids: Int[Tensor, "batch token"]) -> Outcome:
+            start, end = self._start_and_end(ids, n_asking)
+            place = Span(answer.start - n_asking, answer.stop - 1 - n_asking, 0.0)
+            return span_outcome(start, end, place, self.decoding, torch.zeros_like(start[:, 0]))
+
+        def output_text(ids: Int[Tensor, "one token"]) -> str:
+            first = pair.first - n_asking
+            logits = (each[0, first : first + window.size].cpu().numpy() for each in self._start_and_end(ids, n_asking))
+            limit, penalty = self.decoding.limit, self.decoding.length_penalty
+            (best,) = best_spans(*logits, limit=limit, n=1, length_penalty=penalty)
+            return text_of(best, prompt.text, pair.passage[window.start : window.stop])
+
+        return BoundTarget(
+            output_text=output_text,
+            **span_facts(read, answer, prompt.text, self.encoder, run),
+            sites=self._sites(len(read), n_asking),
+        )
+
+    def _sites(self, n_tokens: int, n_asking: int) -> list[AttentionSite]:
+        """List the attentions in the order of a pass."""
+        question, context, whole = slice(0, n_asking), slice(n_asking, n_tokens), slice(0, n_tokens)
+        config = self.answerer.config
+        sides = (whole,) if config.joint else (question, context)
+        sites = [AttentionSite(side, side, "encoder", layer) for side in sides for layer in range(self.card.n_layers)]
+        for layer in range(config.n_layers):
+            sites.append(AttentionSite(context, question, "cross", layer))
+            if config.mixing:
+                sites.append(AttentionSite(context, context, "mixing", layer))
+        return sites
 
     def best(self, prompt: Prompt) -> BestSpan:
         """Find the best span, as `answers` does, without a trace.
@@ -99,25 +161,9 @@ class AnswerModel:
         Raises:
             PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
         """
-        pair, _, result = self._find(prompt, 1)
+        pair, _, result = self.find(prompt, 1)
         best = result.spans[0]
         return BestSpan(text_of(best, prompt.text, pair.passage), best.probability, result.nothing, result.logits)
-
-    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
-        """Find the best span, and the window of the passage that shows most around it.
-
-        Raises:
-            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
-        """
-        pair, _, result = self._find(prompt, 1)
-        return pair, result.windows[result.best], result.spans[0]
-
-    def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
-        pair = self._pair(question_of(prompt), prompt.text)
-        if (edits := edited_pass.running()) and not self.answerer.config.joint:
-            edits.shifts = (0, self.n_asking(pair))
-        search = PassageSearch(self.card.name, self.decoding, pair.around)
-        return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
 
     def _pair(self, question: str, passage: str) -> QuestionAndPassage:
         """Both texts as one, [CLS] question [SEP] passage [SEP]; or one behind the other, each with marks of its own."""
@@ -132,38 +178,31 @@ class AnswerModel:
         """Count the tokens of the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
-    def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
-        """Compute the logits of each window; all windows of a passage are of one size."""
-        logits: list[Logits] = []
-        for index in range(0, len(windows), BATCH):
-            cancellation_point()
-            logits += self._batch(pair, windows[index : index + BATCH])
-        return logits
-
-    def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
-        """Compute the logits of one window in each of so many rows of a batch."""
-        if (edits := edited_pass.running()) and not self.answerer.config.joint:
-            edits.shifts = (0, self.n_asking(pair))
-        return self._batch(pair, [window] * n_rows)
-
     def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         n_asking, ids = self.n_asking(pair), self._ids([pair.cut(window) for window in windows])
-        visible = torch.ones_like(ids, dtype=torch.bool)
+        if (edits := edited_pass.running()) and not self.answerer.config.joint:
+            edits.shifts = (0, n_asking)
         with torch.inference_mode():
-            start, end, _ = self.answerer(
-                ids[:, :n_asking],
-                ids[:, n_asking:],
-                question_visible=visible[:, :n_asking],
-                context_visible=visible[:, n_asking:],
-            )
+            start, end = self._start_and_end(ids, n_asking)
         part = slice(pair.first - n_asking, pair.first - n_asking + windows[0].size)
         rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
         return [Logits(begins, ends) for begins, ends in rows]
 
+    def _start_and_end(
+        self, ids: Int[Tensor, "batch token"], n_asking: int
+    ) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
+        """Compute the logits of the passage's side: a question of so many tokens, and what comes after it."""
+        visible = torch.ones_like(ids, dtype=torch.bool)
+        question, context = slice(n_asking), slice(n_asking, None)
+        start, end, _ = self.answerer(
+            ids[:, question], ids[:, context], question_visible=visible[:, question], context_visible=visible[:, context]
+        )
+        return start, end
+
     def _ids(self, read: Sequence[Encoded]) -> Int[Tensor, "window token"]:
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
 
-    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+    def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
         """Return what the attention of each layer reads, over the window of `trace`, by kind.
 
         Raises:
@@ -171,24 +210,25 @@ class AnswerModel:
         """
         if not prompt.question:
             return self.encoder.attended(prompt)
-        pair, _, result = self._find(prompt, 1)
-        window = result.windows[result.best]
+        pair, window, _ = self.located(prompt)
         question, context, _ = self._read(pair, window)
         with torch.inference_mode():
             across = self.answerer.attended(question, context)
         layers = zip(*(self.encoder.attended_in(side) for side in self._sides(pair, window)), strict=True)
         return {"encoder": tuple(map(_beside, layers)), "cross": across}
 
-    def _maps(self, pair: QuestionAndPassage, window: Window) -> tuple[AttentionMap, ...]:
-        """Build the maps of the encoder's attention over a window, and of the cross-attention."""
+    def _window_trace(self, prompt: Prompt, pair: QuestionAndPassage, window: Window, output: str) -> AttentionTrace:
+        """Trace the encoder's attention over a window, and the cross-attention."""
         read, n_asking = pair.cut(window), self.n_asking(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
-            across = with_edited_heads("cross", [*map(query_key_layer, self.answerer.attended(question, context))])
-        return (
+            across = own_layers("cross", self.answerer.attended(question, context))
+        maps = (
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),
             AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(across)),
         )
+        facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
+        return AttentionTrace(self.card.name, prompt, maps, output, **facts)
 
     def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
         """Split into what the encoder reads at a time: both texts, or each on its own."""

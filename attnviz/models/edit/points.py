@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from attnviz.core.arrays import EditedHeads, Kind
 from attnviz.core.edits import Edits, HeadPatched
@@ -11,6 +11,7 @@ from attnviz.core.errors import EditError
 from attnviz.core.trace import Prompt
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.base import AttentionModel
+from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass
 from attnviz.nn.edit.edited_pass import Intervention, Patterns, intervening
 
@@ -21,7 +22,7 @@ class EditPoints:
 
     sizes   layers and heads of each kind
     places  the kind of each attention of our own modules, by the id of the module
-    stack   the kind of what calls the seam of Hugging Face models and has no place
+    stack   the kind of what calls the attention function of Hugging Face models and has no place
     writes  whether it has a decoder that writes freely
     """
 
@@ -45,7 +46,7 @@ class EditableModel(AttentionModel, Protocol):
 
 
 @contextmanager
-def edited(model: AttentionModel, prompt: Prompt, edits: Edits) -> Iterator[None]:
+def edited(model: EditableModel, prompt: Prompt, edits: Edits) -> Iterator[None]:
     """Within this context, and in this thread alone, every pass of the model over the prompt has these edits; none: as before.
 
     Raises:
@@ -54,25 +55,14 @@ def edited(model: AttentionModel, prompt: Prompt, edits: Edits) -> Iterator[None
     if not edits:
         yield
         return
-    points = points_of(model)
+    points = model.edit_points()
     edits.check_heads(points.sizes, model.card.name)
     with intervening(intervention(model, points, (edits,), _patterns(model, prompt, edits))):
         yield
 
 
-def points_of(model: AttentionModel) -> EditPoints:
-    """Say where a model can be edited.
-
-    Raises:
-        EditError: nowhere.
-    """
-    if not isinstance(model, EditableModel):
-        raise EditError(f"{model.card.name} cannot be edited: choose a model that attnviz runs itself, such as minilm.")
-    return model.edit_points()
-
-
 def intervention(
-    model: AttentionModel, points: EditPoints, rows: Sequence[Edits], patterns: Patterns | None = None
+    model: EditableModel, points: EditPoints, rows: Sequence[Edits], patterns: Patterns | None = None
 ) -> Intervention:
     """Prepare passes with the edits of each row of a batch; of one, those of all rows."""
     for edits in rows:
@@ -80,7 +70,7 @@ def intervention(
     return Intervention(tuple(rows), points.sizes, points.places, points.stack, points.writes, patterns or {})
 
 
-def _patterns(model: AttentionModel, prompt: Prompt, edits: Edits) -> Patterns:
+def _patterns(model: EditableModel, prompt: Prompt, edits: Edits) -> Patterns:
     """Read the other texts that heads are patched from; a pair, a question and a target stay as they are."""
     traces = {text: model.trace(replace(prompt, text=text)) for text in edits.texts}
     return {
@@ -100,6 +90,17 @@ def with_edited_heads(kind: Kind, layers: Sequence[QueryKeyLayer], first: int = 
         layer if changed is None else replace(layer, edited=EditedHeads(changed[0], changed[1][0].float().cpu().numpy()))
         for layer, changed in zip(layers, changes, strict=True)
     )
+
+
+def own_layers(kind: Kind, attended: Sequence[Attended], first: int = 0) -> tuple[QueryKeyLayer, ...]:
+    """Compute what a trace keeps of our own modules' attention: of the first text of a batch, without a mask, with edits."""
+    layers = []
+    for states in attended:
+        attention: Any = states.attention
+        known = attention.project(states.offering)
+        query, key, value = (each[0].cpu().numpy() for each in (attention.queries(states.asking), known.key, known.value))
+        layers.append(QueryKeyLayer(query, key, scaling=attention.scaling, value=value))
+    return with_edited_heads(kind, layers, first)
 
 
 def check_windows(n_windows: int) -> None:

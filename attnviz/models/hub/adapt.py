@@ -1,21 +1,24 @@
 """From a model and its tokenizer to something that traces: what it reads, how much of it, and which way its attention shows."""
 
+import copy
 import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from attnviz import settings
 from attnviz.core.arrays import Kind
-from attnviz.core.errors import ModelError, UnsupportedModelError, failing_as
+from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError, described, failing_as
+from attnviz.models import scoring
 from attnviz.models.base import Architecture, ModelCard
-from attnviz.models.hub import widening
 from attnviz.models.hub.capture import reader_for
-from attnviz.models.hub.encoder import TracedModel, body_of, check_pieces
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.hub.seq2seq import WritingModel
+from attnviz.models.hub.stack import StackModel
+from attnviz.models.hub.traced import TracedModel, body_of, check_pieces
 from attnviz.text.tokens import encode
 
 PROBE = "One word follows another."
@@ -86,10 +89,37 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     )
     if architecture == "encoder-decoder":
         return WritingModel(card, model, tokenizer, reader, accepts, sizes, writing=_writing(model, tokenizer))
-    widening.prepare(body, store.n_layers)
+    scoring.prepare(body, store.n_layers)
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
         return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts, sizes)
-    return TracedModel(card, model, tokenizer, reader, accepts, sizes)
+    return StackModel(card, model, tokenizer, reader, accepts, sizes)
+
+
+def wrapped(model: Any, tokenizer: Any) -> TracedModel:
+    """Traces a twin of the model: it shares every weight, so training shows, but has modules and settings of its own.
+
+    Raises:
+        ArgumentError: this is no Hugging Face model, or no tokenizer.
+        UnsupportedModelError: its attention cannot be shown.
+    """
+    if not isinstance(model, PreTrainedModel):
+        raise ArgumentError(
+            f"wrap takes a Hugging Face model and its tokenizer, not {described(model)}; "
+            "build maps of other models with from_weights."
+        )
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise ArgumentError(
+            f"wrap takes the model's tokenizer beside it, such as AutoTokenizer gives, not {described(tokenizer)}."
+        )
+    copied = twin(model)
+    copied.set_attn_implementation("eager")
+    return build(copied, tokenizer, Facts(name=model.config.name_or_path or type(model).__name__))
+
+
+def twin(model: Any) -> Any:
+    """Copy the modules around the very same tensors: no weight is copied, and neither model sees the other's settings."""
+    shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
+    return copy.deepcopy(model, shared)
 
 
 def _accepts(model: Any) -> frozenset[str]:

@@ -46,7 +46,12 @@ Stacks = dict[Kind, AttentionStack]
 
 @runtime_checkable
 class Reader(Protocol):
-    """Runs a model and reads its attention."""
+    """Runs a model and reads its attention.
+
+    kinds  the kind of each attention of an encoder-decoder, by the id of its module; None: no attention can be told and edited
+    """
+
+    kinds: Mapping[int, Kind] | None = None
 
     def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         """One forward pass: the model's outputs by name, and the attention by kind in one row of the batch.
@@ -73,8 +78,9 @@ class AttentionFunctionReader(Reader):
         with torch.inference_mode(), tape.recording() as recorded:
             outputs = self._model(**inputs, **self._options)
         calls: dict[Kind, list[tape.Call]] = {}
+        kinds = self.kinds or {}
         for call in recorded.calls:
-            calls.setdefault(self.kinds.get(id(call.module), "encoder"), []).append(call)
+            calls.setdefault(kinds.get(id(call.module), "encoder"), []).append(call)
         now = edited_pass.running()
         layers: dict[Kind, tuple[QueryKeyLayer, ...]] = {kind: recorded.layers(some, row=row) for kind, some in calls.items()}
         return outputs, {

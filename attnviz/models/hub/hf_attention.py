@@ -188,9 +188,17 @@ def _biased_mask(call: Call) -> Tensor:
 
 def _explicit_output(call: Call, key: Tensor, value: Tensor) -> Tensor:
     """What the fused kernel cannot do: soft-capped scores, and a sink that takes attention but gives no value."""
-    scores = _scores(call, call.query, key, range(call.query.shape[1]))
-    weights = scores.softmax(dim=3)[..., : key.shape[2]].nan_to_num(0.0)
-    return weights.to(value.dtype) @ value
+    return _weights(call, key)[..., : key.shape[2]].to(value.dtype) @ value
+
+
+def weights_of(call: Call) -> Float[Tensor, "batch head query column"]:
+    """Compute the weights of a whole batch in float32; a sink is the last column."""
+    groups = call.query.shape[1] // call.key.shape[1]
+    return _weights(call, call.key.repeat_interleave(groups, dim=1) if groups > 1 else call.key)
+
+
+def _weights(call: Call, key: Tensor) -> Float[Tensor, "batch head query column"]:
+    return _scores(call, call.query, key, range(call.query.shape[1])).softmax(dim=3).nan_to_num(0.0)
 
 
 def _layer(call: Call, row: int, shared: dict[int, Any]) -> QueryKeyLayer:

@@ -14,7 +14,7 @@ from attnviz.models.base import Progress, silent
 from attnviz.models.hub.adapt import Facts, build
 from attnviz.models.hub.checkpoint import Checkpoint
 from attnviz.models.hub.download import fetch as download
-from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.hub.traced import TracedModel
 
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 

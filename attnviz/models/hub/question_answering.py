@@ -10,33 +10,32 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
-from attnviz.core.cancellation import cancellation_point
-from attnviz.core.trace import AttentionTrace, Prompt
-from attnviz.models.answer.base import (
-    BATCH,
-    Answers,
-    Logits,
-    PassageSearch,
-    QuestionAndPassage,
-    SpanSearchResult,
-    question_of,
-)
+from attnviz.core.trace import AttentionTrace, Kind, Prompt
+from attnviz.models.answer.base import Logits, QuestionAndPassage
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.hub.encoder import TracedModel
+from attnviz.models.answer.span_finder import SpanFinder, span_facts, span_outcome
+from attnviz.models.hub.stack import StackModel
+from attnviz.models.scoring import Scorer
+from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Span, Window
 
 
 @dataclass(frozen=True, eq=False)
-class HubAnswerer(TracedModel):
+class HubAnswerer(SpanFinder, StackModel):
     """An encoder with a start and an end logit for every token."""
+
+    def span_decoding(self) -> SpanDecoding:
+        """Say how logits become an answer, in windows of what the model reads at once."""
+        return SpanDecoding(window=min(SpanDecoding().window, self.card.max_tokens))
 
     def _trace(self, prompt: Prompt) -> AttentionTrace:
         return self.answers(prompt).trace if prompt.question else super()._trace(prompt)
 
-    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
+    def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
         """Return what the attention reads, as of any encoder; of a question and a passage, over the window of `trace`.
 
         Raises:
@@ -44,52 +43,67 @@ class HubAnswerer(TracedModel):
         """
         if not prompt.question:
             return super().attended(prompt)
-        pair, _, result = self._find(prompt, 1)
-        return {"encoder": self.attended_in(pair.cut(result.windows[result.best]))}
+        pair, window, _ = self.located(prompt)
+        return {"encoder": self.attended_in(pair.cut(window))}
 
-    def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """Find the best spans, and trace the window that holds the best one.
-
-        Raises:
-            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
-        """
-        pair, search, result = self._find(prompt, n_best)
-        read = pair.cut(result.windows[result.best])
-        with self.computing():
-            _, stacks = self.reader.read(self.tensors(read))
-        output = search.output(result, prompt.text, pair.passage)
-        trace = self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
-        return Answers(trace, pair.passage, result, search.decoding)
-
-    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
-        """Find the best span, and the window of the passage that shows most around it.
+    def scorer(self, prompt: Prompt) -> Scorer:
+        """Prepare to score the best span; of a text without a question, its last states.
 
         Raises:
-            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+            PromptError: as of `trace`.
+            EditError: the model computes its attention by itself.
         """
-        pair, _, result = self._find(prompt, 1)
-        return pair, result.windows[result.best], result.spans[0]
+        self.edit_points()
+        return self.span_scorer(prompt) if prompt.question else super().scorer(prompt)
 
-    def _find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
-        pair = self._pair(question_of(prompt), prompt.text)
-        decoding = SpanDecoding(window=min(SpanDecoding().window, self.card.max_tokens))
-        search = PassageSearch(self.card.name, decoding, pair.around)
-        return pair, search, search.find(pair.passage, lambda windows: self._logits(pair, windows), n_best)
+    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
+        """Bind the model to the best span that it finds, or as any encoder.
+
+        Raises:
+            ModelError: it has no such output.
+            PromptError: it cannot read the question or the passage.
+        """
+        return self._bind_answer(prompt) if target.kind == "answer" else super().bind_target(prompt, target)
+
+    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
+        """Bind the model to the window of `trace`, or to a text alone.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        return self._bind_answer(prompt) if prompt.question else super().bind_trace(prompt)
+
+    def _bind_answer(self, prompt: Prompt) -> BoundTarget:
+        pair, window, span = self.located(prompt)
+        read = pair.cut(window)
+        answer = slice(pair.first + span.start - window.start, pair.first + span.end - window.start + 1)
+        inputs = {name: ids for name, ids in self.tensors(read).items() if name != "input_ids"}
+        mark = read.inputs["input_ids"].index(self.tokenizer.cls_token_id)
+        passage = slice(pair.first, pair.first + window.size)
+
+        def run(ids: Int[Tensor, "batch token"]) -> Outcome:
+            others = {name: value.expand(len(ids), -1) for name, value in inputs.items()}
+            with self.computing():
+                outputs = self.model(input_ids=ids, **others)
+            start, end = outputs.start_logits, outputs.end_logits
+            place = Span(answer.start - passage.start, answer.stop - 1 - passage.start, 0.0)
+            nothing = start[:, mark] + end[:, mark]
+            return span_outcome(start[:, passage], end[:, passage], place, SpanDecoding(), nothing)
+
+        size = slice(0, len(read))
+        return BoundTarget(
+            **span_facts(read, answer, prompt.text, self, run),
+            sites=[AttentionSite(size, size, "encoder", layer) for layer in range(self.card.n_layers)],
+        )
 
     def _pair(self, question: str, passage: str) -> QuestionAndPassage:
         return QuestionAndPassage.of(self.encode([question, passage], whole=True), self.card.name)
 
-    def _logits(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
-        """Compute the logits of each window; all windows of a passage are of one size."""
-        logits: list[Logits] = []
-        for index in range(0, len(windows), BATCH):
-            cancellation_point()
-            logits += self._batch(pair, windows[index : index + BATCH])
-        return logits
-
-    def row_logits(self, pair: QuestionAndPassage, window: Window, n_rows: int) -> list[Logits]:
-        """Compute the logits of one window in each of so many rows of a batch."""
-        return self._batch(pair, [window] * n_rows)
+    def _window_trace(self, prompt: Prompt, pair: QuestionAndPassage, window: Window, output: str) -> AttentionTrace:
+        read = pair.cut(window)
+        with self.computing():
+            _, stacks = self.reader.read(self.tensors(read))
+        return self._traced(prompt, {"encoder": stacks["encoder"]}, {"encoder": (read.tokens, read.tokens)}, read, output)
 
     def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
         cut = [self.tensors(pair.cut(window)) for window in windows]

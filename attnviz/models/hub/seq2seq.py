@@ -6,18 +6,23 @@ each token was is read off a plain forward pass over what was written, with noth
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.models.hub.encoder import TracedModel
-from attnviz.models.translate.base import DecodingStep, SearchTree, Translation
+from attnviz.models.hub.targets import baseline_id
+from attnviz.models.hub.traced import TracedModel
+from attnviz.models.scoring import Scorer, log_probability
+from attnviz.models.targets import BoundTarget, Target, listed
+from attnviz.models.translate.base import TRANSLATE, DecodingStep, SearchTree, Translation, decoding_steps
+from attnviz.models.translate.targets import WrittenText
 from attnviz.nn.decoding import Beam
 from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import placed_ids
@@ -40,6 +45,88 @@ class WritingModel(TracedModel):
 
     def _trace(self, prompt: Prompt) -> AttentionTrace:
         return self.steps(prompt)[0]
+
+    def translator(self) -> "WritingModel":
+        """Return what translates."""
+        return self
+
+    def task_prefix(self, task: str) -> str:
+        """Return what the model's configuration says must stand before a text for that task; empty where it says nothing."""
+        tasks: dict[str, Any] = getattr(self.model.config, "task_specific_params", None) or {}
+        return str(tasks.get(task, {}).get("prefix", ""))
+
+    def scorer(self, prompt: Prompt) -> Scorer:
+        """Prepare to score ln p of `prompt.target`, or of what the model writes by itself.
+
+        Raises:
+            PromptError: as of `trace`.
+            EditError: the model computes its attention by itself.
+        """
+        self.edit_points()
+        source = self._inputs(prompt.text)
+        pieces = self.pieces_of(prompt)
+        read, labels = (torch.tensor([ids], device=self.model.device) for ids in ((self._start, *pieces[:-1]), pieces))
+
+        def forward(n_rows: int) -> Tensor:
+            inputs = {name: ids.expand(n_rows, -1) for name, ids in source.items()}
+            return log_probability(self._scores(inputs, read.expand(n_rows, -1)), labels)
+
+        return Scorer(self, "nats", len(pieces), forward, source["input_ids"].shape[1] + len(pieces))
+
+    def _scores(self, inputs: Inputs, read: Int[Tensor, "row step"]) -> Float[Tensor, "row step vocabulary"]:
+        with self.computing():
+            return self.model(**inputs, decoder_input_ids=read, use_cache=False).logits
+
+    def targets(self, prompt: Prompt) -> dict[str, str]:
+        """List the translation, and each of its tokens.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        with torch.no_grad():
+            return listed("translation", "token", self.names(self.pieces_of(self._prefixed(prompt))))
+
+    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
+        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them.
+
+        Raises:
+            ModelError: it is another output that is meant, or it has not so many tokens.
+            PromptError: as of `trace`.
+        """
+        if target.kind not in ("translation", "token"):
+            return super().bind_target(prompt, target)
+        return self._bind(prompt, (), target.place or 0 if target.kind == "token" else None)
+
+    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
+        """Bind the model to a translation of exactly these pieces, or of its own.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        return self._bind(prompt, pieces, None)
+
+    def _prefixed(self, prompt: Prompt) -> Prompt:
+        return replace(prompt, text=self.task_prefix(TRANSLATE) + prompt.text)
+
+    def _bind(self, prompt: Prompt, pieces: Sequence[int], step: int | None) -> BoundTarget:
+        prompt = self._prefixed(prompt)
+        source = self.encode([prompt.text])
+        given = self.tensors(source)
+        others = {name: value for name, value in given.items() if name != "input_ids"}
+
+        def logits(ids: Int[Tensor, "batch token"], read: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocabulary"]:
+            beside = {name: value.expand(len(ids), -1) for name, value in others.items()}
+            return self._scores({"input_ids": ids, **beside}, read)
+
+        written = WrittenText(source.tokens, given["input_ids"][0], pieces or self.pieces_of(prompt), self._start, logits)
+        return written.bind(
+            step,
+            self.names,
+            embedding=self.model.get_input_embeddings().weight,
+            baseline_id=baseline_id(self.tokenizer),
+            fixed=frozenset(place for place, each in enumerate(source.tokens) if each.special),
+            sites=written.layer_sites(self.sizes["encoder"][0], self.sizes["decoder"][0]),
+        )
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the prompt, and tell how likely the model found every token that is written.
@@ -78,7 +165,7 @@ class WritingModel(TracedModel):
             PromptError: nothing in the text can be read.
         """
         output = self._text(pieces)
-        with self.reading():
+        with self.tokenizing():
             tokens = placed_ids(self.tokenizer, [self._start, *pieces], output)
         return self._followed(prompt, pieces, (output, tokens), n_alternatives)
 
@@ -93,7 +180,9 @@ class WritingModel(TracedModel):
             scores, stacks = self.reader.read({**self.tensors(source), "decoder_input_ids": read})
         rows = tokens[:-1]
         axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
-        return self._traced(prompt, stacks, axes, source, text), self._likely(scores[0], pieces, tokens[1:], n_alternatives)
+        return self._traced(prompt, stacks, axes, source, text), decoding_steps(
+            scores[0], tuple(zip(tokens[1:], pieces, strict=True)), self.names, n_alternatives
+        )
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
         """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
@@ -133,7 +222,7 @@ class WritingModel(TracedModel):
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:
         """Name pieces as the vocabulary does: the reverse of `pieces`."""
-        with self.reading():
+        with self.tokenizing():
             tokens = self.tokenizer.convert_ids_to_tokens(list(pieces))
         return tuple(name or f"<{piece}>" for piece, name in zip(pieces, tokens, strict=True))
 
@@ -142,7 +231,7 @@ class WritingModel(TracedModel):
         nameless = _NAMELESS.fullmatch(name)
         if nameless and int(nameless[1]) < self.model.get_output_embeddings().out_features:
             return int(nameless[1])
-        with self.reading():
+        with self.tokenizing():
             return self.tokenizer.convert_tokens_to_ids(name) or 0
 
     @property
@@ -158,7 +247,7 @@ class WritingModel(TracedModel):
         return self.tensors(self.encode([text]))
 
     def _text(self, pieces: Sequence[int]) -> str:
-        with self.reading():
+        with self.tokenizing():
             text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip()
 
@@ -187,18 +276,6 @@ class WritingModel(TracedModel):
         """ln p of it; read alone, for a large vocabulary's scores of many at once would not fit into memory."""
         read = torch.tensor([[self._start, *pieces[:-1]]], device=self.model.device)
         target = torch.tensor(pieces, device=self.model.device)
-        with self.computing(), torch.inference_mode():
-            scores = self.model(**inputs, decoder_input_ids=read, use_cache=False).logits[0]
+        with torch.inference_mode():
+            scores = self._scores(inputs, read)[0]
         return -float(F.cross_entropy(scores.float(), target, reduction="sum"))
-
-    def _likely(
-        self, scores: Tensor, pieces: Sequence[int], tokens: Sequence[Token], n_alternatives: int
-    ) -> tuple[DecodingStep, ...]:
-        probabilities = scores.float().softmax(dim=-1).cpu()
-        best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
-        steps = []
-        for token, own, piece, values, places in zip(
-            tokens, probabilities, pieces, best.values.tolist(), best.indices.tolist(), strict=True
-        ):
-            steps.append(DecodingStep(token, float(own[piece]), tuple(zip(self.names(places), values, strict=True))))
-        return tuple(steps)

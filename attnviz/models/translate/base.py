@@ -1,12 +1,18 @@
 """What every model that translates looks like from outside, ours and those of the hub: more than a trace can be asked of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
 
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
 from attnviz.nn.decoding import Beam
+
+# As models' configurations name the task.
+TRANSLATE = "translation_en_to_fr"
 
 
 @dataclass(frozen=True)
@@ -48,48 +54,51 @@ class SearchTree:
     leaves: tuple[int, ...]
 
 
+def decoding_steps(
+    scores: Float[Tensor, "step vocabulary"],
+    written: Sequence[tuple[Token, int]],
+    names: Callable[[Sequence[int]], Sequence[str]],
+    n_alternatives: int,
+) -> tuple[DecodingStep, ...]:
+    """Tell how likely each token with its piece was by the scores of its step, and what else was likely there."""
+    probabilities = scores.float().softmax(dim=-1).cpu()
+    best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
+    rows = zip(written, probabilities, best.values.tolist(), best.indices.tolist(), strict=True)
+    return tuple(
+        DecodingStep(token, float(own[piece]), tuple(zip(names(places), values, strict=True)))
+        for (token, piece), own, values, places in rows
+    )
+
+
 @runtime_checkable
 class TranslatingModel(AttentionModel, Protocol):
     """A model that writes what it was asked to translate, token by token, with all that can be known of it.
 
     A piece is a number of its vocabulary; `closed` are the names of those that it cannot be asked to write.
+
+    Raises:
+        PromptError: nothing in the text can be read, or one of the names is no piece that this model writes.
     """
 
     @property
     def closed(self) -> frozenset[str]: ...
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """Trace the greedy translation or `prompt.target`, and tell how likely the model found every token of it.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Trace the greedy translation or `prompt.target`, and tell how likely the model found every token of it."""
         ...
 
     def follow(
         self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
-
-        Raises:
-            PromptError: nothing in the text can be read.
-        """
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
         ...
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
-
-        Raises:
-            PromptError: nothing in the text can be read.
-        """
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam."""
         ...
 
     def search(self, text: str, beam: Beam, prefix: Sequence[int] = ()) -> tuple[tuple[Translation, ...], SearchTree | None]:
-        """Translate, and return the tree that the search walked after the prefix; None where the search does not show it.
-
-        Raises:
-            PromptError: nothing in the text can be read.
-        """
+        """Translate, and return the tree that the search walked after the prefix; None where the search does not show it."""
         ...
 
     def ended(self, pieces: Sequence[int]) -> bool:
@@ -97,11 +106,7 @@ class TranslatingModel(AttentionModel, Protocol):
         ...
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`.
-
-        Raises:
-            PromptError: one of them is no piece that this model writes.
-        """
+        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`."""
         ...
 
     def names(self, pieces: Sequence[int]) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import PromptError, described
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
+from attnviz.models.capabilities import capabilities
 from attnviz.models.edit.points import edited
-from attnviz.models.task_prefix import TRANSLATE, prefix_for, without_prefix
-from attnviz.models.translate.base import DecodingStep, SearchTree, TranslatingModel, Translation
+from attnviz.models.tasks import without_prefix
+from attnviz.models.translate.base import TRANSLATE, DecodingStep, SearchTree, TranslatingModel, Translation
 from attnviz.nn.decoding import Beam
 
 # Hypotheses that a search may keep at once: each is decoded, and more are hardly better.
@@ -63,7 +64,7 @@ class Draft:
     own              the best that the model found by itself, where the target was given
     pieces           names of the pieces it is made of; empty where the target was given
     closed           names of the pieces that the model cannot be asked to write
-    task_prefix      what the model read in front of the text (`attnviz.models.task_prefix`)
+    task_prefix      what the model read in front of the text (`attnviz.models.tasks`)
     tree             what the search weighed after what it had to begin with; None where nothing was searched or it is not shown
     original         ln p, with the edits, of what the model writes without them; None: nothing is edited
     """
@@ -98,12 +99,11 @@ def draft(model: AttentionModel, prompt: Prompt, options: DecodingOptions, edits
         EditError: the model cannot be edited in this way.
         PromptError: the model cannot read the text, does not translate, or cannot write the target or what it must begin with.
     """
-    if not isinstance(model, TranslatingModel):
-        raise PromptError(f"{model.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
-    prefix = prefix_for(model, TRANSLATE)
+    declared = capabilities(model)
+    translator, prefix = declared.translator(), declared.task_prefix(TRANSLATE)
     whole = replace(prompt, text=prefix + prompt.text)
-    with edited(model, whole, edits.after(prefix)):
-        prefixed = _drafted(model, whole, options)
+    with edited(declared, whole, edits.after(prefix)):
+        prefixed = _drafted(translator, whole, options)
     trace = replace(without_prefix(prefixed.trace, prompt, prefix), edits=edits)
     return replace(prefixed, trace=trace, task_prefix=prefix)
 
@@ -134,10 +134,10 @@ def log_probability(model: AttentionModel, prompt: Prompt, written: Draft, edits
     Raises:
         EditError: the model cannot be edited in this way.
     """
-    assert isinstance(model, TranslatingModel)
-    whole = replace(prompt, text=written.task_prefix + prompt.text)
-    with edited(model, whole, edits.after(written.task_prefix)):
-        return total(model.follow(whole, model.pieces(written.pieces))[1])
+    declared = capabilities(model)
+    translator, whole = declared.translator(), replace(prompt, text=written.task_prefix + prompt.text)
+    with edited(declared, whole, edits.after(written.task_prefix)):
+        return total(translator.follow(whole, translator.pieces(written.pieces))[1])
 
 
 def total(steps: tuple[DecodingStep, ...]) -> float:

@@ -26,7 +26,9 @@ def translator(saved: SavedModel, progress: Progress) -> TranslationModel:
     model = untrained_translator(saved.config)
     model.load_state_dict(saved.weights)
     source, target = (Tokenizer.from_file(str(saved.folder / name)) for name in (SOURCE, TARGET))
-    layers, heads = (1, 1) if isinstance(model, Seq2Seq) else (model.config.n_layers, model.config.block.n_heads)
+    across = model.attentions["cross"]
+    # Attention without heads is one head.
+    layers, heads = len(across), getattr(across[0], "n_heads", 1)
     where = device.choose()
     model.eval().requires_grad_(False).to(where)
     card = ModelCard(

@@ -16,10 +16,12 @@ from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
+from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
 from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable
-from attnviz.models.reading import NOTHING_READ, EncoderReading, read, says_more
+from attnviz.models.reading import NOTHING_READ, EncoderReading
 from attnviz.models.result import Result, run_task
+from attnviz.models.tasks import read
 from attnviz.models.translate.decode import GREEDY, DecodingOptions
 from attnviz.ui.background.jobs import Job, shared
 from attnviz.ui.background.lru_cache import LruCache
@@ -202,7 +204,7 @@ def _run(
 def _read(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits, states: bool) -> EncoderReading:
     progress(f"Reading with {model.card.name}", None)
     # No pass where there is nothing to say.
-    return read(model, prompt, edits) if states or says_more(model, prompt) else NOTHING_READ
+    return read(model, prompt, edits) if states or capabilities(model).says_more(prompt) else NOTHING_READ
 
 
 @computed

@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional as F
 
 import attnviz
-from attnviz.attribution.bind import bind_target
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.passes.freezing import Frozen
+from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 

@@ -11,7 +11,7 @@ from attnviz.attribution.token_removal import MethodShares, deletion_curve, fait
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Token
-from attnviz.models.bound_target import BoundTarget, Outcome
+from attnviz.models.targets import BoundTarget, Outcome
 
 GONE = 99
 # ln p(output) falls by so much when the token in this place goes; the last belongs to the output, and never goes.

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from attnviz import Edits, Prompt, cli
-from attnviz.models import catalog, scoring
+from attnviz.models import catalog
 from attnviz.models.ablate.head_costs import every_head, without
-from attnviz.models.scoring import scorer_for
+from attnviz.models.capabilities import capabilities
+from attnviz.models.translate.own import TranslationModel
 from tests.translators import tiny_translator
 
 PAIRS = ["The dog sat.\tLe chien", "The dog isn't Tom's.\tLe chien n'a pas mangé !", "A dog ate.\tLe chien a mangé ."]
@@ -45,7 +46,7 @@ def test_every_cost_is_the_mean_over_the_pieces_of_the_file(folder, data, tmp_pa
         "cross, all heads but L0·H0": without([head for head in cross if head[1:] != (0, 0)]),
         "decoder L0, all heads": without([head for head in heads if head[:2] == ("decoder", 0)]),
     }
-    scorers = [scorer_for(model, Prompt(text, target=target)) for text, target in (pair.split("\t") for pair in PAIRS)]
+    scorers = [capabilities(model).scorer(Prompt(text, target=target)) for text, target in (pair.split("\t") for pair in PAIRS)]
     pieces = sum(scorer.n_pieces for scorer in scorers)
     for name, edits in asked.items():
         scores = np.array([scorer.scores([Edits(), edits]) for scorer in scorers])
@@ -84,13 +85,13 @@ def test_a_killed_run_goes_on_where_it_stopped_and_ends_alike(folder, data, tmp_
     # Killed in the middle of its third line.
     (tmp_path / "again.csv.jsonl").write_text("\n".join([*journal[:2], journal[2][: len(journal[2]) // 2]]), encoding="utf-8")
     read: list[str] = []
-    real = scoring.scorer_for
+    real = TranslationModel.scorer
 
     def counted(model, prompt):
         read.append(prompt.text)
         return real(model, prompt)
 
-    monkeypatch.setattr(scoring, "scorer_for", counted)
+    monkeypatch.setattr(TranslationModel, "scorer", counted)
     cli.main([*command, str(again)])
     assert read == [pair.split("\t")[0] for pair in PAIRS[1:]]
     assert again.read_text(encoding="utf-8") == whole.read_text(encoding="utf-8")
@@ -128,7 +129,7 @@ def test_a_text_without_finite_scores_is_left_out_of_every_mean(folder, data, tm
     data.write_text("\n".join(PAIRS[1:]), encoding="utf-8")
     cli.main([*command, str(tmp_path / "two.csv")])
     data.write_text("\n".join(PAIRS), encoding="utf-8")
-    real = scoring.scorer_for
+    real = TranslationModel.scorer
 
     def broken(model, prompt):
         scorer = real(model, prompt)
@@ -136,7 +137,7 @@ def test_a_text_without_finite_scores_is_left_out_of_every_mean(folder, data, tm
             object.__setattr__(scorer, "scores", lambda rows, *_: np.full(len(rows), np.nan))
         return scorer
 
-    monkeypatch.setattr(scoring, "scorer_for", broken)
+    monkeypatch.setattr(TranslationModel, "scorer", broken)
     cli.main([*command, str(tmp_path / "three.csv")])
     assert (tmp_path / "three.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
     assert "Text 1 of pairs.tsv is left out" in capsys.readouterr().err

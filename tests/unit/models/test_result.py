@@ -10,10 +10,11 @@ from attnviz import Edits, Prompt
 from attnviz.core.cancellation import cancellable
 from attnviz.core.errors import CancelledError, EditError, ModelError, TraceError
 from attnviz.models.ablate.head_costs import every_head, head_costs, removal_curve, without
-from attnviz.models.reading import read, shifts
+from attnviz.models.capabilities import capabilities
+from attnviz.models.reading import shifts
 from attnviz.models.result import run_task, with_readings
-from attnviz.models.scoring import scorer_for
 from attnviz.models.shipped import load_trained
+from attnviz.models.tasks import read
 from attnviz.models.translate.decode import log_probability
 from tests import tiny
 from tests.answerers import tiny_answerer
@@ -24,7 +25,7 @@ TEXT = "The dog, which isn't Tom's, didn't eat."
 
 def cost_of(model, prompt, edits):
     """What edits cost the output that the model gives without them: nats of ln p, or 1 - cosine of the last states."""
-    before, after = scorer_for(model, prompt).scores([Edits(), edits])
+    before, after = capabilities(model).scorer(prompt).scores([Edits(), edits])
     return float(before - after)
 
 

@@ -19,14 +19,13 @@ from attnviz.cli import main
 from attnviz.core.errors import ClaimError, CorpusError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
+from attnviz.models.capabilities import capabilities
 from attnviz.survey import corpus_survey
 from attnviz.survey.atlas import make
-from attnviz.survey.batches import trace_all
 from attnviz.survey.corpora import corpus, plain, shipped
 from attnviz.survey.corpus_attention import look, shuffled
 from attnviz.survey.folder import load, merge_folders, to_bytes
 from attnviz.survey.shipped import available, shipped_atlas
-from attnviz.survey.untrained import untrained
 
 NAMES_SEEN = ("dog", "bird", "child", "teacher", "animal", "man", "woman", "king", "queen", "boy", "girl", "horse", "fish")
 TEXTS = [f"The {name} saw the cat, and the cat saw the {name}{' again' * (n % 5)}." for n, name in enumerate(NAMES_SEEN)]
@@ -46,7 +45,7 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_batch_shows_what_each_text_shows_alone_and_what_the_model_itself_gives(minilm):
-    actual = {each.index: each.trace for each in trace_all(minilm, TEXTS)}
+    actual = dict(capabilities(minilm).trace_all(TEXTS))
     assert sorted(actual) == list(range(len(TEXTS)))
     inner, tokenizer = minilm.model, minilm.tokenizer
     for index, text in enumerate(TEXTS[:3]):
@@ -172,7 +171,9 @@ def test_shuffled_words_keep_their_heads():
 
 
 def test_an_untrained_model_is_another_each_seed_and_the_same_for_one(minilm):
-    first, again, other = (untrained(minilm, seed).trace("The cat sat.").encoder.weights(1, 1) for seed in (1, 1, 2))
+    first, again, other = (
+        capabilities(minilm).untrained(seed).trace("The cat sat.").encoder.weights(1, 1) for seed in (1, 1, 2)
+    )
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-4
 

@@ -9,6 +9,7 @@ from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.shares import HeadCosts
 from attnviz.models.ablate import head_costs
 from attnviz.models.ablate.head_costs import DRAWS, removal_curve, without
+from attnviz.models.hub.stack import StackModel
 
 # What each head costs; the costs of several add up.
 COSTS = {
@@ -25,7 +26,7 @@ def scores(_scorer: object, rows: list[Edits], _progress: object) -> np.ndarray:
 
 @pytest.fixture
 def curve(monkeypatch):
-    monkeypatch.setattr(head_costs, "scorer_for", lambda model, prompt: None)
+    monkeypatch.setattr(StackModel, "scorer", lambda model, prompt: None)
     monkeypatch.setattr(head_costs, "_scored", scores)
     tables: dict[Kind, np.ndarray] = {"encoder": np.array([[4.0, -1.0], [16.0, 0.0]]), "cross": np.array([[2.0, 8.0]])}
     return removal_curve(attnviz.load("minilm"), "a text", HeadCosts("nats", BEFORE, tables))

@@ -13,7 +13,7 @@ from attnviz import Prompt
 from attnviz.core.errors import ModelError
 from attnviz.models import catalog
 from attnviz.models.hub import checkpoint, sizes
-from attnviz.models.reading import read
+from attnviz.models.tasks import read
 from tests import hub, tiny
 from tests.hub import Hub, Repository
 

@@ -5,8 +5,9 @@ import pytest
 
 import attnviz
 from attnviz.core.trace import Prompt
-from attnviz.models.summarize.run import summarize
-from attnviz.models.task_prefix import SUMMARIZE, TRANSLATE, prefix_for
+from attnviz.models.capabilities import capabilities
+from attnviz.models.tasks import SUMMARIZE, summarize
+from attnviz.models.translate.base import TRANSLATE
 from attnviz.models.translate.decode import DecodingOptions, draft
 from tests.tiny import FAMILIES
 
@@ -30,9 +31,9 @@ def folder(tmp_path_factory):
 
 
 def test_the_prefix_comes_from_the_models_configuration(folder):
-    model = attnviz.load(str(folder))
-    assert (prefix_for(model, SUMMARIZE), prefix_for(model, TRANSLATE)) == (ENGLISH, FRENCH)
-    assert prefix_for(attnviz.load("minilm"), SUMMARIZE) == ""
+    model = capabilities(attnviz.load(str(folder)))
+    assert (model.task_prefix(SUMMARIZE), model.task_prefix(TRANSLATE)) == (ENGLISH, FRENCH)
+    assert capabilities(attnviz.load("minilm")).task_prefix(SUMMARIZE) == ""
 
 
 def test_the_model_reads_it_and_the_person_did_not_type_it(folder):

@@ -1,24 +1,23 @@
-"""A Hugging Face model of one stack and its tokenizer, as an `AttentionModel`."""
+"""A Hugging Face model and its tokenizer, as an `AttentionModel`: what models of one stack and of two have in common."""
 
+import copy
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, PromptError, failing_as
-from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
-from attnviz.core.weights import QueryKeyLayer
+from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, Token
 from attnviz.models.base import ModelCard
+from attnviz.models.capabilities import Capabilities
 from attnviz.models.edit.points import EditPoints, edited
+from attnviz.models.hub import hf_attention
 from attnviz.models.hub.capture import AttentionFunctionReader, Reader, Stacks
-from attnviz.models.hub.qkv_layers import qkv_layers
-from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass
 from attnviz.text.tokens import Encoded, encode
 
@@ -27,8 +26,8 @@ SINK = Token("sink", 0, 0, special=True)
 
 
 @dataclass(frozen=True, eq=False)
-class TracedModel:
-    """Traces a Hugging Face model that is an encoder or a decoder."""
+class TracedModel(Capabilities):
+    """A Hugging Face model, its tokenizer, and the way in which its attention shows."""
 
     card: ModelCard
     model: Any
@@ -61,40 +60,28 @@ class TracedModel:
         Raises:
             EditError: the model computes its attention by itself.
         """
-        if not isinstance(self.reader, AttentionFunctionReader):
+        if (kinds := self.reader.kinds) is None:
             raise EditError(
                 f"{self.card.name} computes its attention in code of its own ({self.model.config.model_type}), so it can be "
                 "looked at but not edited: choose another, such as bert-base-uncased."
             )
-        return EditPoints(self.sizes, self.reader.kinds, self._kind, writes=self.card.architecture == "encoder-decoder")
+        return EditPoints(self.sizes, kinds, self.kind, writes=self.card.architecture == "encoder-decoder")
 
     def _trace(self, prompt: Prompt) -> AttentionTrace:
-        source = self._source(prompt)
-        with self.computing():
-            _, stacks = self.reader.read(self.tensors(source))
-        kind = self._kind
-        return self._traced(prompt, {kind: stacks["encoder"]}, {kind: (source.tokens, source.tokens)}, source)
+        raise NotImplementedError
 
-    def attended(self, prompt: Prompt) -> dict[str, tuple[Attended, ...]]:
-        """Return what the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
-        return {self._kind: layers} if (layers := self.attended_in(self._source(prompt))) else {}
-
-    def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
-        """Return what the attention of each layer reads; nothing where it is unknown which layers are W_Q, W_K and W_V."""
-        layers = qkv_layers(self.model)
-        if self.card.architecture == "encoder-decoder" or len(layers) != self.card.n_layers:
-            return ()
-        with self.computing(), torch.inference_mode():
-            states = self.body(**self.tensors(encoded), output_hidden_states=True).hidden_states
-            entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
-        return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
+    def untrained(self, seed: int) -> "TracedModel | None":
+        """Make the same model with weights as its class initializes them; None where it computes its attention by itself."""
+        if self.reader.kinds is None:
+            return None
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            fresh = type(self.model)._from_config(copy.deepcopy(self.model.config)).to(self.model.device).eval()
+        fresh.set_attn_implementation(hf_attention.NAME)
+        return replace(self, model=fresh, reader=AttentionFunctionReader(body_of(fresh)))
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def tokenizing(self) -> Iterator[None]:
         """Let this thread alone use the tokenizer; whatever its files make it do wrong is one sentence."""
         sentence = f"The tokenizer of {self.card.name} fails at this text; type another one, or choose another model."
         with failing_as(ModelError, sentence), self._lock:
@@ -113,24 +100,11 @@ class TracedModel:
         Raises:
             PromptError: the tokenizer finds nothing in the text that the model could read.
         """
-        with self.reading():
+        with self.tokenizing():
             encoded = encode(self.tokenizer, texts, limit=None if whole else self.card.max_tokens, target=target)
         if not encoded.tokens:
             raise PromptError(f"{self.card.name} finds nothing to read in this text: type a word.")
         return encoded
-
-    def states(self, encoded: Encoded) -> tuple[Float[Tensor, "one token state"], tuple[QueryKeyLayer, ...]]:
-        """Compute an encoder's last states, which other layers can stand on, and the queries and keys of its own layers.
-
-        Raises:
-            ModelError: the model does not show its queries and keys.
-        """
-        with self.computing():
-            states, stacks = self.reader.read(self.tensors(encoded))
-        store = stacks["encoder"].store
-        if not isinstance(store, QueryKeyWeights):
-            raise ModelError(f"{self.card.name} does not show its queries and keys: no other layers can stand on it.")
-        return states, store.layers
 
     @property
     def body(self) -> Any:
@@ -138,14 +112,17 @@ class TracedModel:
         return body_of(self.model)
 
     @property
-    def _kind(self) -> Kind:
+    def kind(self) -> Kind:
+        """The kind of a stack that stands alone."""
         # A model of one stack has its attention under "encoder", whether it looks ahead or not.
         return "decoder" if self.card.architecture == "decoder" else "encoder"
 
-    def _source(self, prompt: Prompt) -> Encoded:
-        return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
-
     def tensors(self, encoded: Encoded) -> dict[str, Tensor]:
+        """Return what the model is called with, as a batch of one.
+
+        Raises:
+            ModelError: the tokenizer has pieces that the model does not have.
+        """
         inputs = {name: ids for name, ids in encoded.inputs.items() if name in self.accepts}
         check_pieces(self.model, encoded.inputs["input_ids"])
         return {name: torch.tensor([ids], device=self.model.device) for name, ids in inputs.items()}

@@ -1,8 +1,9 @@
-"""A model, a prompt and a target, bound together: all that an attribution method needs to know.
+"""What about a model's output can be explained, and a model, a prompt and such a target bound together.
 
-`BoundTarget.run` is a batched forward pass over token ids. What a method changes or records in it (embeddings in the place of
-tokens, attention held fixed, what each attention mixed) is done by a `TorchFunctionMode` around it: it sees every operation of
-this thread's pass and of no other's, and leaves no mark on the model.
+A `BoundTarget` is all that an attribution method needs to know. Its `run` is a batched forward pass over token ids. What a
+method changes or records in it (embeddings in the place of tokens, attention held fixed, what each attention mixed) is done by
+a `TorchFunctionMode` around it: it sees every operation of this thread's pass and of no other's, and leaves no mark on the
+model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +16,70 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from attnviz.core.errors import ModelError
 from attnviz.core.trace import Token
+
+# What can be explained, by kind: what a model lacks that has no such output, and what a list of targets calls it.
+TARGETS = {
+    "answer": ("answer", "The answer"),
+    "token": ("translation", ""),
+    "translation": ("translation", "The whole translation"),
+    "similarity": ("likeness of two texts", "How alike the two texts are"),
+    "next": ("next token", "The next token"),
+    "masked": ("masked token", "The masked token"),
+    "label": ("label", "The likeliest label"),
+    "sentence": ("kept sentence", "The sentence that is kept first"),
+}
+# A list that is longer helps nobody.
+MOST_TARGETS = 200
+
+
+@dataclass(frozen=True)
+class Target:
+    """What about an output is explained: its `kind`, and `place`, the token or sentence that is meant, where there are several.
+
+    >>> Target.of("token:3")
+    Target(kind='token', place=3)
+    """
+
+    kind: str
+    place: int | None = None
+
+    @staticmethod
+    def of(text: str) -> "Target":
+        """Read a target as it is written in an address or a shell.
+
+        Raises:
+            ModelError: there is no such target.
+        """
+        kind, _, place = text.partition(":")
+        if kind not in TARGETS or (place and not (place.isascii() and place.isdigit() and len(place) < 6)):
+            raise ModelError(f"{text!r} is nothing that can be asked about: choose one of {', '.join(TARGETS)}.")
+        return Target(kind, int(place) if place else None)
+
+    def __str__(self) -> str:
+        return self.kind if self.place is None else f"{self.kind}:{self.place}"
+
+
+def listed(kind: str, several: str = "", names: Sequence[str] = ()) -> dict[str, str]:
+    """List a target by its label, and `names` as targets of a kind of which there are several.
+
+    >>> listed("translation", "token", ["le", "chat"])
+    {'translation': 'The whole translation', 'token:0': '1 · le', 'token:1': '2 · chat'}
+    """
+    return {kind: TARGETS[kind][1]} | {
+        f"{several}:{place}": f"{place + 1} · {name}" for place, name in enumerate(names[:MOST_TARGETS])
+    }
+
+
+def no_such_output(model: str, what: str) -> ModelError:
+    """Say that the model of that name has no output of that kind."""
+    return ModelError(f"{model} has no {what} to ask about: choose another target, or another model.")
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a batch of texts makes of the target: its score (a logit, or what stands for it), and ln p of it."""
+    """What a model makes of the target in a batch of texts: its score (a logit, or what stands for it), and ln p of it."""
 
     score: Float[Tensor, " batch"]
     log_probability: Float[Tensor, " batch"]

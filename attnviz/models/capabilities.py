@@ -1,0 +1,173 @@
+"""What a model can do besides a trace: it declares that itself, and nobody else needs to know what kind of model it is."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from attnviz.core.cancellation import cancellation_point
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import EditError, ModelError, PromptError
+from attnviz.core.trace import AttentionTrace, Kind, Prompt
+from attnviz.models.answer.base import Answers
+from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.edit.points import EditPoints
+from attnviz.models.reading import EncoderReading
+from attnviz.models.scoring import Scorer
+from attnviz.models.targets import TARGETS, BoundTarget, Target, listed, no_such_output
+from attnviz.models.translate.base import TranslatingModel
+from attnviz.nn.attention import Attended
+
+# What a model that writes is given where only its reading counts: it need not search.
+SHORT_TARGET = "."
+
+
+class Capabilities:
+    """What a model declares. Its kinds inherit from this and replace what they can do; all else says why it cannot be done.
+
+    Tasks          `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`
+    Edits          `edit_points`, `scorer`
+    Attribution    `default_target`, `targets`, `bind_target`, `bind_trace`
+    Head inputs    `attended`, `shows_writing`
+    Many texts     `trace_all`, `untrained`
+    """
+
+    card: ModelCard
+    # Whether `reading` knows last states: of a model of a single stack of attention.
+    can_read = False
+    # Whether `attended` shows what attention reads while the model writes.
+    shows_writing = False
+
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Trace a prompt, as of every `AttentionModel`."""
+        raise NotImplementedError
+
+    def translator(self) -> TranslatingModel:
+        """Return what translates: the model itself, where it does.
+
+        Raises:
+            PromptError: it does not translate.
+        """
+        raise PromptError(f"{self.card.name} does not translate: choose an encoder-decoder, such as t5-small.")
+
+    def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
+        """Find the best spans, and trace the window that holds the best one.
+
+        Raises:
+            ModelError: the model was not trained to answer.
+            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
+        """
+        raise ModelError(
+            f"{self.card.name} was not trained to answer questions: choose an encoder that was, such as answer-en, or "
+            "distilbert-base-cased-distilled-squad from the hub."
+        )
+
+    def task_prefix(self, task: str) -> str:
+        """Return what must stand before a text for that task; empty where nothing must."""
+        return ""
+
+    def says_more(self, prompt: Prompt) -> bool:
+        """Whether `reading` says more of a text than its trace does: how alike a pair is, or what layers on top find."""
+        return bool(prompt.pair)
+
+    def reading(self, prompt: Prompt) -> EncoderReading:
+        """Read a text, or a pair of them: last states, and what layers on top find likeliest.
+
+        Raises:
+            ModelError: the model is not one of a single stack of attention.
+            PromptError: the tokenizer finds nothing in the text.
+        """
+        raise ModelError(f"{self.card.name} is no encoder and no decoder by itself: choose one, such as minilm.")
+
+    def edit_points(self) -> EditPoints:
+        """Say which attentions can be edited.
+
+        Raises:
+            EditError: none can.
+        """
+        raise EditError(f"{self.card.name} cannot be edited: choose a model that attnviz runs itself, such as minilm.")
+
+    def scorer(self, prompt: Prompt) -> Scorer:
+        """Prepare to score what the model makes of a prompt; of one that writes, `prompt.target` or what it writes by itself.
+
+        Raises:
+            PromptError: the model cannot read the prompt.
+            EditError: the model cannot be edited, or its output is no number.
+        """
+        self.edit_points()
+        raise EditError(
+            f"What {self.card.name} says is no number that edits could change: choose minilm, or a model that writes."
+        )
+
+    def default_target(self, prompt: Prompt) -> Target:
+        """Choose what is explained where nobody says it: what the model is there for."""
+        if prompt.question and "question" in self.card.reads:
+            return Target("answer")
+        if self.card.selects is not None:
+            return Target("sentence")
+        return Target({"encoder": "similarity", "decoder": "next", "encoder-decoder": "translation"}[self.card.architecture])
+
+    def targets(self, prompt: Prompt) -> dict[str, str]:
+        """List what can be explained, each target with a label, what the model is there for first.
+
+        Raises:
+            PromptError: the model cannot read the prompt.
+        """
+        return listed(self.default_target(prompt).kind)
+
+    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
+        """Bind the model and a prompt to what is explained of its output.
+
+        Raises:
+            ModelError: the model has no such output.
+            PromptError: it cannot read the prompt.
+        """
+        raise no_such_output(self.card.name, TARGETS[target.kind][0])
+
+    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
+        """Bind the model to the very pass that its trace shows, whatever is explained; `pieces` are those that it writes there.
+
+        Raises:
+            ModelError: it is not known how this model computes.
+            PromptError: it cannot read the prompt.
+        """
+        target = self.default_target(prompt)
+        plain = target.kind in ("similarity", "next")
+        raise no_such_output(self.card.name, "text of its own" if plain else TARGETS[target.kind][0])
+
+    def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> Mapping[Kind, Sequence[Attended]]:
+        """Return what each attention of a trace reads, by kind, lowest layer first; a kind may be missing.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        return {}
+
+    def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
+        """Trace many texts as they are read, in any order, each with its place; those that cannot be read are left out."""
+        target = SHORT_TARGET if "target" in self.card.reads else None
+        for index, text in enumerate(texts):
+            cancellation_point()
+            try:
+                yield index, self.trace(Prompt(text, target=target))
+            except PromptError:
+                continue
+
+    def untrained(self, seed: int) -> AttentionModel | None:
+        """Make the same model with fresh random weights; None where it is unknown how its weights begin."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class UndeclaredModel(Capabilities):
+    """A model of somebody's own, of which only a card and a trace are known."""
+
+    card: ModelCard
+    model: AttentionModel
+
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        """Trace a prompt; without the keyword where nothing is edited, which such a model need not know."""
+        return self.model.trace(prompt, edits) if edits else self.model.trace(prompt)
+
+
+def capabilities(model: AttentionModel) -> Capabilities:
+    """Return what a model declares; one of somebody's own that inherits nothing declares nothing."""
+    return model if isinstance(model, Capabilities) else UndeclaredModel(model.card, model)

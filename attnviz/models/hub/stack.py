@@ -1,0 +1,238 @@
+"""A Hugging Face model of one stack, an encoder or a decoder, with all that it declares."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers.pytorch_utils import Conv1D
+
+from attnviz.core.errors import ModelError
+from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
+from attnviz.core.weights import QueryKeyLayer
+from attnviz.models.hub.batches import trace_batches
+from attnviz.models.hub.targets import BINDERS, whole_text
+from attnviz.models.hub.traced import TracedModel
+from attnviz.models.reading import EncoderReading
+from attnviz.models.scoring import Scorer, is_ready
+from attnviz.models.targets import BoundTarget, Target, listed
+from attnviz.nn.attention import Attended
+from attnviz.text.tokens import Encoded
+
+# W_Q, W_K and W_V as BERT names them, and as DistilBERT does.
+_NAMES = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
+
+# Alternatives that are listed: as many as Translate shows of each token.
+LIKELIEST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class StackModel(TracedModel):
+    """An encoder or a decoder."""
+
+    can_read = True
+
+    def _trace(self, prompt: Prompt) -> AttentionTrace:
+        source = self.encode_prompt(prompt)
+        with self.computing():
+            _, stacks = self.reader.read(self.tensors(source))
+        return self._traced(prompt, {self.kind: stacks["encoder"]}, {self.kind: (source.tokens, source.tokens)}, source)
+
+    def encode_prompt(self, prompt: Prompt) -> Encoded:
+        """Tokenize a text, or the pair that a model reads.
+
+        Raises:
+            PromptError: the tokenizer finds nothing in the text that the model could read.
+        """
+        return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
+
+    def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
+        """Return what the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
+
+        Raises:
+            PromptError: as of `trace`.
+        """
+        return {self.kind: layers} if (layers := self.attended_in(self.encode_prompt(prompt))) else {}
+
+    def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
+        """Return what the attention of each layer reads; nothing where it is unknown which layers are W_Q, W_K and W_V."""
+        layers = qkv_layers(self.model)
+        if len(layers) != self.card.n_layers or self.reader.kinds is None:
+            return ()
+        with self.computing(), torch.inference_mode():
+            states = self.body(**self.tensors(encoded), output_hidden_states=True).hidden_states
+            entered = [layer.enter(read) for layer, read in zip(layers, states[:-1], strict=True)]
+        return tuple(Attended(layer.attention, read, read) for layer, read in zip(layers, entered, strict=True))
+
+    def states(self, encoded: Encoded) -> tuple[Float[Tensor, "one token state"], tuple[QueryKeyLayer, ...]]:
+        """Compute an encoder's last states, which other layers can stand on, and the queries and keys of its own layers.
+
+        Raises:
+            ModelError: the model does not show its queries and keys.
+        """
+        with self.computing():
+            states, stacks = self.reader.read(self.tensors(encoded))
+        store = stacks["encoder"].store
+        if not isinstance(store, QueryKeyWeights):
+            raise ModelError(f"{self.card.name} does not show its queries and keys: no other layers can stand on it.")
+        return states, store.layers
+
+    def says_more(self, prompt: Prompt) -> bool:
+        """Whether there is a pair, or a layer on top that finds something likeliest."""
+        return bool(prompt.pair) or self.model.base_model is not self.model
+
+    def reading(self, prompt: Prompt) -> EncoderReading:
+        """Read a text, or a pair of them: last states, and what layers on top find likeliest.
+
+        Raises:
+            PromptError: the tokenizer finds nothing in the text.
+        """
+        source = self.encode_prompt(prompt)
+        with self.computing(), torch.inference_mode():
+            outputs: Any = self.model(**self.tensors(source), output_hidden_states=True)
+        states = outputs.hidden_states[-1][0].float().cpu().numpy()
+        logits = getattr(outputs, "logits", None)
+        likeliest = () if logits is None else _likeliest(self, source, logits[0].float())
+        return EncoderReading(source.tokens, states, likeliest, _similarity(source.tokens, states))
+
+    def last_states(self, inputs: dict[str, Tensor]) -> Float[Tensor, "row token state"]:
+        """Compute the last states of inputs, in float32."""
+        options = {"use_cache": False} if "use_cache" in self.accepts else {}
+        with self.computing():
+            outputs: Any = self.body(**inputs, **options, output_hidden_states=True)
+        return outputs.hidden_states[-1].float()
+
+    def scorer(self, prompt: Prompt) -> Scorer:
+        """Prepare to score how far the last states turn: minus the mean over tokens of 1 - cosine.
+
+        Raises:
+            PromptError: nothing in the text can be read.
+            EditError: the model computes its attention by itself.
+        """
+        self.edit_points()
+        source = self.tensors(self.encode_prompt(prompt))
+        shares = is_ready(self.body)
+        with torch.inference_mode():
+            before = self.last_states(source)
+
+        def forward(n_rows: int) -> Tensor:
+            after = self.last_states(source if shares else {name: ids.expand(n_rows, -1) for name, ids in source.items()})
+            return -(1 - F.cosine_similarity(before, after, dim=-1)).mean(dim=1)
+
+        return Scorer(self, "cosine", 1, forward, source["input_ids"].shape[1], shares)
+
+    def default_target(self, prompt: Prompt) -> Target:
+        """Choose what the layer on top is there for; of an encoder that has none, how alike two texts are."""
+        target, top = super().default_target(prompt), type(self.model).__name__
+        if target.kind == "similarity" and "ForSequenceClassification" in top:
+            return Target("label")
+        return Target("masked") if target.kind == "similarity" and "ForMaskedLM" in top else target
+
+    def targets(self, prompt: Prompt) -> dict[str, str]:
+        """List what can be explained: of a classifier each label."""
+        kind = self.default_target(prompt).kind
+        if kind == "label":
+            names = self.model.config.id2label
+            return listed(kind, kind, [str(names.get(place, place)) for place in range(len(names))])
+        return listed(kind) | (listed("similarity") if kind == "masked" and prompt.pair else {})
+
+    def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
+        """Bind the model to likeness, the next or masked token, or a label.
+
+        Raises:
+            ModelError: it has no such output, or there is no such label.
+            PromptError: it cannot read the prompt, or there is no second text, or nothing in it is masked.
+        """
+        binder = BINDERS.get(target.kind)
+        return binder(self, prompt, target.place) if binder else super().bind_target(prompt, target)
+
+    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
+        """Bind the model to a text alone, where nothing about an output is explained.
+
+        Raises:
+            PromptError: nothing in the text can be read.
+        """
+        return whole_text(self, self.encode_prompt(prompt))
+
+    def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
+        """Trace texts of like length together, where queries and keys can be recorded."""
+        return super().trace_all(texts) if self.reader.kinds is None else trace_batches(self, texts)
+
+
+def _likeliest(model: TracedModel, source: Encoded, logits: Tensor) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
+    if logits.ndim == 1:
+        labels = model.model.config.id2label
+        return (("label", _best(logits, [str(labels.get(place, place)) for place in range(len(logits))])),)
+    if model.card.architecture == "decoder":
+        return (("next token", _best_pieces(model, logits[-1])),)
+    masks = [place for place, piece in enumerate(source.inputs["input_ids"]) if piece == model.tokenizer.mask_token_id]
+    return tuple((f"{model.tokenizer.mask_token} {place}", _best_pieces(model, logits[place])) for place in masks)
+
+
+def _best_pieces(model: TracedModel, logits: Tensor) -> tuple[tuple[str, float], ...]:
+    shares = F.softmax(logits, dim=-1).topk(min(LIKELIEST, len(logits)))
+    with model.tokenizing():
+        names = [model.tokenizer.decode([piece]).strip() for piece in shares.indices.tolist()]
+    return tuple(zip(names, shares.values.tolist(), strict=True))
+
+
+def _best(logits: Tensor, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    shares = F.softmax(logits, dim=-1).tolist()
+    return tuple(sorted(zip(names, shares, strict=True), key=lambda row: -row[1]))
+
+
+def _similarity(tokens: Sequence[Token], states: np.ndarray) -> float | None:
+    sides = [[place for place, token in enumerate(tokens) if token.segment == side and not token.special] for side in (0, 1)]
+    if not all(sides):
+        return None
+    one, other = (states[side].mean(axis=0) for side in sides)
+    return float(one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), np.finfo(np.float32).tiny))
+
+
+@dataclass(frozen=True, eq=False)
+class QKVLayer:
+    """One layer: its three linear layers by the names `query`, `key` and `value`, and what it makes of its states first."""
+
+    attention: nn.Module
+    enter: Callable[[Tensor], Tensor]
+
+
+class QKVProjection(nn.Module):
+    """Three linear layers under the names that attnviz gives them."""
+
+    def __init__(self, query: nn.Linear, key: nn.Linear, value: nn.Linear) -> None:
+        super().__init__()
+        self.query, self.key, self.value = query, key, value
+
+
+def qkv_layers(model: nn.Module) -> tuple[QKVLayer, ...]:
+    """List the layers of a model of one stack, lowest first; none of a family that is not known here."""
+    return tuple(reads for module in model.modules() if (reads := _layer(module)) is not None)
+
+
+def _layer(module: Any) -> QKVLayer | None:
+    for names in _NAMES:
+        linears = [getattr(module, name, None) for name in names]
+        if all(isinstance(each, nn.Linear) for each in linears):
+            return QKVLayer(QKVProjection(*linears), lambda states: states)  # pyright: ignore[reportArgumentType]
+    joined = getattr(getattr(module, "attn", None), "c_attn", None)
+    if isinstance(joined, Conv1D) and joined.weight.shape[1] == 3 * joined.weight.shape[0]:
+        return QKVLayer(_divided(joined), module.ln_1)
+    return None
+
+
+def _divided(joined: Conv1D) -> QKVProjection:
+    """GPT-2 has W_Q, W_K and W_V side by side in one matrix, which stands the other way round than a linear layer's."""
+    pieces = zip(joined.weight.T.chunk(3), joined.bias.chunk(3), strict=True)
+    return QKVProjection(*(_linear(weight, bias) for weight, bias in pieces))
+
+
+def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:
+    """Make a linear layer of these very numbers, without a copy."""
+    layer = nn.Linear(weight.shape[1], weight.shape[0], device="meta")
+    layer.weight, layer.bias = nn.Parameter(weight, requires_grad=False), nn.Parameter(bias, requires_grad=False)
+    return layer
