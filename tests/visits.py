@@ -15,15 +15,53 @@ from streamlit.testing.v1.element_tree import Block, Button, DownloadButton, Nod
 from attnviz.files import to_bytes
 from attnviz.training.toy import to_file
 from attnviz.ui.background import results as models
+from attnviz.ui.server import SCRIPT
 
 PAGES = Path(__file__).parents[1] / "pages"
+# A page that has come no further says so; on a busy machine it takes its time (seconds).
+PATIENCE = 240
+
+
+def script(page: str) -> AppTest:
+    """Make a page that has not been run yet."""
+    # Home leads to the other pages, which only the router knows.
+    return AppTest.from_file(str(SCRIPT if page == "home" else PAGES / f"{page}.py"), default_timeout=PATIENCE)
+
+
+def open_page(page: str | AppTest, /, state: Mapping[str, Any] | None = None, **address: str | list[str]) -> AppTest:
+    """Run a page at an address, in a session that holds this state."""
+    app = script(page) if isinstance(page, str) else page
+    for name, value in (state or {}).items():
+        app.session_state[name] = value
+    app.query_params.update(address)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    """Press the first button with that on it."""
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
+
+
+def html(app: AppTest) -> str:
+    """Join the page's own markup."""
+    return "\n".join(each.proto.body for each in app.get("html"))
+
+
+def said(app: AppTest) -> str:
+    """Join all sentences of a page: its markup, Markdown, captions, and what is said in boxes."""
+    texts = (each.value for kind in (app.markdown, app.caption, app.error, app.info) for each in kind)
+    return " ".join([html(app), *texts])
 
 
 class Visit:
     """One session of a page, as of one browser, and the traces that the page asked for in its last run."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, page: str, address: dict[str, Any] | None = None) -> None:
-        self.app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=120)
+        self.app = script(page)
         self.app.query_params = dict(address or {})
         self.actual: list[Any] = []
         self._patched = monkeypatch
@@ -83,30 +121,6 @@ class Visit:
             return self.address
         actual = parse_qs(self.app.code[-1].value.partition("?")[2], keep_blank_values=True, strict_parsing=True)
         return {name: values if len(values) > 1 else values[0] for name, values in actual.items()}
-
-
-def open_page(page: str, /, state: Mapping[str, Any] | None = None, **address: str | list[str]) -> AppTest:
-    """Run a page at an address, in a session that holds this state."""
-    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=240)
-    for name, value in (state or {}).items():
-        app.session_state[name] = value
-    app.query_params.update(address)
-    app.run()
-    assert not app.exception
-    return app
-
-
-def press(app: AppTest, label: str) -> AppTest:
-    """Press the first button with that on it."""
-    next(button for button in app.button if button.label == label).click().run()
-    assert not app.exception
-    return app
-
-
-def said(app: AppTest) -> str:
-    """All sentences of a page: its HTML, Markdown, captions, and what is said in boxes."""
-    drawn = [each.proto.body for each in app.get("html")]
-    return " ".join([*drawn, *(each.value for kind in (app.markdown, app.caption, app.error, app.info) for each in kind)])
 
 
 def differences(one: Visit, other: Visit) -> list[str]:

@@ -1,8 +1,36 @@
 """What holds for every page that is run without a browser."""
 
+from collections.abc import Iterator
+
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from attnviz.survey.corpora import shipped
+from attnviz.ui.background import results
+from tests.visits import script
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models() -> Iterator[None]:
+    """A model that one test has loaded is there for the next."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(results, "MODELS_KEPT", 64)
+        results.models_kept.clear()
+        yield
+    results.models_kept.clear()
+
+
+@pytest.fixture(autouse=True)
+def _traces() -> None:
+    """What was computed with them is not."""
+    results.traces_kept.clear()
+
+
+@pytest.fixture
+def app(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """The page that the module calls PAGE, on a machine whose folders may be opened."""
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    return script(request.module.PAGE)
 
 
 @pytest.fixture(autouse=True)
@@ -14,10 +42,10 @@ def _no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _few_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims are tested over a part of the sentences: what all of them say is tested in the shell."""
-    monkeypatch.setattr("attnviz.ui.heads.results.shipped", lambda corpus: shipped(corpus)[:120])
+    monkeypatch.setattr("attnviz.ui.heads.results.shipped", lambda corpus: shipped(corpus)[:40])
 
 
 @pytest.fixture(autouse=True)
 def _few_slow_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ways that take a pass for every word are drawn as the one that is asked here."""
+    """Methods that take a pass for every word are drawn as the one that is asked here."""
     monkeypatch.setattr("attnviz.ui.matters.controls.SLOW", ("leave-one-out",))

@@ -2,11 +2,10 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-import streamlit as st
 
 from attnviz.analysis.answer.question_attention import SIDES
 from attnviz.analysis.view import BETWEEN
@@ -15,13 +14,11 @@ from attnviz.core.head_inputs import MASKS
 from attnviz.core.quantity import QUANTITIES
 from attnviz.core.trace import AttentionMap
 from attnviz.figures.compute.steps import PREDICTS
-from attnviz.survey.corpora import shipped
 from attnviz.text.toys import TOYS
 from attnviz.ui.address.state import LINK_CHARACTERS
 from attnviz.ui.background import results as models
 from attnviz.ui.compute.examples import mask_text, random_numbers
 from attnviz.ui.explorer import VIEWS
-from attnviz.ui.heads import results
 from attnviz.ui.matters.controls import FAST
 from attnviz.ui.summarize.controls import SELECTORS
 from tests.visits import Visit, differences
@@ -52,8 +49,6 @@ MODELS = {
     "heads": ("minilm", "transformer-en-fr"),
     "matters": ("answer-en", "transformer-en-fr"),
 }
-# Claims are tested on so many sentences here; how many there are is nothing to an address.
-SENTENCES = 24
 CLAIMS = ("L0·H2: any -> previous", 'any: "the" -> next', "obj -> head", "objj -> head", "L9·H9: any -> self")
 # What a person uses, by the parameter that holds it or comes with it, where that is called something else.
 PARAMETERS = {
@@ -84,15 +79,6 @@ BEGUN = {
     "translate": {"models": ["bahdanau-en-fr", "transformer-en-fr"], "hard": "true", "edits1": "c0.0z"},
     "compute a head": {"source": "model"},
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fresh() -> Iterator[None]:
-    st.cache_resource.clear()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(results, "shipped", lambda name: shipped(name)[:SENTENCES])
-        yield
-    st.cache_resource.clear()
 
 
 class Person:

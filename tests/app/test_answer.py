@@ -4,13 +4,10 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
@@ -20,9 +17,11 @@ from attnviz.attribution.run import run
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.decoding import SpanDecoding
+from tests import visits
 from tests.answerers import tiny_answerer, tiny_hub_answerer
+from tests.visits import html
 
-PAGE = Path(__file__).parents[2] / "pages" / "answer.py"
+PAGE = "answer"
 QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal ran to the street because it was too tired."
 
 
@@ -39,33 +38,16 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {path.name: str(path) for path in folder.iterdir()}
 
 
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=240)
-    st.cache_resource.clear()
-
-
-def opened(app: AppTest, *models: str, **parameters: str) -> AppTest:
-    app.query_params["models"] = list(models)
-    for name, value in {"question": QUESTION, "passage": PASSAGE, **parameters}.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def bodies(app: AppTest) -> str:
-    return "\n".join(each.proto.body for each in app.get("html"))
+def open_page(app: AppTest, *models: str, **parameters: str) -> AppTest:
+    return visits.open_page(app, models=list(models), **{"question": QUESTION, "passage": PASSAGE, **parameters})
 
 
 def answers(app: AppTest) -> list[str]:
-    return re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', bodies(app), re.DOTALL)
+    return re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', html(app), re.DOTALL)
 
 
 def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["joint"], models["dual"])
+    open_page(app, models["joint"], models["dual"])
     wanted = [attnviz.load(models[name]).trace(Prompt(PASSAGE, question=QUESTION)).output for name in ("joint", "dual")]
     assert answers(app) == wanted
     assert all(wanted)
@@ -75,36 +57,36 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
     app.selectbox(key="side").set_value("question").run()
     assert not app.exception
     # Read apart, the two never meet in the encoder.
-    assert "have nothing to do with each other" in bodies(app)
+    assert "have nothing to do with each other" in html(app)
     assert app.query_params["side"] == "question"
 
 
 def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["sure"])
+    open_page(app, models["sure"])
     model = attnviz.load(models["sure"])
     assert isinstance(model, AnsweringModel)
     result = model.answers(Prompt(PASSAGE, question=QUESTION)).result
     p, nothing = result.spans[0].probability, result.nothing
     often = math.exp(1) * math.sqrt(p / (1 - p - nothing)) / math.sqrt(math.sqrt(nothing / (1 - nothing)))
-    assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in bodies(app)
+    assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in html(app)
 
 
 def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["certain"], passage="Ann")
+    open_page(app, models["certain"], passage="Ann")
     model = attnviz.load(models["certain"])
     assert isinstance(model, AnsweringModel)
     nothing = model.answers(Prompt("Ann", question=QUESTION)).result.nothing
     assert 0.01 < nothing < 0.99
-    assert f"right {100 * (1 - nothing):.0f} times in 100 when so sure" in bodies(app)
+    assert f"right {100 * (1 - nothing):.0f} times in 100 when so sure" in html(app)
 
 
 def test_a_model_that_was_not_calibrated_says_p_alone(app: AppTest, models: dict[str, str]) -> None:
-    assert "when so sure" not in bodies(opened(app, models["joint"]))
+    assert "when so sure" not in html(open_page(app, models["joint"]))
 
 
 @pytest.mark.parametrize("names", [["joint"], ["dual"], ["joint", "dual"], ["hub"]], ids="+".join)
 def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[str, str], names: list[str]) -> None:
-    opened(app, *(models[name] for name in names))
+    open_page(app, *(models[name] for name in names))
     actual: list[dict[Side, StrongestHead]] = []
     for name in names:
         model = attnviz.load(models[name])
@@ -122,7 +104,7 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
 
 
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["joint"], picture="spans")
+    open_page(app, models["joint"], picture="spans")
     model = attnviz.load(models["joint"])
     assert isinstance(model, AnsweringModel)
     figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
@@ -136,7 +118,7 @@ def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models
 
 
 def test_one_picture_at_a_time_is_shown_and_it_is_in_the_address(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["joint"], models["dual"])
+    open_page(app, models["joint"], models["dual"])
     tabs = app.segmented_control(key="picture")
     assert (tabs.value, "picture" in app.query_params, len(app.get("plotly_chart"))) == ("passage", False, 0)
     for name in ("matrix", "spans"):
@@ -148,41 +130,37 @@ def test_one_picture_at_a_time_is_shown_and_it_is_in_the_address(app: AppTest, m
 
 
 def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1", picture="matrix")
+    open_page(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1", picture="matrix")
     model = attnviz.load(models["hub"])
     assert isinstance(model, AnsweringModel)
     actual = model.answers(Prompt(PASSAGE, question=QUESTION))
     assert answers(app) == [actual.trace.output]
     assert len(app.selectbox(key="side").options) == 2
-    assert "L0·H2: " in bodies(app)
+    assert "L0·H2: " in html(app)
     assert app.button(key="explain1")
 
 
 def test_a_cell_is_explained_in_compute(app: AppTest, models: dict[str, str]) -> None:
-    compute = AppTest.from_file(str(PAGE.with_name("compute.py")), default_timeout=240)
     where = {"attention": "cross", "layer": "1", "head": "3", "query": "4", "key": "2"}
     given = {"source": "model", "model": models["joint"], "text": PASSAGE, "question": QUESTION, **where}
-    for name, value in given.items():
-        compute.query_params[name] = value
-    compute.run()
-    assert not compute.exception
+    compute = visits.open_page("compute", **given)
     trace = attnviz.load(models["joint"]).trace(Prompt(PASSAGE, question=QUESTION))
     message = next(caption.value for caption in compute.caption if "in the heatmap" in caption.value)
     assert f"has {trace.cross.weights(1, 3)[4, 2]:.4f} in the heatmap" in message
 
 
 def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["shy"])
-    assert "The passage does not say." in bodies(app)
-    assert "it declines above 0%" in bodies(app)
+    open_page(app, models["shy"])
+    assert "The passage does not say." in html(app)
+    assert "it declines above 0%" in html(app)
     # Its best span is there all the same, faded, for a person to judge.
     trace = attnviz.load(models["shy"]).answers(Prompt(PASSAGE, question=QUESTION))
-    assert f'<span class="declined">Likeliest: <bdi>{trace.text(trace.result.spans[0])}</bdi></span>' in bodies(app)
-    assert f"p(no answer) = {trace.result.nothing:.2f}" in bodies(app)
+    assert f'<span class="declined">Likeliest: <bdi>{trace.text(trace.result.spans[0])}</bdi></span>' in html(app)
+    assert f"p(no answer) = {trace.result.nothing:.2f}" in html(app)
 
 
 def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:
-    opened(app, "minilm")
+    open_page(app, "minilm")
     assert ["was not trained to answer questions" in error.value for error in app.error] == [True]
     assert app.text_area(key="typed_passage").value == PASSAGE
 
@@ -203,7 +181,7 @@ def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:
 def test_what_cannot_be_answered_is_one_sentence_and_nothing_is_lost(
     app: AppTest, models: dict[str, str], typed: dict[str, str], message: str
 ) -> None:
-    opened(app, models["hub"], **typed)
+    open_page(app, models["hub"], **typed)
     assert [message in error.value for error in app.error] == [True]
     for name, value in typed.items():
         assert app.text_area(key=f"typed_{name}").value == value
@@ -211,19 +189,19 @@ def test_what_cannot_be_answered_is_one_sentence_and_nothing_is_lost(
 
 @pytest.mark.parametrize("passage", ["tired", "😀 مرحبا بك. 中文字", "<script>alert(1)</script> a&b", "one\r\n\r\ntwo the end"])
 def test_any_passage_with_a_word_is_read(app: AppTest, models: dict[str, str], passage: str) -> None:
-    opened(app, models["joint"], passage=passage)
+    open_page(app, models["joint"], passage=passage)
     assert not app.error
-    assert "<script>" not in bodies(app)
+    assert "<script>" not in html(app)
 
 
 def test_an_address_that_makes_no_sense_still_opens(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["hub"], layer="99", head="x", side="nowhere", asked1="-4", all_heads="false", query1="7777", key1="z")
+    open_page(app, models["hub"], layer="99", head="x", side="nowhere", asked1="-4", all_heads="false", query1="7777", key1="z")
     assert app.number_input(key="layer").value == 1
     assert answers(app)
 
 
 def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[str, str]) -> None:
-    opened(app, models["joint"])
+    open_page(app, models["joint"])
     app.pills(key="example").set_value("Who taught whom?").run()
     assert not app.exception
     assert app.text_area(key="typed_question").value == "Who taught Ben to sail?"
@@ -233,7 +211,7 @@ def test_an_example_is_read_when_its_chip_is_chosen(app: AppTest, models: dict[s
 @pytest.mark.parametrize("side", ["cross", "passage"])
 def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
     given = {"layer": "0", "head": "1", "all_heads": "false", "side": side, "picture": "matrix", "whole_words": "false"}
-    opened(app, "answer-en", **given, weighing="norms")
+    open_page(app, "answer-en", **given, weighing="norms")
     want = run(attnviz.load("answer-en"), "answer", Prompt(PASSAGE, question=QUESTION), quantity="norms").trace
     shown = question_attention(want, side, layer=0, head=1, view=View())
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
@@ -252,7 +230,7 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest, side: Side) -> None:
 
 def test_cut_links_and_hidden_words_look_switched_off(app: AppTest) -> None:
     given = {"layer": "0", "head": "1", "all_heads": "false", "side": "passage", "picture": "matrix", "whole_words": "false"}
-    opened(app, "answer-en", **given, edits1="ek2,e0.1c9.3", question=QUESTION)
+    open_page(app, "answer-en", **given, edits1="ek2,e0.1c9.3", question=QUESTION)
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
     trace = attnviz.load("answer-en").trace(Prompt(PASSAGE, question=QUESTION), edits="ek2,e0.1c9.3")
     matrix = question_attention(trace, "passage", layer=0, head=1, view=View()).around(*_place(trace.output))

@@ -4,8 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attnviz.ui.address.parameters import MOST_SEED, PARAMETERS, Choice, Names, Number
-from attnviz.ui.server import SCRIPT
-from tests.visits import PAGES
+from tests import visits
 
 # Half of a character, packed.
 SURROGATE = "~z~c1RITixReLugQaE4sUQPAA"
@@ -32,19 +31,21 @@ SAID = {
     "edits",
     *(f"edits{slot}" for slot in range(1, 5)),
 }
-BEGUN = {"translate": {"models": "transformer-en-fr"}, "compute": {"source": "model"}, "encode": {"model": "transformer-en-fr"}}
+BEGUN = {
+    "translate": {"models": "transformer-en-fr"},
+    "compute": {"source": "model"},
+    "encode": {"model": "transformer-en-fr"},
+    # Some texts take a pass of the model for every word, or for every head.
+    "matters": {"text": "Ada wrote it.", "pair": "Who wrote it?"},
+    "ablate": {"text": "It ran."},
+}
 each_page = pytest.mark.parametrize("page", [page for page, actual in PARAMETERS.items() if actual])
 pytestmark = pytest.mark.usefixtures("unchecked")
 
 
-def opened(page: str, address: dict[str, str]) -> AppTest:
+def open_page(page: str, address: dict[str, str]) -> AppTest:
     """A page at an address, which it must survive: at most one sentence says what is wrong."""
-    # Home leads to the other pages, which only the router knows.
-    script = SCRIPT if page == "home" else PAGES / f"{page}.py"
-    app = AppTest.from_file(str(script), default_timeout=240)
-    app.query_params.update(BEGUN.get(page, {}) | address)
-    app.run()
-    assert not app.exception
+    app = visits.open_page(page, **BEGUN.get(page, {}) | address)
     assert len(app.error) <= 1
     return app
 
@@ -53,7 +54,7 @@ def opened(page: str, address: dict[str, str]) -> AppTest:
 @pytest.mark.parametrize("turn", range(0, len(BAD), 4))
 def test_no_value_of_a_setting_breaks_its_page(page: str, turn: int) -> None:
     names = [name for name in PARAMETERS[page] if name not in MODELS | SAID | {"source", "survey"}]
-    app = opened(page, {name: BAD[(place + turn) % len(BAD)] for place, name in enumerate(names)})
+    app = open_page(page, {name: BAD[(place + turn) % len(BAD)] for place, name in enumerate(names)})
     assert not app.error
 
 
@@ -61,7 +62,7 @@ def test_no_value_of_a_setting_breaks_its_page(page: str, turn: int) -> None:
 @pytest.mark.parametrize("bad", TEXTS, ids=("nul", "surrogate", "home", "long"))
 @pytest.mark.parametrize("given", [MODELS, SAID], ids=("models", "texts"))
 def test_no_name_and_no_text_breaks_a_page(page: str, given: set[str], bad: str) -> None:
-    opened(page, {name: bad for name in PARAMETERS[page] if name in given})
+    open_page(page, {name: bad for name in PARAMETERS[page] if name in given})
 
 
 @each_page
@@ -80,7 +81,7 @@ def test_every_parameter_reads_only_what_it_may_be(page: str, bad: str) -> None:
 
 
 def test_a_forged_number_is_bounded_at_the_server() -> None:
-    app = opened("compute", {"source": "worked"})
+    app = open_page("compute", {"source": "worked"})
     # Only a browser checks the range.
     app.number_input(key="seed").set_value(10**9)
     app.run()

@@ -1,12 +1,10 @@
 """Every link of the lesson plan opens the picture that it is for: the page takes each of its parameters, and draws."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import streamlit as st
 
 import attnviz
 from attnviz.analysis.summarize.selection import read_passage
@@ -19,13 +17,6 @@ from tests.visits import Visit
 
 ROOT = Path(__file__).parents[2]
 LINKS = re.findall(r"\((http://localhost:8501/[^)\s]*)\)", (ROOT / "docs/classroom.md").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _fresh() -> Iterator[None]:
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
 
 
 def test_there_are_some_of_every_kind() -> None:

@@ -1,13 +1,11 @@
 """The Compute page's script without a browser: what it computes, what its address opens, and what it says of bad input."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
@@ -17,8 +15,9 @@ from attnviz.ui.compute import view as mounted
 from attnviz.ui.compute.examples import TABLES, WorkedExample, numbers_text, random_numbers, worked_examples
 from tests.tiny import FAMILIES
 from tests.translators import tiny_translator
+from tests.visits import open_page, script
 
-PAGE = Path(__file__).parents[2] / "pages" / "compute.py"
+PAGE = "compute"
 TEXT = "The red car is not new."
 
 
@@ -36,22 +35,6 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return actual
 
 
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=120)
-    st.cache_resource.clear()
-
-
-def opened(app: AppTest, **parameters: str) -> AppTest:
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
 def step(drawn: list[dict[str, Any]], symbol: str) -> dict[str, Any]:
     return next(each for each in drawn[-1]["steps"] if each["symbol"] == symbol)
 
@@ -61,7 +44,7 @@ def texts(drawn: list[dict[str, Any]], symbol: str) -> list[list[str]]:
 
 
 def test_the_first_visit_shows_an_example_and_how_far_it_is_from_numpy(app: AppTest, drawn: list) -> None:
-    opened(app)
+    open_page(app)
     assert [each["symbol"] for each in drawn[-1]["steps"]] == ["X", "Q", "K", "V", "QKᵀ", "÷√d", "softmax", "·V", "W_O"]
     assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
     assert any("agrees with NumPy to" in caption.value for caption in app.caption)
@@ -72,7 +55,7 @@ def test_what_the_notices_say_of_their_numbers_is_so(app: AppTest, drawn: list) 
     assert labels == ["What is “it”?", "Why divide by √d", "Reading from left to right", "Two heads"]
     assert "0.74" in worked_examples()[0].notice
     assert "0.97 instead of 0.68" in worked_examples()[1].notice
-    opened(app, lesson=labels[1])
+    open_page(app, lesson=labels[1])
     assert texts(drawn, "softmax")[0][0] == "0.68"
     app.segmented_control(key="divide").set_value("off").run()
     assert texts(drawn, "softmax")[0][0] == "0.97"
@@ -81,7 +64,7 @@ def test_what_the_notices_say_of_their_numbers_is_so(app: AppTest, drawn: list) 
 
 
 def test_a_chip_opens_its_example_with_its_mask_and_its_heads(app: AppTest, drawn: list) -> None:
-    opened(app)
+    open_page(app)
     app.pills(key="chip").set_value("Reading from left to right").run()
     assert not app.exception
     assert texts(drawn, "softmax")[0] == ["1.00", "0.00", "0.00", "0.00"]
@@ -97,7 +80,7 @@ def test_a_chip_opens_its_example_with_its_mask_and_its_heads(app: AppTest, draw
 
 def test_typed_numbers_and_words_are_in_the_address(app: AppTest, drawn: list) -> None:
     numbers = random_numbers(2, 4, 77)
-    opened(app, tokens="<b> 😀", numbers=numbers_text(numbers), heads="2", mask="padding", padded="1")
+    open_page(app, tokens="<b> 😀", numbers=numbers_text(numbers), heads="2", mask="padding", padded="1")
     shown = step(drawn, "X")["matrices"][0]
     assert shown["rows"] == ["<b>", "😀"]
     assert [[cell["exact"] for cell in row] for row in shown["cells"]] == [
@@ -112,7 +95,7 @@ def test_typed_numbers_and_words_are_in_the_address(app: AppTest, drawn: list) -
 
 
 def test_a_mask_of_ones_own_is_in_the_address(app: AppTest, drawn: list) -> None:
-    opened(app, mask="own", own="101;1")
+    open_page(app, mask="own", own="101;1")
     weights, masked = texts(drawn, "softmax"), step(drawn, "mask")["matrices"][-1]["cells"]
     assert [[cell["text"] == "−∞" for cell in row] for row in masked] == [[False, True, False], [False] * 3, [False] * 3]
     assert weights[0][1] == "0.00"
@@ -132,7 +115,7 @@ def everything(app: AppTest, drawn: list[dict[str, Any]]) -> str:
 
 @pytest.mark.parametrize("predict", ["most", "weight"])
 def test_what_is_to_be_guessed_is_nowhere_on_the_page_until_it_is_revealed(app: AppTest, drawn: list, predict: str) -> None:
-    opened(app, predict=predict, at="7,2,0")
+    open_page(app, predict=predict, at="7,2,0")
     assert "0.74" not in everything(app, drawn)
     app.session_state.revealed = drawn[-1]["key"]
     app.run()
@@ -143,7 +126,7 @@ def test_what_is_to_be_guessed_is_nowhere_on_the_page_until_it_is_revealed(app: 
 @pytest.mark.parametrize("predict", ["most", "weight"])
 def test_the_weight_of_a_model_is_hidden_in_all_its_places(app: AppTest, drawn: list, predict: str) -> None:
     cell = {"layer": "3", "head": "1", "query": "4", "key": "2"}
-    opened(app, source="model", text="The animal was tired.", words="true", predict=predict, **cell)
+    open_page(app, source="model", text="The animal was tired.", words="true", predict=predict, **cell)
     weight = f"{attnviz.load('minilm').trace('The animal was tired.').encoder.weights(3, 1)[4, 2]:.4f}"
     assert weight not in everything(app, drawn)
     app.session_state.revealed = drawn[-1]["key"]
@@ -153,7 +136,7 @@ def test_the_weight_of_a_model_is_hidden_in_all_its_places(app: AppTest, drawn: 
 
 
 def test_random_numbers_are_new_numbers(app: AppTest, drawn: list) -> None:
-    opened(app)
+    open_page(app)
     before = texts(drawn, "X")
     next(button for button in app.button if button.label == "Random numbers").click().run()
     assert not app.exception
@@ -172,20 +155,20 @@ def test_random_numbers_are_new_numbers(app: AppTest, drawn: list) -> None:
     ],
 )
 def test_what_cannot_be_computed_is_one_sentence(app: AppTest, parameters: dict, message: str) -> None:
-    opened(app, **parameters)
+    open_page(app, **parameters)
     assert [message in each.value for each in (*app.error, *app.info)] == [True]
 
 
 @pytest.mark.parametrize("numbers", ["nonsense", "1|2", "9e9|1|1|1|1", "nan|1|1|1|1"])
 def test_an_address_that_makes_no_sense_still_opens(app: AppTest, drawn: list, numbers: str) -> None:
-    opened(app, numbers=numbers, heads="x", mask="?", seed="z", at="9,9", predict="!", source="?")
+    open_page(app, numbers=numbers, heads="x", mask="?", seed="z", at="9,9", predict="!", source="?")
     assert texts(drawn, "softmax")[2] == ["0.74", "0.13", "0.13"]
     assert drawn[-1]["at"] == [6, 2, 0]
 
 
 def test_a_sentence_of_ten_words_is_cut_to_eight_with_a_word_about_it(app: AppTest, drawn: list) -> None:
     words = ["the", "quick", "brown", "fox", "jumps", "over", "one", "lazy", "*dog*", "today"]
-    opened(app, tokens=" ".join(words))
+    open_page(app, tokens=" ".join(words))
     assert not app.error
     assert step(drawn, "X")["matrices"][0]["rows"] == words[:8]
     captions = [each.value for each in app.caption if "8 tokens at most" in each.value]
@@ -196,15 +179,15 @@ def test_a_sentence_of_ten_words_is_cut_to_eight_with_a_word_about_it(app: AppTe
 
 @pytest.mark.parametrize("example", worked_examples(), ids=lambda example: example.label)
 def test_a_lesson_opens_at_the_step_and_the_cell_that_it_speaks_of(app: AppTest, drawn: list, example: WorkedExample) -> None:
-    opened(app, at="1,0,0")
+    open_page(app, at="1,0,0")
     app.pills(key="chip").set_value(example.label).run()
     assert not app.exception
     # The first example stands there already: its chip, pressed again, changes nothing.
     expected = ("Q", [0, 0]) if example is worked_examples()[0] else (example.step, list(example.cell))
     at, *cell = drawn[-1]["at"]
     assert (drawn[-1]["steps"][at]["symbol"], cell) == expected
-    again = AppTest.from_file(str(PAGE), default_timeout=120)
-    opened(again, lesson=example.label)
+    again = script(PAGE)
+    open_page(again, lesson=example.label)
     at, *cell = drawn[-1]["at"]
     assert (drawn[-1]["steps"][at]["symbol"], cell) == (example.step, list(example.cell))
     assert "at" not in again.query_params
@@ -212,7 +195,7 @@ def test_a_lesson_opens_at_the_step_and_the_cell_that_it_speaks_of(app: AppTest,
 
 def test_any_cell_of_a_translation_is_explained_by_its_address(app: AppTest, drawn: list, tmp_path: Path) -> None:
     folder = str(tiny_translator(tmp_path))
-    opened(app, source="model", model=folder, text=TEXT, query="1", key="2", layer="0", head="0", at="4,0,0")
+    open_page(app, source="model", model=folder, text=TEXT, query="1", key="2", layer="0", head="0", at="4,0,0")
     weight = float(attnviz.load(folder).trace(TEXT).cross.weights(0, 0)[1, 2])
     assert any(f"{weight:.4f} in the heatmap" in caption.value for caption in app.caption)
     assert drawn[-1]["at"] == [4, 0, 0]
@@ -225,7 +208,7 @@ def test_any_cell_of_a_translation_is_explained_by_its_address(app: AppTest, dra
 def test_a_cell_of_an_answer_shows_its_question_and_asks_for_no_target(app: AppTest, drawn: list) -> None:
     question = "Which *car*?"
     place = {"attention": "cross", "layer": "0", "head": "0", "query": "1", "key": "2"}
-    opened(app, source="model", model="answer-en", text=TEXT, question=question, **place)
+    open_page(app, source="model", model="answer-en", text=TEXT, question=question, **place)
     assert [text.value for text in app.text] == [f"Question: {question}"]
     assert "Target text" not in [box.label for box in app.sidebar.text_input]
     weight = float(attnviz.load("answer-en").trace(Prompt(TEXT, question=question)).cross.weights(0, 0)[1, 2])
@@ -236,7 +219,7 @@ def test_a_cell_of_an_answer_shows_its_question_and_asks_for_no_target(app: AppT
 
 def test_a_model_that_keeps_its_scores_to_itself_says_so(app: AppTest, tmp_path: Path) -> None:
     next(family for family in FAMILIES if not family.seam).save(tmp_path)
-    opened(app, source="model", model=str(tmp_path), text="the cat sat", query="1", key="2", layer="0", head="0")
+    open_page(app, source="model", model=str(tmp_path), text="the cat sat", query="1", key="2", layer="0", head="0")
     assert ["shows its weights, but not what they were computed from" in each.value for each in app.info] == [True]
 
 
@@ -254,7 +237,7 @@ def test_dimensions_that_no_option_has_are_cut_to_those_there_are() -> None:
 
 
 def test_the_step_that_is_looked_at_is_in_the_address_and_keeps_its_name_among_other_steps(app: AppTest, drawn: list) -> None:
-    opened(app, at="6,2,1")
+    open_page(app, at="6,2,1")
     assert drawn[-1]["steps"][drawn[-1]["at"][0]]["symbol"] == "softmax"
     app.segmented_control(key="divide").set_value("off").run()
     step, *cell = drawn[-1]["at"]
@@ -263,21 +246,19 @@ def test_the_step_that_is_looked_at_is_in_the_address_and_keeps_its_name_among_o
 
 
 def test_what_was_revealed_is_in_the_address(app: AppTest, drawn: list) -> None:
-    opened(app, predict="most", at="7,2,0")
+    open_page(app, predict="most", at="7,2,0")
     assert drawn[-1]["at"] == [drawn[-1]["hidden"], 2, 0]
     key = drawn[-1]["key"]
     app.session_state.revealed = key
     app.run()
     assert app.query_params["revealed"] == key
-    other = opened(
-        AppTest.from_file(str(PAGE), default_timeout=120), **{name: app.query_params[name] for name in app.query_params}
-    )
+    other = open_page(script(PAGE), **{name: app.query_params[name] for name in app.query_params})
     assert drawn[-1]["hidden"] is None
     assert other.query_params == app.query_params
 
 
 def test_a_score_is_taken_apart_where_somebody_asks_and_the_address_says_so(app: AppTest) -> None:
-    opened(app, source="model", model="minilm", text=TEXT, layer="1", head="3", query="2", key="1", why="open")
+    open_page(app, source="model", model="minilm", text=TEXT, layer="1", head="3", query="2", key="1", why="open")
     (sentence,) = [each.proto.body for each in app.get("html") if "Of all tokens" in each.proto.body]
     assert "L1·H3" in sentence
     assert any("All pairs add up to the score" in each.value for each in app.caption)
@@ -285,6 +266,6 @@ def test_a_score_is_taken_apart_where_somebody_asks_and_the_address_says_so(app:
 
 
 def test_a_score_that_is_no_product_is_not_taken_apart(app: AppTest) -> None:
-    opened(app, source="model", model="bahdanau-en-fr", text="I am tired.", why="open")
+    open_page(app, source="model", model="bahdanau-en-fr", text="I am tired.", why="open")
     assert not any("add up to the score" in each.value for each in app.caption)
     assert not app.error

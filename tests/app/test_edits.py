@@ -1,26 +1,12 @@
 """Edits on the pages: what they change is told before and after, what is wrong with them in one sentence; nothing is lost."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.core.edits import Edits
-from tests.visits import PAGES
+from tests.visits import html, open_page
 
 TEXT = "The animal didn't cross the street because it was too tired."
-
-
-def opened(page: str, **address: str) -> AppTest:
-    app = AppTest.from_file(str(PAGES / f"{page}.py"), default_timeout=240)
-    app.query_params.update(address)
-    app.run()
-    assert not app.exception
-    return app
-
-
-def html_of(app: AppTest) -> str:
-    """What the page's own markup says."""
-    return " ".join(node.proto.body for node in app.get("html"))
 
 
 @pytest.mark.parametrize(
@@ -38,24 +24,24 @@ def html_of(app: AppTest) -> str:
     ids=("none", "head", "weight", "nan", "key", "row", "patch", "many"),
 )
 def test_a_bad_edit_is_one_sentence_and_the_picture_stays(edits: str, says: str) -> None:
-    app = opened("encode", edits=edits, text=TEXT)
+    app = open_page("encode", edits=edits, text=TEXT)
     (error,) = app.error
     assert says in error.value.replace("\\", "")
     assert app.text_area(key="typed").value == TEXT
-    assert "with weight 0.68" in html_of(app)
+    assert "with weight 0.68" in html(app)
 
 
 def test_the_edited_head_is_what_the_model_has_then() -> None:
-    app = opened("encode", edits="e0.2z,e1.4z,e3.1c9.2", layer="3", head="1", query="9", key="4")
+    app = open_page("encode", edits="e0.2z,e1.4z,e3.1c9.2", layer="3", head="1", query="9", key="4")
     weight = attnviz.load("minilm").trace(TEXT, edits="e0.2z,e1.4z,e3.1c9.2").encoder.weights(3, 1)[9, 4]
-    assert f"with weight {weight:.2f}" in html_of(app)
-    before = opened("encode", edits="e0.2z,e1.4z,e3.1c9.2", edit_view="Before", layer="3", head="1", query="9", key="4")
+    assert f"with weight {weight:.2f}" in html(app)
+    before = open_page("encode", edits="e0.2z,e1.4z,e3.1c9.2", edit_view="Before", layer="3", head="1", query="9", key="4")
     weight = attnviz.load("minilm").trace(TEXT).encoder.weights(3, 1)[9, 4]
-    assert f"with weight {weight:.2f}" in html_of(before)
+    assert f"with weight {weight:.2f}" in html(before)
 
 
 def test_another_text_keeps_heads_and_drops_places() -> None:
-    app = opened("encode", edits="e0.2z,e3.1c9.2,ek3")
+    app = open_page("encode", edits="e0.2z,e3.1c9.2,ek3")
     app.text_area(key="typed").set_value("The dog slept.")
     next(button for button in app.button if button.label == "Run").click()
     app.run()
@@ -67,7 +53,7 @@ def test_another_text_keeps_heads_and_drops_places() -> None:
 
 
 def test_one_press_takes_the_last_edit_back_and_one_all() -> None:
-    app = opened("encode", editing="true", edits="e0.2z")
+    app = open_page("encode", editing="true", edits="e0.2z")
     app.button(key="edit-head").click().run()
     assert Edits.parse(app.query_params["edits"]) == Edits.parse("e0.2z,e3.1z")
     app.button(key="undo-edit").click().run()
@@ -80,7 +66,7 @@ def test_one_press_takes_the_last_edit_back_and_one_all() -> None:
 
 
 def test_a_weight_that_leaves_no_room_is_refused_and_nothing_is_lost() -> None:
-    app = opened("encode", editing="true", edits="e3.1w10.0-0.8")
+    app = open_page("encode", editing="true", edits="e3.1w10.0-0.8")
     box = next(box for box in app.number_input if str(box.key).startswith("edit-weight"))
     box.set_value(0.9).run()
     (toast,) = app.toast

@@ -1,6 +1,5 @@
 """The Encode page's script without a browser: what it asks of models, and what it says when they fail."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,9 @@ from attnviz.ui.background.jobs import Job
 from attnviz.ui.layout import size
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
+from tests.visits import script
 
-PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
-
-
-@pytest.fixture
-def app() -> Iterator[AppTest]:
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=60)
-    st.cache_resource.clear()
+PAGE = "encode"
 
 
 def test_the_page_runs_and_tells_the_picture_in_words(app: AppTest) -> None:
@@ -41,7 +34,7 @@ def test_a_line_says_what_the_head_does_over_many_sentences_and_opens_its_eviden
     assert "looks from an object to its syntactic head in 72 of 100 cases" in label.label
     label.click().run()
     assert app.session_state["visits"]["heads"] == {"model": "minilm", "layer": "2", "head": "0"}
-    other = AppTest.from_file(str(PAGE), default_timeout=60)
+    other = script(PAGE)
     other.query_params["mean"] = "true"
     other.run()
     assert not [button for button in other.button if button.key == "head-label"]
@@ -56,6 +49,7 @@ def test_a_model_is_loaded_once_and_traced_once_for_each_prompt(app: AppTest, mo
         return fetch(name, **options)
 
     monkeypatch.setattr(catalog, "fetch", counted)
+    st.cache_resource.clear()
     app.run()
     app.number_input(key="head").set_value(2).run()
     app.text_area(key="typed").set_value("Another sentence.")
@@ -71,6 +65,7 @@ def test_a_failure_is_told_and_not_kept(app: AppTest, monkeypatch: pytest.Monkey
     def fails(name: str, **options: object) -> object:
         raise ModelError("The model is being moved: try again.")
 
+    st.cache_resource.clear()
     monkeypatch.setattr(catalog, "fetch", fails)
     app.run()
     assert [error.value for error in app.error] == ["The model is being moved: try again."]
@@ -121,7 +116,7 @@ def test_a_formula_stands_only_where_it_is_the_models(app: AppTest, tmp_path: Pa
     app.run()
     assert len(app.latex) == 2
     additive = str(tiny_translator(tmp_path / "additive", "additive"))
-    app = AppTest.from_file(str(PAGE), default_timeout=60)
+    app = script(PAGE)
     app.query_params["model"] = additive
     app.run()
     assert not app.exception

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from google.protobuf.message import Message
 from streamlit.testing.v1.element_tree import Node
 
@@ -50,11 +49,8 @@ def raw(nodes: list[Node]) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _folders(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _folders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
 
 
 @pytest.mark.parametrize("page", sorted({path.stem for path in PAGES.glob("*.py")} - {"home"}))

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 import attnviz
 from tests import hub, opus
 from tests.hub import Hub, Repository, pull_request
+from tests.visits import open_page
 
 NAME = "Helsinki-NLP/opus-mt-en-fr"
-PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
 TEXT = "The red car is not new."
 
 
@@ -35,37 +33,21 @@ def server(marian: hub.Files) -> Iterator[Hub]:
         yield running
 
 
-@pytest.fixture
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
-
-
-@pytest.mark.usefixtures("_fresh")
 def test_a_dropped_connection_is_one_sentence_and_the_next_visitor_gets_the_model(
     server: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.use(server, tmp_path, monkeypatch)
+    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")
     server.cut["model.safetensors"] = 99
     with monkeypatch.context() as patch:
         patch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
-        first = visit()
-    assert not first.exception
+        first = open_page("encode", model=NAME, text=TEXT)
     assert [error.value.split(";")[0] for error in first.error] == [f"The download of {NAME} broke off"]
     server.cut.clear()
-    second = visit()
-    assert not second.exception
+    second = open_page("encode", model=NAME, text=TEXT)
     assert not second.error
     weights = "Weights: safetensors, converted by SFconvertbot on the hub"
     assert any(weights in caption.value for caption in second.sidebar.caption)
-
-
-def visit() -> AppTest:
-    app = AppTest.from_file(str(PAGE), default_timeout=120)
-    app.query_params["model"], app.query_params["text"] = NAME, TEXT
-    return app.run()
 
 
 def test_the_shell_asks_the_hub_that_hf_endpoint_names(server: Hub, tmp_path: Path) -> None:

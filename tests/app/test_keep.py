@@ -1,7 +1,6 @@
 """Download, without a browser: nothing is computed before it is asked for, files are what is shown, opened files are shown."""
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,15 +34,8 @@ from attnviz.ui.translate.alignment_view import AlignmentView, alignment_downloa
 from tests.factories import make_map, numbered
 from tests.translators import tiny_translator
 
-PAGE = Path(__file__).parents[2] / "pages" / "encode.py"
+PAGE = "encode"
 PATIENCE = 60
-
-
-@pytest.fixture
-def app() -> Iterator[AppTest]:
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=PATIENCE)
-    st.cache_resource.clear()
 
 
 class Upload(io.BytesIO):

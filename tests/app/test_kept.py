@@ -2,10 +2,8 @@
 
 import gc
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
-import streamlit as st
 
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.trace import AttentionMap
@@ -20,13 +18,6 @@ PAGES = {
     "translate": ({"models": ["bahdanau-en-fr"]}, "typed"),
     "answer": ({"models": ["answer-en"], "question": "Who sleeps?"}, "typed_passage"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
 
 
 def test_what_was_asked_for_last_is_kept_within_a_number() -> None:

@@ -1,20 +1,18 @@
 """The Summarize page's script without a browser: what it keeps, and what it says when there is nothing to keep."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from tests.tiny import FAMILIES
+from tests.visits import open_page
 
-PAGE = Path(__file__).parents[2] / "pages" / "summarize.py"
+PAGE = "summarize"
 TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
 
 
@@ -23,22 +21,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     made = tmp_path_factory.mktemp("bart")
     next(family for family in FAMILIES if family.name == "bart").save(made)
     return str(made)
-
-
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=240)
-    st.cache_resource.clear()
-
-
-def opened(app: AppTest, **parameters: str) -> AppTest:
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
 
 
 def answer(app: AppTest) -> str:
@@ -54,7 +36,7 @@ def kept_words(app: AppTest) -> str:
 
 
 def test_what_is_kept_is_what_the_model_chooses(app: AppTest) -> None:
-    opened(app, model="minilm", text=TEXT, words_kept="3", way="last")
+    open_page(app, model="minilm", text=TEXT, words_kept="3", way="last")
     trace = attnviz.load("minilm").trace(TEXT)
     actual = read_passage(TEXT, trace.encoder.keys)
     way = selectors(actual, trace, selects=None, layer=5, head=None)[0]
@@ -65,7 +47,7 @@ def test_what_is_kept_is_what_the_model_chooses(app: AppTest) -> None:
 
 
 def test_every_control_changes_what_is_kept(app: AppTest) -> None:
-    opened(app, model="minilm", text=TEXT, way="first")
+    open_page(app, model="minilm", text=TEXT, way="first")
     assert any("looks at no attention" in each.proto.body for each in app.get("html"))
     assert answer(app) == "Cats sleep all day."
     app.slider(key="words_kept").set_value(2).run()
@@ -93,7 +75,7 @@ def test_every_control_changes_what_is_kept(app: AppTest) -> None:
 
 def test_a_model_that_writes_shows_what_it_wrote(app: AppTest, folder: str) -> None:
     text = "the cat sat on the mat . the dog ran ."
-    opened(app, model=folder, text=text)
+    open_page(app, model=folder, text=text)
     assert not app.error
     message = " ".join(body for each in app.get("html") if "story" in (body := each.proto.body))
     assert "in the text; new is" in message
@@ -108,13 +90,13 @@ def test_a_model_that_writes_shows_what_it_wrote(app: AppTest, folder: str) -> N
     ],
 )
 def test_what_cannot_be_read_is_one_sentence_and_nothing_is_lost(app: AppTest, text: str, message: str) -> None:
-    opened(app, model="minilm", text=text)
+    open_page(app, model="minilm", text=text)
     assert [message in error.value for error in app.error] == [True]
     assert app.text_area(key="typed").value == text
 
 
 def test_a_text_without_a_word_is_one_sentence(app: AppTest) -> None:
-    opened(app, model="minilm", text="… !!! ?")
+    open_page(app, model="minilm", text="… !!! ?")
     assert ["no word in this text" in info.value for info in app.info] == [True]
 
 
@@ -122,20 +104,22 @@ def test_a_text_without_a_word_is_one_sentence(app: AppTest) -> None:
     "text", ["word", "😀 مرحبا بك. نعم؟ 中文字", "<script>alert(1)</script> a&b", "Line one\r\nline two. End"]
 )
 def test_any_text_with_a_word_has_a_summary(app: AppTest, text: str) -> None:
-    opened(app, model="minilm", text=text)
+    open_page(app, model="minilm", text=text)
     assert not app.error
     assert kept_words(app)
     assert "<script>" not in answer(app)
 
 
 def test_two_thousand_words_are_cut_and_told(app: AppTest) -> None:
-    opened(app, model="minilm", text="A word or two. " * 500)
+    open_page(app, model="minilm", text="A word or two. " * 500)
     assert ["512 tokens at most" in warning.value for warning in app.warning] == [True]
     assert answer(app) == "A word or two."
 
 
 def test_an_address_that_makes_no_sense_still_opens(app: AppTest) -> None:
-    opened(app, model="minilm", text=TEXT, layer="99", head="x", way="nonsense", word="-4", words_kept="zz", all_heads="false")
+    open_page(
+        app, model="minilm", text=TEXT, layer="99", head="x", way="nonsense", word="-4", words_kept="zz", all_heads="false"
+    )
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (5, 0)
     assert app.selectbox(key="way").value == "last"
     assert answer(app)
@@ -143,7 +127,7 @@ def test_an_address_that_makes_no_sense_still_opens(app: AppTest) -> None:
 
 @pytest.mark.parametrize("numbers", ["norms", "mixing"])
 def test_heads_may_show_what_they_move_and_what_is_kept_is_chosen_by_weights_all_the_same(app: AppTest, numbers: str) -> None:
-    opened(app, way="last", layer="2", head="3", all_heads="false")
+    open_page(app, way="last", layer="2", head="3", all_heads="false")
     by_weights = answer(app), kept_words(app)
     shares = app.get("plotly_chart")[0].proto.spec
     app.session_state.weighing = numbers
@@ -155,7 +139,7 @@ def test_heads_may_show_what_they_move_and_what_is_kept_is_chosen_by_weights_all
 
 
 def test_a_reference_is_kept_in_the_address(app: AppTest) -> None:
-    opened(app, model="minilm", text=TEXT)
+    open_page(app, model="minilm", text=TEXT)
     app.text_area(key="reference").set_value("Dogs bark at the moon.").run()
     assert not app.exception
     assert app.query_params["reference"] == "Dogs bark at the moon."

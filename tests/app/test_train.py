@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,23 +17,18 @@ from attnviz.training.presets import PRESETS
 from attnviz.training.toy import ToyRecipe, Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import live as training
+from tests.visits import press, script
 
 # One of each kind of setting.
 NAMED = ("toy-copy", "toy-heads", "toy-unmasked")
-PAGE = Path(__file__).parents[2] / "pages" / "train.py"
 
 
 @pytest.fixture
 def app() -> Iterator[AppTest]:
-    opened = AppTest.from_file(str(PAGE), default_timeout=120)
+    opened = script("train")
     yield opened
     if "run" in opened.session_state:
         opened.session_state.run.stop()
-
-
-def press(app: AppTest, label: str) -> None:
-    next(button for button in app.button if button.label == label).click().run()
-    assert not app.exception
 
 
 def until_trained(app: AppTest) -> None:
@@ -61,7 +55,7 @@ def test_a_chip_is_its_recipe_and_its_address_opens_it_again(app, preset):
     app.pills(key="preset").set_value(preset.label).run()
     assert not app.exception
     assert app.session_state.run.recipe == preset.recipe
-    again = AppTest.from_file(str(PAGE), default_timeout=120)
+    again = script("train")
     for name, value in app.query_params.items():
         again.query_params[name] = value
     again.run()
@@ -130,19 +124,27 @@ def test_induction_waits_for_its_turn_as_every_training_does(app, monkeypatch):
     line = Line(1)
     monkeypatch.setattr(training, "training_line", lambda: line)
     monkeypatch.setattr(induction, "training_line", lambda: line)
-    monkeypatch.setattr(induction, "train", lambda recipe, every: short(replace(recipe, steps=2, batch=2), every=1))
     line.enter("another", lambda: True)
-    order = []
-    entered = Line.enter
-    monkeypatch.setattr(Line, "enter", lambda *asked: order.append("asked") or entered(*asked))
-    threading.Timer(1.0, lambda: (order.append("free"), line.leave("another"))).start()
+    order, entered = [], Line.enter
+
+    def asks(*asked):
+        order.append("asked")
+        threading.Timer(0.1, lambda: (order.append("free"), line.leave("another"))).start()
+        return entered(*asked)
+
+    def trains(recipe, every):
+        order.append("trained")
+        return short(replace(recipe, steps=2, batch=2), every=1)
+
+    monkeypatch.setattr(Line, "enter", asks)
+    monkeypatch.setattr(induction, "train", trains)
     app.query_params["lesson"] = "induction"
     app.run()
     press(app, "Start")
-    assert order == ["asked", "free"]
+    assert order == ["asked", "free", "trained", "trained"]
     assert [len(looks) for looks in app.session_state.induction[1]] == [3, 3]
     # The place is free again.
-    assert line.enter("next", lambda: False)
+    assert entered(line, "next", lambda: False)
 
 
 def test_whoever_comes_third_is_told_why_it_waits(app, monkeypatch):

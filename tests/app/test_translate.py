@@ -2,14 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import attnviz
@@ -21,8 +19,9 @@ from attnviz.ui.examples import examples
 from tests import tiny
 from tests.norms import cross_norm_shares
 from tests.translators import tiny_translator
+from tests.visits import open_page
 
-PAGE = Path(__file__).parents[2] / "pages" / "translate.py"
+PAGE = "translate"
 TEXT = "The red car is not Tom's."
 TARGET = "La voiture n'est pas rouge."
 
@@ -38,22 +37,6 @@ def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("marian")
     next(family for family in tiny.FAMILIES if family.name == "marian").save(folder)
     return str(folder)
-
-
-@pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    st.cache_resource.clear()
-    yield AppTest.from_file(str(PAGE), default_timeout=60)
-    st.cache_resource.clear()
-
-
-def opened(app: AppTest, **parameters: str | list[str]) -> AppTest:
-    for name, value in parameters.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
 
 
 def bodies(app: AppTest) -> list[str]:
@@ -99,7 +82,7 @@ def rows(app: AppTest) -> list[str]:
 
 def test_without_a_translator_one_sentence_says_how_to_get_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "available_for", lambda task: ())
-    opened(app)
+    open_page(app)
     assert len(app.info) == 1
     assert "python -m recipes bahdanau-en-fr" in app.info[0].value
     assert app.text_area(key="typed").value.startswith("He has never")
@@ -109,14 +92,14 @@ def test_the_translators_of_the_catalog_are_there_on_the_first_visit(
     app: AppTest, monkeypatch: pytest.MonkeyPatch, folders: list[str]
 ) -> None:
     monkeypatch.setattr(catalog, "available_for", lambda task: tuple(folders))
-    opened(app)
+    open_page(app)
     assert app.multiselect(key="models").value == folders
     assert len(answers(app)) == 2
     assert "models" not in app.query_params
 
 
 def test_another_language_brings_its_own_translators_and_examples(app: AppTest) -> None:
-    opened(app)
+    open_page(app)
     french = list(app.session_state.models)
     assert french
     assert all(name.endswith("-en-fr") for name in french)
@@ -134,7 +117,7 @@ def test_another_language_brings_its_own_translators_and_examples(app: AppTest) 
 
 
 def test_heads_that_are_open_stay_open_in_another_language(app: AppTest) -> None:
-    opened(app, models="transformer-en-fr", text="I am tired.", all1="open")
+    open_page(app, models="transformer-en-fr", text="I am tired.", all1="open")
     app.session_state.into = "German"
     app.session_state.models = ["transformer-en-de"]
     app.run()
@@ -146,21 +129,21 @@ def test_heads_that_are_open_stay_open_in_another_language(app: AppTest) -> None
 
 
 def test_two_models_stand_side_by_side(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders, text=TEXT)
+    open_page(app, models=folders, text=TEXT)
     assert answers(app) == [attnviz.load(folder).trace(TEXT).output for folder in folders]
     assert app.query_params["models"] == folders
     # Of the two only the Transformer has two rows for a word, and several heads.
     assert [model["head"] for model in models(app)] == ["", "L1, mean of 2 heads"]
     assert not any("Chen et al." in caption.value for caption in app.caption)
     app.session_state["hero"] = 2
-    opened(app)
+    open_page(app)
     assert package(app)["hero"] == 2
     assert app.query_params["hero"] == "2"
     assert sum("(shifted: Chen et al. 2020)" in caption.value for caption in app.caption) == 1
 
 
 def test_a_model_whose_steps_write_their_rows_has_one_reading(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], text=TEXT, reading="Naive")
+    open_page(app, models=folders[:1], text=TEXT, reading="Naive")
     assert "Row of a word" not in [each.label for each in app.get("button_group")]
     assert not any("Chen et al." in caption.value or "(naive)" in caption.value for caption in app.caption)
 
@@ -168,7 +151,7 @@ def test_a_model_whose_steps_write_their_rows_has_one_reading(app: AppTest, fold
 @pytest.mark.parametrize("reading", ["Shifted", "Naive"])
 def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, folders: list[str], reading: str) -> None:
     written = [token.text for token in attnviz.load(folders[0]).trace(Prompt(TEXT, target=TARGET)).cross.queries[:-1]]
-    opened(app, models=folders[1:], text=TEXT, target=TARGET, whole_words="false", reading=reading)
+    open_page(app, models=folders[1:], text=TEXT, target=TARGET, whole_words="false", reading=reading)
     assert "Row of a word" in [each.label for each in app.get("button_group")]
     assert rows(app) == (["<s>", *written] if reading == "Shifted" else [*written, "</s>"])
     assert any(f"({reading.lower()}" in caption.value for caption in app.caption)
@@ -176,7 +159,7 @@ def test_a_word_has_two_rows_where_a_decoder_reads_what_it_wrote(app: AppTest, f
 
 def test_a_supervised_head_is_opened_and_marked(app: AppTest, folders: list[str], tmp_path: Path) -> None:
     supervised = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
-    opened(app, models=[folders[0], supervised], text=TEXT, hero="2")
+    open_page(app, models=[folders[0], supervised], text=TEXT, hero="2")
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (0, 1)
     assert app.toggle(key="all_heads").value is False
     assert [model["head"] for model in models(app)] == ["", "L0·H1 — supervised"]
@@ -191,7 +174,7 @@ def test_a_supervised_head_is_opened_and_marked(app: AppTest, folders: list[str]
 
 def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: list[str], tmp_path: Path) -> None:
     supervised = str(tiny_translator(tmp_path, "transformer", supervised_head=(0, 1)))
-    opened(app, models=folders[1:], text=TEXT)
+    open_page(app, models=folders[1:], text=TEXT)
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (1, True)
     app.multiselect(key="models").set_value([folders[1], supervised]).run()
     assert (app.number_input(key="layer").value, app.toggle(key="all_heads").value) == (0, False)
@@ -202,7 +185,7 @@ def test_a_head_that_nobody_chose_goes_with_the_models(app: AppTest, folders: li
 
 
 def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders)
+    open_page(app, models=folders)
     payloads = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
     (link,) = (each["link"] for each in payloads if isinstance(each, dict) and "link" in each)
     assert parse_qs(urlsplit(link).query)["models"] == folders
@@ -210,14 +193,14 @@ def test_the_link_to_copy_names_every_model(app: AppTest, folders: list[str]) ->
 
 def test_with_all_models_taken_away_one_sentence_says_to_choose(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "available_for", lambda task: ("bahdanau-en-fr",))
-    opened(app)
+    open_page(app)
     app.multiselect(key="models").set_value([]).run()
     assert not app.exception
     assert [info.value for info in app.info] == ["Choose a translator in the sidebar: up to four stand side by side."]
 
 
 def test_a_target_that_is_no_text_is_told_and_left_out(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], target="la\x00voiture")
+    open_page(app, models=folders[:1], target="la\x00voiture")
     assert ["NUL byte" in error.value for error in app.error] == [True]
     assert len(answers(app)) == 1
 
@@ -226,7 +209,7 @@ def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: li
     model = attnviz.load(folders[0])
     own = draft(model, Prompt(TEXT), DecodingOptions())
     name = next(name for name, _ in own.steps[0].alternatives if name not in (own.pieces[0], "<unk>"))
-    opened(app, models=folders[:1], text=TEXT, begins1=name)
+    open_page(app, models=folders[:1], text=TEXT, begins1=name)
     assert answers(app) == [draft(model, Prompt(TEXT), DecodingOptions(begins=(name,))).trace.output]
     app.button(key="unsteer1").click().run()
     assert answers(app) == [own.trace.output]
@@ -234,12 +217,12 @@ def test_steering_and_candidates_come_from_the_address(app: AppTest, folders: li
 
 
 def test_a_candidate_of_the_beam(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="2")
+    open_page(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="2")
     assert answers(app) == [draft(attnviz.load(folders[0]), Prompt(TEXT), DecodingOptions(3, 1.0, candidate=2)).trace.output]
 
 
 def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="1")
+    open_page(app, models=folders[:1], text=TEXT, decoding="Beam", width="3", candidate1="1")
     (tree,) = markup(app, "tree")
     assert re.findall(r'class="twig (\w+)" data-pick="(\d)"', tree).count(("chosen", "1")) == 1
     assert sorted(re.findall(r'data-pick="(\d)"', tree)) == ["0", "1", "2"]
@@ -250,7 +233,7 @@ def test_the_tree_of_a_beam_is_there_and_of_greedy_decoding_is_not(app: AppTest,
 
 
 def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: str) -> None:
-    opened(app, models=[hub_folder], text="the cat sat", decoding="Beam", width="3")
+    open_page(app, models=[hub_folder], text="the cat sat", decoding="Beam", width="3")
     model = attnviz.load(hub_folder)
     own = draft(model, Prompt("the cat sat"), DecodingOptions(3))
     assert answers(app) == [own.trace.output]
@@ -264,7 +247,7 @@ def test_a_model_of_the_hub_is_asked_the_same_as_ours(app: AppTest, hub_folder: 
 
 
 def test_a_model_of_the_hub_is_steered_and_forced(app: AppTest, hub_folder: str) -> None:
-    opened(app, models=[hub_folder], text="the cat sat", begins1="dog")
+    open_page(app, models=[hub_folder], text="the cat sat", begins1="dog")
     wanted = draft(attnviz.load(hub_folder), Prompt("the cat sat"), DecodingOptions(begins=("dog",)))
     assert answers(app) == [wanted.trace.output]
     assert wanted.trace.output.startswith("dog")
@@ -274,7 +257,7 @@ def test_a_model_of_the_hub_is_steered_and_forced(app: AppTest, hub_folder: str)
 
 
 def test_a_target_is_forced_compared_and_let_go_of(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], text=TEXT)
+    open_page(app, models=folders[:1], text=TEXT)
     own = answers(app)
     app.text_input(key="target").set_value(TARGET).run()
     assert answers(app) == [TARGET]
@@ -286,7 +269,7 @@ def test_a_target_is_forced_compared_and_let_go_of(app: AppTest, folders: list[s
 @pytest.mark.parametrize("typed", ["", TARGET])
 def test_an_examples_target_goes_with_its_text_and_a_typed_one_stays(app: AppTest, folders: list[str], typed: str) -> None:
     example = next(example for example in examples("translate") if example.target)
-    opened(app, models=folders[:1], text=example.text, target=example.target)
+    open_page(app, models=folders[:1], text=example.text, target=example.target)
     assert app.text_input(key="target").value == example.target
     if typed:
         app.text_input(key="target").set_value(typed).run()
@@ -310,7 +293,7 @@ def test_an_examples_target_goes_with_its_text_and_a_typed_one_stays(app: AppTes
 def test_what_cannot_be_done_is_one_sentence_and_nothing_is_lost(
     app: AppTest, folders: list[str], parameters: dict, message: str
 ) -> None:
-    opened(app, **{"models": folders[:1], **parameters})
+    open_page(app, **{"models": folders[:1], **parameters})
     assert len(app.error) == 1
     assert message in app.error[0].value
     assert app.text_area(key="typed").value == parameters["text"]
@@ -326,33 +309,35 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_lost(
     ],
 )
 def test_a_text_of_another_kind_is_translated_all_the_same(app: AppTest, folders: list[str], text: str, message: str) -> None:
-    opened(app, models=folders[:1], text=text)
+    open_page(app, models=folders[:1], text=text)
     assert any(message in info.value for info in app.info)
     assert len(answers(app)) == 1
     assert not app.error
 
 
 def test_an_address_that_makes_no_sense_still_opens(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[1:], text=TEXT, layer="99", head="x", query1="-4", key1="z", candidate1="?", all_heads="false")
+    open_page(
+        app, models=folders[1:], text=TEXT, layer="99", head="x", query1="-4", key1="z", candidate1="?", all_heads="false"
+    )
     assert (app.number_input(key="layer").value, app.number_input(key="head").value) == (1, 0)
     assert len(answers(app)) == 1
 
 
 def test_hiding_all_there_is_says_so(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], text=TEXT, begins1="</s>", hide_special="true")
+    open_page(app, models=folders[:1], text=TEXT, begins1="</s>", hide_special="true")
     assert any("Nothing is left to show" in info.value for info in app.info)
 
 
 def test_that_no_model_is_chosen_is_in_the_address(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders, text=TEXT)
+    open_page(app, models=folders, text=TEXT)
     app.multiselect(key="models").set_value([]).run()
     assert app.query_params["models"] == ""
-    opened(app, models="", text=TEXT)
+    open_page(app, models="", text=TEXT)
     assert app.multiselect(key="models").value == []
 
 
 def test_the_large_picture_is_that_of_the_address_and_is_called_so(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders, text=TEXT, hero="2", query2="1", key2="3", alternatives="open")
+    open_page(app, models=folders, text=TEXT, hero="2", query2="1", key2="3", alternatives="open")
     shown = package(app)
     assert (shown["hero"], shown["open"]) == (2, True)
     assert shown["cells"]["2"] == [models(app)[1]["rows"].index(1), models(app)[1]["columns"].index(3)]
@@ -360,13 +345,13 @@ def test_the_large_picture_is_that_of_the_address_and_is_called_so(app: AppTest,
 
 
 def test_a_large_picture_that_is_not_there_is_the_first(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], text=TEXT, hero="3")
+    open_page(app, models=folders[:1], text=TEXT, hero="3")
     assert package(app)["hero"] == 1
     assert "hero" not in app.query_params
 
 
 def test_the_choices_of_a_word_close_with_its_text(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders[:1], text=TEXT, alternatives="open")
+    open_page(app, models=folders[:1], text=TEXT, alternatives="open")
     app.text_area(key="typed").set_value("Tom is not red.")
     app.button[0].click().run()
     assert package(app)["open"] is False
@@ -378,7 +363,7 @@ def test_the_choices_of_a_word_close_with_its_text(app: AppTest, folders: list[s
 def test_every_token_stands_with_the_word_that_it_was_written_for(
     app: AppTest, folders: list[str], reading: str, whole_words: str
 ) -> None:
-    opened(app, models=folders[1:], text=TEXT, target=TARGET, reading=reading, whole_words=whole_words)
+    open_page(app, models=folders[1:], text=TEXT, target=TARGET, reading=reading, whole_words=whole_words)
     (shown,) = models(app)
     for (word, special, *_), choices in zip(shown["queries"], shown["choices"], strict=True):
         written = "".join(choice["text"] for choice in choices if choice["text"] != "</s>")
@@ -390,7 +375,7 @@ def test_every_token_stands_with_the_word_that_it_was_written_for(
 
 
 def test_words_that_a_model_spells_out_are_named(app: AppTest, folders: list[str]) -> None:
-    opened(app, models=folders, text="Zbigniew is not Tom.")
+    open_page(app, models=folders, text="Zbigniew is not Tom.")
     (sentence,) = (info.value for info in app.info if "spelled out" in info.value)
     assert "tiny-additive and tiny-transformer" in sentence
     assert "Zbigniew" in sentence
@@ -399,7 +384,7 @@ def test_words_that_a_model_spells_out_are_named(app: AppTest, folders: list[str
 def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
     names = ["bahdanau-en-fr", "transformer-en-fr"]
     given = {"layer": "1", "head": "2", "all_heads": "false", "whole_words": "false", "reading": "Shifted"}
-    opened(app, models=names, text="I am tired.", weighing="norms", **given)
+    open_page(app, models=names, text="I am tired.", weighing="norms", **given)
     translator = attnviz.load(names[1])
     written = draft(translator, Prompt("I am tired."), DecodingOptions())
     np.testing.assert_allclose(drawn(app, 2), cross_norm_shares(translator, written, 1, 2), atol=1e-5)
@@ -423,7 +408,7 @@ def test_numbers_can_be_what_a_head_moves(app: AppTest) -> None:
 
 
 def test_what_is_edited_shows_its_weights(app: AppTest) -> None:
-    opened(app, models="transformer-en-fr", text="I am tired.", edits1="c0.0z", weighing="norms")
+    open_page(app, models="transformer-en-fr", text="I am tired.", edits1="c0.0z", weighing="norms")
     assert "weighing" not in app.query_params
     assert "weighing" not in {each.key for each in app.selectbox}
     assert models(app)[0]["number"] == "weight"
@@ -433,8 +418,8 @@ def test_cut_links_and_hidden_words_are_marked_where_they_stand(app: AppTest) ->
     given = {"layer": "1", "head": "2", "all_heads": "false", "whole_words": "false", "hide_special": "true"}
     wanted = {"models": "transformer-en-fr", "text": "I am tired.", "reading": "Shifted", **given}
     # Query 0 is the start mark, which is not shown.
-    opened(app, **wanted, edits1="c1.2c2.1,c1.0c1.1,ck3")
+    open_page(app, **wanted, edits1="c1.2c2.1,c1.0c1.1,ck3")
     assert [models(app)[0][name] for name in ("edited", "hidden", "off")] == [[[1, 1, "cut"]], [3], False]
     app.session_state["edit_view"] = "Before"
-    before = opened(app)
+    before = open_page(app)
     assert [models(before)[0][name] for name in ("edited", "hidden")] == [[], []]

@@ -6,16 +6,20 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Request, WebSocket
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, ViewportSize, WebSocket
 
 ROOT = Path(__file__).parents[2]
-START_LIMIT = 60
+WINDOW: ViewportSize = {"width": 1400, "height": 1000}
+REST = Path(__file__).with_name("rest.js")
+# A busy machine takes its time; what never comes fails all the same. In ms.
+PATIENCE = 60_000
 BELOW_A_PAGE = re.compile(r"/.+/_stcore/(health|host-config)")
 
 
@@ -42,7 +46,7 @@ def serving(command: list[str], *, folder: Path, log: Path, option: str = "--por
         started = time.monotonic()
         while not is_healthy(address):
             waited = time.monotonic() - started
-            if server.poll() is not None or waited > START_LIMIT:
+            if server.poll() is not None or waited > PATIENCE / 1000:
                 pytest.fail(f"the app did not start within {waited:.0f} s:\n{log.read_text()[-4000:]}")
             time.sleep(0.1)
         yield address
@@ -62,13 +66,39 @@ def is_healthy(address: str) -> bool:
         return False
 
 
+@contextmanager
+def watched(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    """A browser that has never been anywhere; fails when one of its pages asked for anything beyond this machine, or erred."""
+    with browser.new_context(**{"viewport": WINDOW, "service_workers": "block", **options}) as context:
+        watch = Watch(context)
+        yield context
+        watch.check()
+
+
+def until(page: Page, condition: Callable[[], bool]) -> bool:
+    """Whether a condition that the page's events bring about comes to hold."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not (holds := condition()) and time.monotonic() < deadline:
+        page.wait_for_timeout(50)
+    return holds
+
+
 class Watch:
-    """Notes what a browser context asked of another machine, and what went wrong in it."""
+    """Notes what a browser context asked of another machine, and what went wrong in it; its pages can say when they rest."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.problems: list[str] = []
+        self._context = context
+        context.set_default_timeout(PATIENCE)
+        context.add_init_script(path=REST)
         context.on("request", self._request)
         context.on("page", self._page)
+
+    def check(self) -> None:
+        """Fails where something went wrong, and forgets it."""
+        errors = [text for page in self._context.pages for text in page.get_by_test_id("stException").all_inner_texts()]
+        problems, self.problems = self.problems + errors, []
+        assert not problems
 
     def _request(self, request: Request) -> None:
         if not self._is_local(request.url):

@@ -8,19 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.test_accessible import serious
-from tests.browser.test_encode import PICTURE, parameters
-
-
-def open_page(page: Page, app_url: str, name: str, **asked: str) -> None:
-    page.goto(f"{app_url}/{name}?{urlencode(asked)}")
-    settled(page)
-
-
-def settled(page: Page) -> None:
-    page.locator("button.head").first.wait_for(timeout=PICTURE)
-    page.locator(".removal svg, .compared svg").first.wait_for(timeout=PICTURE)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
+from tests.browser.pages import PHONE, open_page, parameters, press, save_download, serious, settle
 
 
 @pytest.mark.parametrize(("name", "pick"), [("ablate", "encoder.3.9"), ("compare", "3.9")])
@@ -30,46 +18,43 @@ def test_a_head_that_is_chosen_by_keyboard_opens_again_from_its_link(context: Br
     cell = page.locator(f'[data-pick="{pick}"]')
     cell.focus()
     page.keyboard.press("Enter")
-    expect(cell).to_have_attribute("aria-pressed", "true", timeout=PICTURE)
-    settled(page)
+    expect(cell).to_have_attribute("aria-pressed", "true")
+    settle(page)
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("3", "9")
     drawn = page.locator(".st-key-hero .story").first.inner_text()
     second = context.new_page()
     second.goto(page.url)
-    settled(second)
+    settle(second)
     expect(second.locator(f'[data-pick="{pick}"]')).to_have_attribute("aria-pressed", "true")
     assert second.locator(".st-key-hero .story").first.inner_text() == drawn
 
 
 def test_one_press_on_encode_shows_what_its_heads_cost_and_a_head_leads_back(page: Page, app_url, tmp_path: Path) -> None:
     page.goto(f"{app_url}/encode?{urlencode({'text': 'The cat sat on the mat.'})}")
-    page.get_by_role("button", name="Which heads matter here?").click(timeout=PICTURE)
-    page.wait_for_url("**/ablate?**", timeout=PICTURE)
-    settled(page)
+    page.get_by_role("button", name="Which heads matter here?").click()
+    page.wait_for_url("**/ablate?**")
+    settle(page)
     assert parameters(page)["text"] == "The cat sat on the mat."
     page.get_by_role("button", name="Download", exact=True).click()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="CSV", exact=True).click()
-    saved.value.save_as(tmp_path / "heads.csv")
-    with (tmp_path / "heads.csv").open(encoding="utf-8") as file:
+    with save_download(page, "CSV", tmp_path).open(encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 72
     page.keyboard.press("Escape")
     page.locator('[data-pick="encoder.2.5"]').click()
-    page.get_by_text("L2·H5 costs").wait_for(timeout=PICTURE)
+    page.get_by_text("L2·H5 costs").wait_for()
     page.get_by_role("button", name="See this head").click()
-    page.wait_for_url("**/encode?**", timeout=PICTURE)
+    page.wait_for_url("**/encode?**")
     assert (parameters(page)["layer"], parameters(page)["head"]) == ("2", "5")
 
 
 def test_work_that_takes_long_can_be_stopped_and_gone_on_with(page: Page, app_url) -> None:
     long = "Nobody has ever asked for so many words about one head at once, and yet they are all read. " * 12
     page.goto(f"{app_url}/ablate?{urlencode({'text': long})}")
-    page.get_by_role("button", name="Stop", exact=True).click(timeout=PICTURE)
-    page.get_by_text("You stopped this.").wait_for(timeout=PICTURE)
-    expect(page).to_have_url(re.compile("stopped=(costs|curve)"), timeout=PICTURE)
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("You stopped this.").wait_for()
+    expect(page).to_have_url(re.compile("stopped=(costs|curve)"))
     page.get_by_role("button", name="Continue", exact=True).click()
-    page.get_by_role("button", name="Stop", exact=True).wait_for(timeout=PICTURE)
-    expect(page).not_to_have_url(re.compile("stopped="), timeout=PICTURE)
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
+    expect(page).not_to_have_url(re.compile("stopped="))
 
 
 def test_a_matrix_is_read_cell_by_cell_with_the_arrow_keys(page: Page, app_url) -> None:
@@ -79,8 +64,7 @@ def test_a_matrix_is_read_cell_by_cell_with_the_arrow_keys(page: Page, app_url) 
     first = matrix.locator("rect").first.text_content()
     assert first
     expect(reading).to_contain_text(first.rpartition(": ")[0])
-    for key in ("ArrowUp", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"):
-        page.keyboard.press(key)
+    press(page, "ArrowUp", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight")
     columns = int(matrix.get_attribute("data-columns") or 0)
     cell = matrix.locator("rect").nth(2 * columns + 1)
     expect(cell).to_have_class("read")
@@ -91,12 +75,13 @@ def test_a_matrix_is_read_cell_by_cell_with_the_arrow_keys(page: Page, app_url) 
     expect(page.locator("rect.read")).to_have_count(3)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["ablate", "compare"])
-def test_axe_finds_nothing_serious_and_a_phone_scrolls_down_only(page: Page, app_url, name, scheme) -> None:
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_axe_finds_nothing_serious_and_a_phone_scrolls_down_only(page: Page, app_url, name) -> None:
+    page.set_viewport_size(PHONE)
     open_page(page, app_url, name)
-    assert serious(page, scheme) == []
+    assert serious(page) == []
     wide = page.locator('[data-testid="stMain"]').evaluate("main => main.scrollWidth - main.clientWidth")
     assert wide <= 1
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    assert serious(page, "dark") == []

@@ -12,15 +12,9 @@ from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.decoding import SpanDecoding
 from tests.answerers import tiny_answerer
-from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters
+from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, settle
 
 QUESTION, PASSAGE = "What was too tired?", "The cat sat on the mat. The animal ran to the street because it was too tired."
-
-
-def settled(page: Page) -> None:
-    page.locator('.answered, [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
-    page.wait_for_timeout(400)
 
 
 BEGINS_WITH_A_STOP = """(part) => {
@@ -43,7 +37,6 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     actual = model.answers(Prompt(PASSAGE, question=QUESTION))
     page = context.new_page()
     open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=PASSAGE, layer=1, all_heads="true")
-    settled(page)
     expect(page.locator(".answer bdi")).to_have_text(actual.trace.output)
     marked = page.locator(".answered .span.best .unit bdi").all_inner_texts()
     best = actual.result.spans[0]
@@ -53,22 +46,21 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
     highest = max(float(actual.result.start.max()), float(actual.result.end.max()))
     expect(page.locator(".legend")).to_contain_text(f"highest bar: {highest:.2g}")
     page.locator(".asked .word", has_text="tired").click()
-    expect(page.locator(".asked .chosen bdi")).to_have_text("tired", timeout=PICTURE)
-    settled(page)
+    expect(page.locator(".asked .chosen bdi")).to_have_text("tired")
+    settle(page)
     seen = question_attention(actual.trace, "cross", layer=1, head=None, view=View(words=True))
     place = [token.text for token in seen.question].index("tired")
     assert bars(page, "bar0") == pytest.approx(seen.of_word(place, actual.tokens).tolist(), abs=1e-5)
     assert parameters(page)["asked1"] == str(place)
     second = context.new_page()
     second.goto(page.url)
-    settled(second)
+    settle(second)
     assert bars(second, "bar0") == bars(page, "bar0")
     second.get_by_role("textbox", name="Passage").fill(HOSTILE)
     second.get_by_role("button", name="Run").click()
-    expect(second.locator(".answered")).to_contain_text("<", timeout=PICTURE)
-    settled(second)
-    assert second.locator(".markup img, .markup script").count() == 0
-    assert second.evaluate("window.hacked") is None
+    expect(second.locator(".answered")).to_contain_text("<")
+    settle(second)
+    refuse_hostile(second, ".markup")
 
 
 def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goes_on(
@@ -79,7 +71,6 @@ def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goe
     page.set_viewport_size({"width": 390, "height": 844})
     passage = " ".join([PASSAGE] * 4)
     open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=passage)
-    settled(page)
     drawn = page.locator(".answered")
     assert drawn.evaluate("part => part.scrollHeight <= part.clientHeight")
     assert faded(drawn) == ("", "")
@@ -87,10 +78,9 @@ def test_a_passage_on_a_phone_is_shown_whole_and_a_longer_one_fades_where_it_goe
         drawn.evaluate("(part, width) => { part.style.width = `${width}px`; }", width)
         assert not drawn.evaluate(BEGINS_WITH_A_STOP), f"a line of {width} px begins with a full stop"
     open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=" ".join([passage] * 4))
-    settled(page)
     for place, edges in ((0, ("0px", "36px")), (500, ("36px", "36px")), (99_999, ("36px", "0px"))):
         drawn.evaluate("(part, place) => { part.scrollTop = place; }", place)
-        page.wait_for_timeout(100)
+        settle(page)
         assert faded(drawn) == edges
 
 

@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from attnviz.ui.frame.style import STYLE
 from tests.browser.harness import ROOT, serving
 
-PICTURE = 120_000
 # What a browser would fetch, follow or draw: each is to stand on the page as it was sent.
 HOSTILE = (
     "![x](http://evil.example/p.png) http://evil.example www.evil.example a@evil.example :streamlit: :material/home: :red[y]"
@@ -28,7 +27,7 @@ def test_a_link_with_pictures_in_it_shows_their_text_and_fetches_nothing(
     page = context.new_page()
     page.goto(f"{app_url}/{page_name}?{urlencode({'model': HOSTILE, 'models': HOSTILE, 'begins1': HOSTILE})}")
     message = page.get_by_test_id("stAlert").first
-    message.wait_for(timeout=PICTURE)
+    message.wait_for()
     assert " ".join(HOSTILE.split()) in message.inner_text().replace("\u2060", "")
     assert message.locator("a, img, b, em, strong, code, .katex, [data-testid=stMarkdownColoredText]").count() == 0
 
@@ -37,7 +36,7 @@ def test_text_that_is_kept_on_summarize_stays_text(context: BrowserContext, app_
     page = context.new_page()
     page.goto(f"{app_url}/summarize?text={quote('A picture ![x](http://evil.example/p.png) is here.')}&words_kept=30")
     kept = page.get_by_text("The kept words as text:").locator("xpath=..")
-    kept.wait_for(timeout=PICTURE)
+    kept.wait_for()
     expect(kept).to_contain_text("evil")
     assert kept.locator("a, img").count() == 0
 
@@ -45,10 +44,10 @@ def test_text_that_is_kept_on_summarize_stays_text(context: BrowserContext, app_
 def test_bertviz_lives_in_a_frame_that_cannot_reach_the_page(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/encode?view=BertViz")
     frame = page.locator("iframe")
-    frame.wait_for(timeout=PICTURE)
+    frame.wait_for()
     assert frame.get_attribute("sandbox") == "allow-scripts"
     inside = page.frame_locator("iframe").locator("#bertviz")
-    inside.wait_for(timeout=PICTURE)
+    inside.wait_for()
     assert inside.evaluate("() => self.origin") == "null"
     assert inside.evaluate("() => { try { return parent.document.title } catch { return 'refused' } }") == "refused"
 
@@ -57,7 +56,7 @@ def test_no_script_runs_but_those_of_the_app(browser: Browser, app_url: str) -> 
     # In a window of its own: a browser that refuses a script says so, and `page` takes that for a mistake of the app.
     page = browser.new_page()
     page.goto(app_url)
-    page.locator(".st-key-hero .story").wait_for(timeout=PICTURE)
+    page.locator(".st-key-hero .story").wait_for()
     broken = page.evaluate(
         """() => new Promise(done => {
             document.addEventListener("securitypolicyviolation", event => done(event.effectiveDirective), { once: true });

@@ -11,6 +11,7 @@ from attnviz import AttentionMap, AttentionTrace, Prompt, Token
 from attnviz.core.trace import DenseWeights
 from attnviz.figures.explorer import frame, page
 from attnviz.figures.theme import DARK, LIGHT, Theme, rgb
+from tests.browser.pages import cell_at, head_at, settle
 from tests.factories import make_map, numbered, typed
 
 HOSTILE = (
@@ -36,19 +37,6 @@ def view(opened: Page, name: str) -> None:
     opened.locator(f".explorer[data-view={name.lower()}]").wait_for()
 
 
-def spot(opened: Page, query: int, key: int) -> tuple[float, float]:
-    """The middle of a cell of the matrix, in the window."""
-    x, y = opened.locator(".explorer").evaluate(
-        """({ explorer: { views: { matrix } } }, [query, key]) => {
-          const { left, top, cell } = matrix.size;
-          const box = matrix.canvas.getBoundingClientRect();
-          return [box.x + left + (key + 0.5) * cell, box.y + top + (query + 0.5) * cell];
-        }""",
-        [query, key],
-    )
-    return x, y
-
-
 def pixel(opened: Page, selector: str, x: float, y: float) -> list[int]:
     """The colour that a canvas has under a point of the window."""
     return opened.locator(selector).evaluate(
@@ -63,10 +51,7 @@ def pixel(opened: Page, selector: str, x: float, y: float) -> list[int]:
 
 
 def open_head(opened: Page, attention: AttentionMap, layer: int, head: int) -> None:
-    box = opened.locator("canvas.heads").bounding_box()
-    assert box
-    width, height = (box["width"] - 30) / attention.n_heads, (box["height"] - 26) / attention.n_layers
-    opened.mouse.click(box["x"] + 30 + (head + 0.4) * width, box["y"] + 26 + (layer + 0.4) * height)
+    opened.mouse.click(*head_at(opened, attention.n_layers, attention.n_heads, layer, head))
     opened.locator(f".explorer[data-head='{layer}:{head}']").wait_for()
 
 
@@ -92,7 +77,7 @@ def test_hovering_tells_the_weight_and_the_pixel_is_its_colour(page: Page, tmp_p
     for _ in range(10):
         layer, head, query, key = (int(generator.integers(size)) for size in (3, 5, *attention.weights(0, 0).shape))
         open_head(page, attention, layer, head)
-        x, y = spot(page, query, key)
+        x, y = cell_at(page, query, key)
         page.mouse.move(x, y)
         weight, seen = float(attention.weights(layer, head)[query, key]), attention.visible(layer)[query, key]
         names = f"{attention.queries[query].text} → {attention.keys[key].text}"
@@ -112,7 +97,7 @@ def test_a_bright_cell_is_seen_where_many_share_a_pixel(page: Page, tmp_path: Pa
     attention = AttentionMap("encoder", numbered(count), numbered(count), DenseWeights((weights[0],)))
     show(page, tmp_path, trace_of(attention), theme=LIGHT)
     view(page, "Matrix")
-    x, y = spot(page, 617, 404)
+    x, y = cell_at(page, 617, 404)
     actual = [pixel(page, "canvas.cells", x + step, y + other) for step in (-1, 0, 1) for other in (-1, 0, 1)]
     assert list(rgb(LIGHT.colour(1.0))) in actual
     page.mouse.move(x, y)
@@ -120,7 +105,7 @@ def test_a_bright_cell_is_seen_where_many_share_a_pixel(page: Page, tmp_path: Pa
         page.keyboard.down("Control")
         page.mouse.wheel(0, -200)
         page.keyboard.up("Control")
-        page.wait_for_timeout(250)
+        settle(page)
     expect(page.locator(".note")).to_contain_text("→")
     cells = page.locator(".explorer").evaluate("({ explorer: { views: { matrix } } }) => matrix.size.shown.keys")
     assert cells < count / 8
@@ -132,7 +117,7 @@ def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path:
     open_head(page, attention, 1, 2)
     view(page, "Arcs")
     page.get_by_role("button", name="L1·H4").click()
-    page.wait_for_timeout(200)
+    settle(page)
     arcs = page.locator(".explorer").evaluate("({ explorer: { views: { arcs } } }) => arcs.arcs")
     drawn = {(head, query, key): weight for head, query, key, _, weight in arcs}
     weights = attention.layer_weights(1)
@@ -145,7 +130,7 @@ def test_arcs_are_the_weights_and_what_is_left_out_is_told(page: Page, tmp_path:
     left_out = 1 - sum(expected.values()) / weights[[2, 4]].sum()
     expect(page.locator(".pane.arcs")).to_contain_text(f"Left out: {100 * left_out:.{1 if left_out < 0.1 else 0}f} %")
     page.get_by_label("Show links").fill("0.2")
-    page.wait_for_timeout(200)
+    settle(page)
     fewer = page.locator(".explorer").evaluate("({ explorer: { views: { arcs } } }) => arcs.arcs.length")
     assert fewer == (weights[[2, 4]] >= 0.19995).sum()
 
@@ -211,7 +196,7 @@ def test_hostile_tokens_are_text_and_nothing_is_asked_for(browser: Browser, tmp_
         opened.get_by_label("Attention").first.select_option(label=kind)
         for name in ("Matrix", "Arcs", "Text", "Grid"):
             view(opened, name)
-        opened.mouse.move(*spot(opened, 2, 1))
+        opened.mouse.move(*cell_at(opened, 2, 1))
         opened.locator(".links summary").click()
     shown = [text.replace("\u2028", "␣") for text in HOSTILE]
     assert opened.locator(".strip .token").all_inner_texts() == shown
@@ -253,10 +238,10 @@ def test_everything_is_reached_by_keyboard(page: Page, tmp_path: Path) -> None:
     keys.press("Enter")
     assert page.locator(".explorer").evaluate(selected) == [moved, key]
     keys.press("+")
-    page.wait_for_timeout(300)
+    settle(page)
     assert page.locator(".explorer").evaluate("({ explorer: { views: { matrix } } }) => matrix.window.zoom") > 1
     keys.press("Escape")
-    page.wait_for_timeout(300)
+    settle(page)
     keys.press("Escape")
     assert page.evaluate(focused) == "heads"
     keys.press("Shift+Tab")
@@ -293,7 +278,7 @@ def test_axe_finds_nothing_serious(page: Page, tmp_path: Path, theme: Theme) -> 
     show(page, tmp_path, trace_of(example("encoder"), example("decoder"), example("cross")), theme=theme)
     for name in ("Grid", "Matrix", "Arcs", "Text"):
         view(page, name)
-        page.wait_for_timeout(300)
+        settle(page)
         actual = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"]) for each in actual if each["impact"] in ("serious", "critical")] == []
 
@@ -320,16 +305,14 @@ def test_the_table_has_a_name_before_its_head_is_there(context: BrowserContext, 
     expect(page.locator(".links summary")).to_have_text("Strongest links, as a table")
 
 
-def test_a_narrow_window_has_everything(browser: Browser, tmp_path: Path) -> None:
-    context: BrowserContext = browser.new_context(viewport={"width": 360, "height": 740})
-    opened = context.new_page()
-    show(opened, tmp_path, trace_of(example("encoder")))
+def test_a_narrow_window_has_everything(page: Page, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    show(page, tmp_path, trace_of(example("encoder")))
     for name in ("Matrix", "Arcs", "Text", "Grid"):
-        view(opened, name)
-        assert opened.evaluate("document.documentElement.scrollWidth") <= 360
-    open_head(opened, example("encoder"), 2, 3)
-    opened.locator(".explorer[data-view=matrix]").wait_for()
-    context.close()
+        view(page, name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    open_head(page, example("encoder"), 2, 3)
+    page.locator(".explorer[data-view=matrix]").wait_for()
 
 
 def test_a_notebook_shows_a_trace_in_a_frame(page: Page, tmp_path: Path) -> None:

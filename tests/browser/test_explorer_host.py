@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 from attnviz import AttentionMap
 from attnviz.figures.explorer import STYLE, heads_package, overview, script
 from attnviz.figures.explorer.packages import pack_chunks, unpack_chunks
+from tests.browser.pages import settle
 from tests.factories import make_map, numbered, typed
 
 WORDS = "the cat sat on the mat because it was tired of all the running"
@@ -51,11 +52,8 @@ def receive(
 
 def seen(page: Page) -> list[object]:
     page.locator(".explorer[data-head*=':']").wait_for()
-    before, now = None, page.evaluate(SEEN)
-    while before != now:
-        page.wait_for_timeout(300)
-        before, now = now, page.evaluate(SEEN)
-    return now
+    settle(page)
+    return page.evaluate(SEEN)
 
 
 def afresh(page: Page, attention: AttentionMap, **settings) -> list[object]:
@@ -93,7 +91,6 @@ def test_what_comes_late_for_the_map_before_is_dropped(page: Page) -> None:
     )
     receive(page, ATTENTION)
     receive(page, OTHER)
-    page.wait_for_timeout(400)
     assert seen(page) == expected
 
 
@@ -134,7 +131,7 @@ def test_heads_that_are_missing_are_asked_for_together_until_they_have_come(page
     look = "chips_1.2_2.0-0.1-4.2"
     begin(page)
     receive(page, ATTENTION, limit=0, heads=((1, 2),), view="arcs", look=look)
-    page.wait_for_timeout(100)
+    settle(page)
     asked = events(page, "wanted")[-1]
     assert asked == {"of": overview(ATTENTION, limit=0).name, "heads": [[1, 0], [1, 4]]}
     # The answer is lost: it is asked again.

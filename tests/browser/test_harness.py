@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Error
 
-from tests.browser.harness import Watch
+from tests.browser.harness import Watch, until
 
 INCIDENTS = {
     "an image": ('<img src="http://elsewhere.example/a.png">', "asked for http://elsewhere.example/a.png"),
@@ -22,8 +22,7 @@ def test_watch_notes(browser, document, problem):
         watch = Watch(context)
         page = context.new_page()
         page.set_content(document)
-        page.wait_for_timeout(200)
-        assert any(noted.startswith(problem) for noted in watch.problems), watch.problems
+        assert until(page, lambda: any(noted.startswith(problem) for noted in watch.problems)), watch.problems
 
 
 @pytest.mark.parametrize("address", ["http://elsewhere.localhost/", "https://10.1.2.3/", "http://[2001:db8::1]/"])

@@ -4,42 +4,14 @@ import random
 
 from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
-from tests.browser.test_encode import PICTURE, SENTENCE, open_page, settle
+from tests.browser.harness import until
+from tests.browser.pages import SENTENCE, expect_seen, go, open_page, seen, settle
 
 TEXTS = ("The cat sat on the mat.", "A dog barked at the moon.", "Rain fell on the old roof.", "She closed the red door.")
 PAGES = ("Encode", "Translate", "Summarize")
 
 
-def still(page: Page) -> None:
-    """Until what was done has been sent, and its run has ended."""
-    page.wait_for_timeout(200)
-    settle(page)
-
-
-def go(page: Page, name: str) -> None:
-    page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(name, timeout=PICTURE)
-    still(page)
-
-
-def seen(page: Page) -> tuple[str, str, list[str], list[str]]:
-    """Where a page stands and what it shows: its words, what is typed and chosen."""
-    fields = page.locator("textarea, input:not([type=file])").evaluate_all(
-        "all => all.map(({ value, checked }) => value + checked)"
-    )
-    return page.url, page.locator("h1").inner_text(), page.locator(".story, .answer").all_inner_texts(), fields
-
-
-def expect_seen(page: Page, wanted: tuple[str, str, list[str], list[str]]) -> None:
-    """A busy machine draws in pieces."""
-    for _ in range(300):
-        if seen(page) == wanted:
-            return
-        page.wait_for_timeout(100)
-    assert seen(page) == wanted
-
-
-def act(page: Page, draw: random.Random) -> tuple[str, str, list[str], list[str]]:
+def act(page: Page, draw: random.Random) -> dict[str, object]:
     """One deed that makes a visit: another text is run, another page opened, or something chosen. Returns what is seen then."""
     deed, before = draw.choice(("run", "page", "toggle")), page.url
     if deed == "run":
@@ -51,13 +23,9 @@ def act(page: Page, draw: random.Random) -> tuple[str, str, list[str], list[str]
         go(page, draw.choice([name for name in PAGES if name != shown]))
     else:
         page.get_by_text("Merge subwords to words").click()
-    page.wait_for_url(lambda url: url != before, timeout=PICTURE)
-    still(page)
-    actual, later = None, seen(page)
-    while actual != later:
-        page.wait_for_timeout(300)
-        actual, later = later, seen(page)
-    return later
+    page.wait_for_url(lambda url: url != before)
+    settle(page)
+    return seen(page)
 
 
 def walk_back_and_forth(page: Page, app_url: str, *, visits: int, seed: int) -> None:
@@ -96,7 +64,7 @@ def type_without_running(page: Page, app_url: str, *, walks: int, seed: int) -> 
             else:
                 go(page, "Translate")
                 go(page, "Encode")
-            still(page)
+            settle(page)
         expect(box).to_have_value(f"{text}\nsecond line")
         expect(page.get_by_text("Not run yet")).to_be_visible()
 
@@ -109,7 +77,7 @@ def test_what_was_typed_and_not_run_stays(page: Page, app_url: str) -> None:
     type_without_running(page, app_url, walks=2, seed=2)
     page.locator("textarea").first.focus()
     page.keyboard.press("Enter")
-    still(page)
+    settle(page)
     expect(page.get_by_text("Not run yet")).to_have_count(0)
     assert "Not+run+1" in page.url
 
@@ -123,16 +91,16 @@ def test_a_page_that_is_opened_while_somebody_types_opens_and_the_text_stays(pag
         page.locator("textarea").first.fill("Typed, too")
         page.keyboard.type(f" {turn}")
         go(page, "Encode")
-        expect(page.locator("textarea").first).to_have_value(f"Typed {turn}", timeout=PICTURE)
+        expect(page.locator("textarea").first).to_have_value(f"Typed {turn}")
 
 
 def test_a_text_is_carried_to_another_page_and_back_is_back(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     page.get_by_role("button", name="Translate", exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Translate", timeout=PICTURE)
-    expect(page.locator("textarea").first).to_have_value(SENTENCE, timeout=PICTURE)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Translate")
+    expect(page.locator("textarea").first).to_have_value(SENTENCE)
     page.go_back()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Encode", timeout=PICTURE)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Encode")
 
 
 class SlowConnection:
@@ -154,8 +122,10 @@ class SlowConnection:
     def hold(self) -> None:
         self._held = []
 
-    def holds(self, part: bytes) -> bool:
-        return any(part in message for _, message in self._held or [] if isinstance(message, bytes))
+    def wait(self, page: Page, part: bytes) -> None:
+        """Until what is held up has that part."""
+        said = lambda: any(part in message for _, message in self._held or [] if isinstance(message, bytes))
+        assert until(page, said), f"the server never said {part!r}"
 
     def release(self) -> None:
         held, self._held = self._held or [], None
@@ -167,17 +137,13 @@ def test_a_run_that_ends_after_its_page_was_left_leaves_the_address_alone(contex
     page = context.new_page()
     connection = SlowConnection(page)
     page.goto(f"{app_url}/compare")
-    page.locator(".st-key-toolbar button").first.wait_for(timeout=PICTURE)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
+    settle(page)
     connection.hold()
     page.locator("textarea").first.fill(TEXTS[0])
     page.get_by_role("button", name="Run", exact=True).click()
-    for _ in range(PICTURE // 50):
-        if connection.holds(b"text=The+cat+sat"):
-            break
-        page.wait_for_timeout(50)
+    connection.wait(page, b"text=The+cat+sat")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Translate").click()
-    page.wait_for_timeout(300)
+    connection.wait(page, b"translate")
     connection.release()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Translate", timeout=PICTURE)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Translate")
     expect(page).to_have_url(f"{app_url}/translate")

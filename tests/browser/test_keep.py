@@ -8,15 +8,7 @@ import numpy as np
 from playwright.sync_api import Page, expect
 
 import attnviz
-from tests.browser.test_encode import PICTURE, SENTENCE, open_page, run, settle
-
-
-def download(page: Page, name: str, folder: Path) -> Path:
-    with page.expect_download(timeout=PICTURE) as started:
-        page.get_by_role("button", name=name, exact=True).click()
-    path = folder / started.value.suggested_filename
-    started.value.save_as(path)
-    return path
+from tests.browser.pages import SENTENCE, open_page, run, save_download, settle
 
 
 def open_keep(page: Page) -> None:
@@ -24,23 +16,23 @@ def open_keep(page: Page) -> None:
     # It stays open from run to run.
     if not summary.is_visible():
         page.get_by_role("button", name="Download", exact=True).click()
-    expect(summary).to_be_visible(timeout=PICTURE)
+    expect(summary).to_be_visible()
 
 
 def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page, app_url: str, tmp_path: Path) -> None:
     open_page(page, app_url)
     open_keep(page)
     want = attnviz.load("minilm").trace(SENTENCE)
-    table = download(page, "CSV", tmp_path)
+    table = save_download(page, "CSV", tmp_path)
     assert table.name == "minilm-L3H1.csv"
     rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
     weights = np.array([row["weight"] for row in rows], dtype=np.float32).reshape(16, 16)
     np.testing.assert_allclose(weights, want.encoder.weights(3, 1), atol=1e-6)
-    picture = ElementTree.fromstring(download(page, "SVG", tmp_path).read_bytes())
+    picture = ElementTree.fromstring(save_download(page, "SVG", tmp_path).read_bytes())
     assert "animal" in [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     page.get_by_text("The picture in Python").click()
     expect(page.get_by_text("av.heatmap(trace, layer=3, head=1)")).to_be_visible()
-    saved = download(page, "Trace file", tmp_path)
+    saved = save_download(page, "Trace file", tmp_path)
     opened = attnviz.open(saved)
     np.testing.assert_allclose(opened.encoder.weights(3, 1), want.encoder.weights(3, 1), atol=1e-3)
 
@@ -49,11 +41,11 @@ def test_downloads_are_what_the_page_shows_and_the_trace_opens_again(page: Page,
     page.locator("input[type=file]").set_input_files(
         {"name": "bad.attn", "mimeType": "application/octet-stream", "buffer": saved.read_bytes()[:-9]}
     )
-    expect(page.get_by_test_id("stAlert")).to_contain_text("bad.attn is", timeout=PICTURE)
+    expect(page.get_by_test_id("stAlert")).to_contain_text("bad.attn is")
     page.locator("input[type=file]").set_input_files(saved)
-    expect(page.get_by_text("Opened from minilm.attn")).to_be_visible(timeout=PICTURE)
+    expect(page.get_by_text("Opened from minilm.attn")).to_be_visible()
     settle(page)
     expect(page.locator("textarea").first).to_have_value(SENTENCE)
     expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
     page.get_by_role("button", name="Close the file").click()
-    expect(page.get_by_text("Opened from minilm.attn")).to_have_count(0, timeout=PICTURE)
+    expect(page.get_by_text("Opened from minilm.attn")).to_have_count(0)

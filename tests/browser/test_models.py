@@ -10,7 +10,8 @@ from safetensors.torch import save_file
 
 import attnviz
 from attnviz.core.trace import Prompt
-from tests.browser.test_encode import DIGITS, choose, head_weights, open_page, run, settle
+from tests.browser.pages import choose, head_weights, open_page, run, settle
+from tests.browser.test_encode import DIGITS
 from tests.tiny import FAMILIES
 
 TEXT = "the cat sat on the mat because it was tired ."
@@ -82,7 +83,6 @@ def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(page: Page, a
     assert page.locator("textarea").first.input_value() == TEXT
     page.get_by_role("combobox", name="Model").click()
     page.get_by_role("option", name="minilm", exact=True).click()
-    page.wait_for_timeout(500)
     settle(page)
     run(page, "It works again.")
     expect(message).to_have_count(0)

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.test_encode import PICTURE
+from tests.browser.pages import press, settle
 from tests.browser.test_fold import each_page, open_page
 
 BEAMER: ViewportSize = {"width": 1920, "height": 1080}
@@ -47,22 +47,17 @@ PICTURES = """() => {
 OVERFLOW = "(main) => [main.scrollWidth - main.clientWidth, main.scrollHeight - main.clientHeight]"
 
 
-def settled(page: Page, size: ViewportSize) -> None:
-    page.set_viewport_size(size)
-    page.wait_for_timeout(800)
-
-
 @each_page
 def test_presenting_fills_the_screen_with_what_the_back_row_can_read(page: Page, app_url: str, path: str) -> None:
     page.set_viewport_size(BEAMER)
     open_page(page, app_url, path, "present=true")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.locator(".st-key-toolbar")).to_be_hidden()
-    settled(page, BEAMER)
     small = [(round(size, 1), text[:40]) for size, text in page.evaluate(LABELS) if size < LEAST_LABEL - 0.1]
     assert not small
     assert max(page.evaluate(PICTURES)) >= LEAST_OF_SCREEN
-    settled(page, SMALL)
+    page.set_viewport_size(SMALL)
+    settle(page)
     across, down = page.get_by_test_id("stMain").evaluate(OVERFLOW)
     assert across <= 1, f"{across} px are cut off sideways"
     assert down <= 1, f"{down} px are cut off below"
@@ -71,15 +66,14 @@ def test_presenting_fills_the_screen_with_what_the_back_row_can_read(page: Page,
 def test_one_press_presents_arrows_move_and_escape_returns(page: Page, app_url: str) -> None:
     open_page(page, app_url, "encode")
     page.get_by_role("button", name="Present").click()
-    expect(page.get_by_test_id("stSidebar")).to_be_hidden(timeout=2000)
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.locator(".explorer[data-presenting][data-view]")).to_be_visible()
-    page.wait_for_url("**present=true*", timeout=PICTURE)
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    expect(page.locator(".story").first).to_contain_text("L3·H2", timeout=PICTURE)
+    page.wait_for_url("**present=true*")
+    press(page, "ArrowRight", "Enter")
+    expect(page.locator(".story").first).to_contain_text("L3·H2")
     page.keyboard.press("Escape")
-    expect(page.get_by_test_id("stSidebar")).to_be_visible(timeout=2000)
-    page.wait_for_url(lambda url: "present" not in url, timeout=PICTURE)
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    page.wait_for_url(lambda url: "present" not in url)
 
 
 def test_the_key_f_presents_unless_it_is_typed(page: Page, app_url: str) -> None:
@@ -89,20 +83,20 @@ def test_the_key_f_presents_unless_it_is_typed(page: Page, app_url: str) -> None
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     page.locator("textarea").first.blur()
     page.keyboard.press("f")
-    expect(page.get_by_test_id("stSidebar")).to_be_hidden(timeout=2000)
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     page.keyboard.press("f")
-    expect(page.get_by_test_id("stSidebar")).to_be_visible(timeout=2000)
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
 
 
 def test_the_steps_of_a_computation_move_while_it_presents(page: Page, app_url: str) -> None:
     open_page(page, app_url, "compute", "present=true&at=0,0,0")
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".compute[data-step='1']")).to_be_visible(timeout=PICTURE)
+    expect(page.locator(".compute[data-step='1']")).to_be_visible()
 
 
 def test_back_leaves_presenting_too(page: Page, app_url: str) -> None:
     open_page(page, app_url, "compute")
     page.keyboard.press("f")
-    page.wait_for_url("**present=true*", timeout=PICTURE)
+    page.wait_for_url("**present=true*")
     page.go_back()
-    expect(page.get_by_test_id("stSidebar")).to_be_visible(timeout=PICTURE)
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()

@@ -8,8 +8,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnviz.analysis.head_metrics import mean_entropy
 from attnviz.analysis.view import head_matrix
-from tests.browser.test_encode import PICTURE
-from tests.browser.test_explorer import WORDS, example, show, spot, trace_of, view
+from tests.browser.harness import watched
+from tests.browser.pages import PHONE, cell_at, settle
+from tests.browser.test_explorer import WORDS, example, show, trace_of, view
 from tests.factories import make_map, numbered, typed
 
 TEN_WORDS = "[CLS] The quick brown fox jumps over the lazy dog today . [SEP]"
@@ -89,7 +90,7 @@ def test_in_a_long_text_the_chosen_word_is_in_sight(page: Page, tmp_path: Path, 
 
 
 def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Browser, tmp_path: Path) -> None:
-    with browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
+    with watched(browser, viewport=PHONE, has_touch=True, is_mobile=True) as context:
         opened = context.new_page()
         words = "counterrevolutionaries disagreed incomprehensibly " + WORDS
         show(opened, tmp_path, trace_of(make_map(typed(words), layers=2, heads=3)))
@@ -110,18 +111,18 @@ def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Bro
             places = sorted(drawn[name])
             assert len(places) > 2
             assert min(other - one for one, other in pairwise(places)) >= apart
-        opened.touchscreen.tap(*spot(opened, 0, 2))
-        opened.wait_for_timeout(300)
+        opened.touchscreen.tap(*cell_at(opened, 0, 2))
+        settle(opened)
         expect(opened.locator(".note")).to_contain_text("counterrevolutionaries → incomprehensibly")
 
 
 def test_the_order_of_heads_on_home_is_in_its_link(context: BrowserContext, app_url: str) -> None:
     page = context.new_page()
     page.goto(app_url)
-    page.locator("canvas.heads").wait_for(timeout=PICTURE)
+    page.locator("canvas.heads").wait_for()
     page.locator(".explorer .order select").first.select_option("entropy")
-    page.wait_for_url("**look=*", timeout=PICTURE)
+    page.wait_for_url("**look=*")
     second = context.new_page()
     second.goto(page.url)
-    expect(second.locator(".explorer .order select").first).to_have_value("entropy", timeout=PICTURE)
+    expect(second.locator(".explorer .order select").first).to_have_value("entropy")
     assert "look=" in second.url

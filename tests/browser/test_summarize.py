@@ -10,17 +10,11 @@ import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from attnviz.analysis.summarize.summary_words import summary_words
-from tests.browser.test_encode import HOSTILE, PICTURE, open_page, parameters, run
+from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, run, settle
 from tests.tiny import FAMILIES
 
 TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
 WRITES = "the cat sat on the mat . the dog ran to the street ."
-
-
-def settled(page: Page) -> None:
-    page.locator('.passage, [data-testid="stAlert"]').first.wait_for(timeout=PICTURE)
-    page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
-    page.wait_for_timeout(400)
 
 
 def bars(page: Page) -> list[float]:
@@ -29,7 +23,6 @@ def bars(page: Page) -> list[float]:
 
 def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=TEXT, words_kept=4, way="mean")
-    settled(page)
     trace = attnviz.load("minilm").trace(TEXT)
     actual = read_passage(TEXT, trace.encoder.keys)
     way = next(each for each in selectors(actual, trace, selects=None, layer=5, head=None) if "mean of all" in each.name)
@@ -43,14 +36,13 @@ def test_marks_and_bars_are_the_traces_own(page: Page, app_url: str) -> None:
 def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: BrowserContext, app_url: str) -> None:
     page = context.new_page()
     open_page(page, app_url, "summarize", model="minilm", text=TEXT)
-    settled(page)
     heads = page.locator(".js-plotly-plot .nsewdrag").first
     heads.scroll_into_view_if_needed()
     box = heads.bounding_box()
     assert box
     page.mouse.click(box["x"] + box["width"] * 3.5 / 12, box["y"] + box["height"] * 1.5 / 6)
-    expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3", timeout=PICTURE)
-    settled(page)
+    expect(page.locator(".ways tr.chosen")).to_contain_text("L1·H3")
+    settle(page)
     trace = attnviz.load("minilm").trace(TEXT)
     actual = read_passage(TEXT, trace.encoder.keys)
     asked = trace.encoder.weights(1, 3)[1:-1].mean(axis=0)
@@ -58,14 +50,13 @@ def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: Bro
     assert (parameters(page)["layer"], parameters(page)["head"], parameters(page)["way"]) == ("1", "3", "head")
     second = context.new_page()
     second.goto(page.url)
-    settled(second)
+    settle(second)
     assert bars(second) == bars(page)
 
 
 def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_url: str, tmp_path: Path) -> None:
     next(family for family in FAMILIES if family.name == "bart").save(tmp_path)
     open_page(page, app_url, "summarize", model=str(tmp_path), text=WRITES, layer=1)
-    settled(page)
     cross = attnviz.load(str(tmp_path)).trace(WRITES).cross
     actual = read_passage(WRITES, cross.keys)
     words = summary_words(cross, actual, layer=1, head=None)
@@ -74,36 +65,32 @@ def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_ur
     new = [index for index, word in enumerate(words) if word.copied is False]
     assert page.locator(".written .new").count() == len(new)
     shown.nth(2).click()
-    expect(page.locator(".written .chosen")).to_have_attribute("data-pick", "2", timeout=PICTURE)
-    settled(page)
+    expect(page.locator(".written .chosen")).to_have_attribute("data-pick", "2")
+    settle(page)
     assert bars(page) == pytest.approx(actual.by_unit(np.asarray(words[2].row)).tolist(), abs=1e-5)
     assert parameters(page)["word"] == "2"
 
 
 def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=HOSTILE, reference=HOSTILE)
-    settled(page)
     assert page.locator("textarea").first.input_value() == HOSTILE
-    assert page.locator(".markup img, .markup script").count() == 0
-    assert page.evaluate("window.hacked") is None
+    refuse_hostile(page, ".markup")
     run(page, "It works again.")
-    settled(page)
     expect(page.locator(".answer bdi")).to_have_text("It works again.")
 
 
 def test_a_way_in_the_table_is_shown_large_by_a_click_and_by_the_keyboard(page: Page, app_url: str) -> None:
     open_page(page, app_url, "summarize", model="minilm", text=TEXT)
-    settled(page)
     ways = page.locator(".ways tr[data-pick]")
     # Above the picture, each with what it keeps.
     assert ways.count() == 6
     ways.filter(has_text="First").locator("p").first.click()
-    expect(page.locator(".ways tr.chosen button")).to_have_text("First", timeout=PICTURE)
-    settled(page)
+    expect(page.locator(".ways tr.chosen button")).to_have_text("First")
+    settle(page)
     assert parameters(page)["way"] == "first"
     expect(page.locator(".answer small")).to_contain_text("First")
     page.get_by_role("button", name="Attention rollout").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".ways tr.chosen button")).to_have_text("Attention rollout", timeout=PICTURE)
-    settled(page)
+    expect(page.locator(".ways tr.chosen button")).to_have_text("Attention rollout")
+    settle(page)
     assert parameters(page)["way"] == "rollout"

@@ -1,7 +1,6 @@
 """The Translate page as a person uses it, with translators that the tests make."""
 
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -11,8 +10,7 @@ from attnviz.analysis.translate.alignment import clearest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.trace import Prompt
 from attnviz.models.translate.decode import DecodingOptions, Draft, draft
-from tests.browser.test_accessible import serious
-from tests.browser.test_encode import HOSTILE, PICTURE, choose, open_page, parameters, run, settle
+from tests.browser.pages import HOSTILE, choose, open_page, parameters, press, refuse_hostile, run, serious, settle
 from tests.translators import tiny_translator
 
 TEXT = "The red car is not Tom's."
@@ -92,14 +90,14 @@ def test_a_click_on_an_alternative_decodes_on_from_it_and_the_link_reopens_it(
     page.locator('.pair [data-pick="1"]').click()
     page.locator(f'.choices [data-choice="1:{place}"]').click()
     steered = drafted(folder, DecodingOptions(begins=begins))
-    expect(page.locator(".answer")).to_contain_text(steered.trace.output[:60], timeout=PICTURE)
+    expect(page.locator(".answer")).to_contain_text(steered.trace.output[:60])
     settle(page)
     assert parameters(page)["begins1"] == " ".join(begins)
     wanted = steered.trace.cross.weights(0, 0)
     assert drawn_weights(page)[1] == pytest.approx(wanted[1].tolist(), abs=1e-6)
     page.locator('.pair [data-pick="2"]').click()
-    expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2", timeout=PICTURE)
-    page.wait_for_url("**alternatives=open*", timeout=PICTURE)
+    expect(page.locator(".pair .target .chosen")).to_have_attribute("data-row", "2")
+    page.wait_for_url("**alternatives=open*")
     settle(page)
     second = context.new_page()
     second.goto(page.url)
@@ -116,7 +114,7 @@ def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, 
     expect(page.locator(".candidate")).to_have_count(3)
     expect(page.locator(".candidate").first).to_be_visible()
     page.locator('.candidate[data-pick="2"]').click()
-    expect(page.locator('.candidate[data-pick="2"]')).to_have_class("candidate chosen", timeout=PICTURE)
+    expect(page.locator('.candidate[data-pick="2"]')).to_have_class("candidate chosen")
     settle(page)
     wanted = drafted(folder, DecodingOptions(3, 1.0, candidate=2)).trace.cross.weights(0, 0)
     assert drawn_weights(page)[4] == pytest.approx(wanted[4].tolist(), abs=1e-6)
@@ -124,7 +122,7 @@ def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, 
     page.get_by_text("Force the target", exact=True).click()
     page.get_by_label("Target text").fill(TARGET)
     page.get_by_label("Target text").press("Enter")
-    expect(page.locator(".answer")).to_contain_text(TARGET, timeout=PICTURE)
+    expect(page.locator(".answer")).to_contain_text(TARGET)
     settle(page)
     assert parameters(page)["target"] == TARGET
     forced = drafted(folder, DecodingOptions(), TARGET).trace.cross.weights(0, 0)
@@ -134,7 +132,7 @@ def test_a_candidate_shows_its_alignment_and_a_typed_target_its_own(page: Page, 
 def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_url: str, folder: Path) -> None:
     open_page(page, app_url, "translate", models=str(folder), text=TEXT, decoding="Beam", width=3)
     page.get_by_text("The tree of the beam", exact=True).click()
-    expect(page.locator(".tree svg")).to_be_visible(timeout=PICTURE)
+    expect(page.locator(".tree svg")).to_be_visible()
     assert page.locator(".tree .twig[data-pick]").count() == 3
     sizes = page.locator(".tree text, .tree tspan").evaluate_all(
         "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
@@ -142,7 +140,7 @@ def test_the_tree_of_the_beam_opens_the_translation_of_a_leaf(page: Page, app_ur
     assert min(sizes) >= 14
     settle(page)
     page.locator('.tree .twig[data-pick="2"] .rank').click()
-    expect(page.locator('.tree .twig[data-pick="2"]')).to_have_class("twig chosen", timeout=PICTURE)
+    expect(page.locator('.tree .twig[data-pick="2"]')).to_have_class("twig chosen")
     expect(page.locator(".answer bdi")).to_have_text(drafted(folder, DecodingOptions(3, 1.0, candidate=2)).trace.output)
     settle(page)
     assert parameters(page)["candidate1"] == "2"
@@ -166,7 +164,7 @@ def test_a_transformers_rows_are_read_both_ways_and_a_supervised_head_marked(pag
     assert parameters(page)["reading"] == "Naive"
     page.get_by_label("Head", exact=True).fill("0")
     page.get_by_label("Head", exact=True).press("Enter")
-    expect(page.locator(".answer small")).to_contain_text("L0·H0", timeout=PICTURE)
+    expect(page.locator(".answer small")).to_contain_text("L0·H0")
     expect(page.get_by_text("was told where to look")).to_have_count(0)
     settle(page)
     assert drawn_weights(page)[1] == pytest.approx(draft.trace.cross.weights(0, 0)[1].tolist(), abs=1e-6)
@@ -181,14 +179,11 @@ def folders(folder: Path) -> list[str]:
 
 def test_all_heads_of_the_large_model_open_below_and_a_click_draws_one(page: Page, app_url: str, tmp_path: Path) -> None:
     folders = [tiny_translator(tmp_path / name, "transformer") for name in ("one", "two")]
-    address = urlencode({"models": [str(folder) for folder in folders], "text": TEXT, "hero": 2, "all2": "open"}, doseq=True)
-    page.goto(f"{app_url}/translate?{address}")
-    settle(page)
+    open_page(page, app_url, "translate", models=list(map(str, folders)), text=TEXT, hero=2, all2="open")
     page.locator("canvas.heads").first.focus()
-    for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
-    page.locator(".explorer[data-head='0:1']").wait_for(timeout=PICTURE)
-    expect(page.locator(".alignment .caption")).to_contain_text("L0·H1", timeout=PICTURE)
+    press(page, "ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowRight", "Enter")
+    page.locator(".explorer[data-head='0:1']").wait_for()
+    expect(page.locator(".alignment .caption")).to_contain_text("L0·H1")
     settle(page)
     wanted = {"layer": "0", "head": "1", "all_heads": "false", "all2": "open", "hero": "2"}
     assert {name: parameters(page).get(name) for name in wanted} == wanted
@@ -201,8 +196,8 @@ def test_a_click_makes_another_model_the_large_one_at_once_and_the_link_reopens_
     expect(page.locator("table .answer")).to_have_count(4)
     expect(page.locator(".small button")).to_have_count(3)
     page.locator(".small button").nth(1).click()
-    # Before Python has said anything.
-    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3", timeout=1000)
+    # Drawn by the script alone: settle waits for what Python says.
+    expect(page.locator(".alignment")).to_have_attribute("data-hero", "3")
     settle(page)
     wanted = head_matrix(
         drafted(Path(folders[2]), DecodingOptions(), TARGET).trace.cross, layer=0, head=0, view=View(words=True)
@@ -273,8 +268,7 @@ def test_a_cell_is_chosen_with_the_pointer_and_with_the_keyboard(page: Page, app
     expect(page.locator(".story")).to_contain_text(matrix.queries[2].text)
     page.mouse.move(0, 0)
     page.locator("canvas.cells").focus()
-    for key in ("ArrowDown", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
+    press(page, "ArrowDown", "ArrowRight", "Enter")
     settle(page)
     assert (parameters(page)["query1"], parameters(page)["key1"]) == (str(matrix.rows[3]), str(matrix.columns[2]))
 
@@ -332,7 +326,6 @@ def test_hostile_text_shows_as_typed_and_runs_nothing(page: Page, app_url: str, 
     assert page.locator("textarea").first.input_value() == HOSTILE
     expect(page.locator(".answer bdi")).to_have_text(HOSTILE)
     assert "😀" in page.locator(".pair .source").inner_text()
-    assert page.locator(".alignment :is(img, script)").count() == 0
-    assert page.evaluate("window.hacked") is None
+    refuse_hostile(page, ".alignment")
     run(page, TEXT)
     expect(page.locator(".answer bdi")).to_have_text(HOSTILE)

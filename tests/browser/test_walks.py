@@ -1,23 +1,22 @@
 """What stands on the screen is what its address shows, whatever a person did; `benchmarks/bench_walk.py` walks for long."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.test_encode import PICTURE, open_page, run
-from tests.browser.walking import Step, Walk, Walker, settle
+from tests.browser.pages import open_page, run, settle
+from tests.browser.walking import Step, Walk, Walker
 
 TEXT = "A kitten naps on the couch near the old wooden door."
 
 
-def test_a_walk_at_random_ends_with_what_a_fresh_load_shows(page: Page, app_url: str) -> None:
-    walker = Walker(page.context, app_url)
+def test_a_walk_at_random_ends_with_what_a_fresh_load_shows(context: BrowserContext, app_url: str) -> None:
+    walker = Walker(context, app_url)
     _, actual = walker.stroll(8, 8)
     assert actual is None, str(walker.shrink(actual))
-    walker.close()
 
 
-def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(page: Page, app_url: str) -> None:
+def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(context: BrowserContext, app_url: str) -> None:
     """The grid after Run, in a page whose grid is made to keep what it has drawn."""
-    walker = Walker(page.context, app_url)
+    walker = Walker(context, app_url)
     falsify = """() => {
       const draw = OffscreenCanvasRenderingContext2D.prototype.putImageData;
       let count = 0;
@@ -30,7 +29,6 @@ def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(page: Page, app_ur
     shrunk = walker.shrink(actual)
     assert len(shrunk.walk.steps) == 1
     assert "canvas heads" in str(shrunk)
-    walker.close()
 
 
 def test_figures_follow_the_theme(page: Page, app_url: str) -> None:
@@ -39,7 +37,7 @@ def test_figures_follow_the_theme(page: Page, app_url: str) -> None:
     light = asked.get_attribute("style")
     page.emulate_media(color_scheme="dark")
     settle(page)
-    expect(asked).not_to_have_attribute("style", light or "", timeout=PICTURE)
+    expect(asked).not_to_have_attribute("style", light or "")
 
 
 def test_the_grid_after_run_is_that_of_a_fresh_load(page: Page, app_url: str) -> None:
@@ -52,7 +50,7 @@ def test_the_grid_after_run_is_that_of_a_fresh_load(page: Page, app_url: str) ->
     walked = page.evaluate(drawn)
     page.goto("about:blank")
     page.go_back()
-    expect(page.locator("canvas.heads")).to_be_visible(timeout=PICTURE)
-    settle(page, 0.4)
+    expect(page.locator("canvas.heads")).to_be_visible()
+    settle(page)
     assert walked
     assert page.evaluate(drawn) == walked

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from playwright.sync_api import expect
 
 from tests.browser.harness import ROOT, serving
-from tests.browser.test_encode import PICTURE
-from tests.browser.test_fold import ASKED
+from tests.browser.pages import go, open_page
 
-PAGES = ["", *sorted(path.stem for path in (ROOT / "pages").glob("*.py") if path.stem != "home")]
 # Python runs a module of this name before all else: whatever asks for another machine is told no, and written down.
 BLOCKED = """
 import os, socket
@@ -35,11 +34,15 @@ socket.socket.connect_ex = guarded(socket.socket.connect_ex)
 socket.getaddrinfo = guarded(socket.getaddrinfo)
 """
 # All in one process: most of the time goes into importing torch.
-EVERY_COMMAND = """
+EVERY_COMMAND_AND_PAGE = """
 import socket
+from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.cli import main
+from attnviz.paths import app_folder, assets_folder
+from attnviz.ui.server import SCRIPT
 assert "installed" in attnviz.__file__, attnviz.__file__
+assert "installed" in str(app_folder()) and assets_folder() == app_folder() / "assets", (app_folder(), assets_folder())
 assert socket.getaddrinfo.__module__ == "sitecustomize"
 commands = [
     ["models"], ["models", "minilm", "--json"], ["trace", "minilm", "The cat sat.", "-o", "cat.attn"], ["show", "cat.attn"],
@@ -54,6 +57,16 @@ for command in commands:
 # These learn from data that do not travel.
 assert main(["train", "dot-lstm-en-fr", "--data", "data"]) == 1
 assert main(["link", "transformer-en-fr", "--data", "data"]) == 1
+pages = sorted((app_folder() / "pages").glob("*.py"))
+assert len(pages) > 9
+for page in pages:
+    # Home leads to the other pages, which only the router knows.
+    app = AppTest.from_file(str(SCRIPT if page.stem == "home" else page), default_timeout=600)
+    if page.stem == "matters":
+        app.query_params.update(text="Ada wrote it.", pair="Who wrote it?")
+    app.run()
+    assert not app.exception and not app.error, (page, app.exception, app.error)
+    assert app.title or app.get("html"), page
 """
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
@@ -104,15 +117,6 @@ def test_the_app_travels_in_the_wheel(wheel):
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
 
 
-def test_the_installed_package_finds_its_own_app(installed, tmp_path):
-    script = "import attnviz.paths as paths; print(paths.app_folder(), paths.assets_folder())"
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    actual = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    assert actual.stdout.split() == [str(installed / "attnviz/_app"), str(installed / "attnviz/_app/assets")]
-
-
 @pytest.fixture
 def alone(installed: Path, tmp_path: Path) -> dict[str, str]:
     """An environment in which nothing but this machine can be reached; what tried to is in the file that REACHED names."""
@@ -123,7 +127,7 @@ def alone(installed: Path, tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": paths, "REACHED": str(tmp_path / "reached"), "HF_HUB_OFFLINE": "", "HF_HOME": str(tmp_path / "hub")}
 
 
-def test_every_command_runs_alone(alone, tmp_path):
+def test_every_command_and_every_page_runs_alone(alone, tmp_path):
     (tmp_path / "data").mkdir()
     pair, linked = "It is red.\tC'est rouge.", "It is red .\tC' est rouge .\t1-1 2-2 3-3 4-4"
     rows = {"dev": f"{pair}\n", "dev.links": f"{linked}\t{pair}\n"}
@@ -131,7 +135,7 @@ def test_every_command_runs_alone(alone, tmp_path):
         with gzip.open(tmp_path / "data" / f"tatoeba-en-fr.{name}.tsv.gz", "wt", encoding="utf-8") as file:
             file.write(row)
     environment = {**os.environ, **alone}
-    command = [sys.executable, "-c", EVERY_COMMAND]
+    command = [sys.executable, "-c", EVERY_COMMAND_AND_PAGE]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     assert (tmp_path / "reached").read_text() == ""
@@ -139,16 +143,14 @@ def test_every_command_runs_alone(alone, tmp_path):
     assert "toy.attn" in {path.name for path in tmp_path.iterdir()}
 
 
-def test_the_command_serves_every_page_alone_and_from_any_folder(alone, installed, tmp_path, page):
+def test_the_command_serves_the_app_alone_and_from_any_folder(alone, installed, tmp_path, page):
     command = [str(installed / "bin" / "attnviz")]
     with serving(command, folder=tmp_path, log=tmp_path / "log.txt", **alone) as address:
         page.emulate_media(color_scheme="dark")
-        for path in PAGES:
-            page.goto(f"{address}/{path}?{ASKED.get(path, '')}")
-            page.locator(".st-key-hero").wait_for(timeout=PICTURE)
-            page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=PICTURE)
-            assert page.get_by_role("heading", level=1).inner_text().lower() == (path or "attnviz")
-            assert page.get_by_test_id("stException").count() == page.get_by_test_id("stAlertContentError").count() == 0
+        open_page(page, address, "")
+        go(page, "Encode")
+        expect(page.locator(".story")).to_contain_text("L3·H1")
+        assert page.get_by_test_id("stAlertContentError").count() == 0
         # The dark background of .streamlit/config.toml, not Streamlit's own.
         background = page.get_by_test_id("stApp").evaluate("element => getComputedStyle(element).backgroundColor")
         assert background == "rgb(18, 18, 26)"

@@ -13,11 +13,11 @@ from urllib.parse import unquote_plus, urlsplit
 from playwright.sync_api import BrowserContext, Page
 from playwright.sync_api import Error as BrowserError
 
+from tests.browser.pages import settle
+
 SCRIPT = Path(__file__).with_name("walk.js").read_text(encoding="utf-8")
 # The slow ways of Matters take a pass of the model for every word.
 PATIENCE = 240_000
-# Longer than the page waits before it tells Python what is looked at on Compute.
-QUIET = 0.7
 COMPARISONS = 8
 MATTERS = "matters?text=Ada+wrote+it+in+1843.&pair=Who+wrote+it%3F"
 PAGES = ("", "encode", "translate", "answer", "summarize", "heads", "compare", MATTERS, "ablate", "compute", "train")
@@ -152,7 +152,7 @@ class Walker:
         self.theme, self.width = walk.theme, walk.width
         self.page.goto("about:blank")
         self.page.goto(f"{self.address}/{walk.start}")
-        settle(self.page)
+        settle(self.page, PATIENCE)
 
     def _choose(self, chance: random.Random) -> Step:
         there = [*self.page.evaluate("walk.actions()"), *([kind, ""] for kind in ANYWHERE)]
@@ -175,7 +175,7 @@ class Walker:
             _DO.get(step.kind, _click)(self.page, step, box, places[step.index])
         self.taken[step.kind] += 1
         if not step.hasty:
-            settle(self.page)
+            settle(self.page, PATIENCE)
 
     def _turn(self, step: Step) -> None:
         page = self.page
@@ -194,44 +194,24 @@ class Walker:
         page, other = self.page, self.other
         page.mouse.move(0, 0)
         page.evaluate("walk.leave()")
-        settle(page, QUIET)
+        settle(page, PATIENCE)
         address = page.url
         other.emulate_media(color_scheme=self.theme)  # pyright: ignore[reportArgumentType]
         other.set_viewport_size({"width": self.width, "height": HEIGHT})
         other.goto("about:blank")
         other.goto(address)
-        settle(other)
+        settle(other, PATIENCE)
         for _ in range(COMPARISONS):
             other.evaluate("walk.leave()")
             if page.evaluate("walk.seen()") == other.evaluate("walk.seen()") and page.url == address:
                 return None
-            # A busy machine draws in pieces.
+            # What is at rest may still be unpacking a picture.
             other.wait_for_timeout(300)
         mine, fresh = page.evaluate("walk.seen(true)"), other.evaluate("walk.seen(true)")
         message = _differences(mine, fresh)
         if page.url != other.url:
             message = (f"the address became {unquote_plus(page.url)}, afresh {unquote_plus(other.url)}", *message)
         return Difference(walk, urlsplit(address)._replace(scheme="", netloc="").geturl(), message)
-
-
-def settle(page: Page, quiet: float = 0.15) -> None:
-    """Until no script has run and nothing has been drawn for so many seconds."""
-    # A promise: the app's Content-Security-Policy refuses what Playwright's wait_for_function does in the page.
-    rested = page.evaluate(
-        """async ([quiet, patience]) => {
-          const began = performance.now();
-          for (let since = null; performance.now() - began < patience; await new Promise((go) => setTimeout(go, 40))) {
-            const app = document.querySelector("[data-test-script-state]");
-            const rests = app?.dataset.testScriptState === "notRunning" && document.querySelector("h1");
-            const waits = document.querySelector("[data-testid=stSkeleton], .waiting");
-            since = rests && !waits ? (since ?? performance.now()) : null;
-            if (since !== null && performance.now() - since > quiet) return true;
-          }
-          return false;
-        }""",
-        [1000 * quiet, PATIENCE],
-    )
-    assert rested, f"{page.url} did not come to rest within {PATIENCE / 1000:.0f} s"
 
 
 def _click(page: Page, step: Step, box: dict[str, float], _at: int) -> None:

@@ -117,7 +117,8 @@ function enlarge(block, least) {
 /** @param {Element} block @param {Element[]} canvases */
 function flex(block, canvases) {
   const zoom = Number(page.style.getPropertyValue("--present-zoom"));
-  const rest = heightOf(block) - Math.max(...canvases.map(heightOf));
+  // A frame that is as high as it is told keeps its height whatever its canvas needs: measured by the canvas, it would never rest.
+  const rest = heightOf(block) - Math.max(...canvases.map((each) => heightOf(each.closest(".picture") ?? each)));
   const height = `${Math.max(120, Math.floor((innerHeight - rest) / zoom - 2 * MARGIN))}px`;
   if (page.style.getPropertyValue("--picture-height") === height) return;
   page.style.setProperty("--picture-height", height);
