@@ -18,7 +18,7 @@ from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import question_box
-from attnviz.ui.quantity import in_chosen_quantity
+from attnviz.ui.quantity_picker import in_chosen_quantity
 from attnviz.ui.sidebar import machines
 
 CHOOSE = "Choose a model in the sidebar: one, or two side by side."

@@ -21,7 +21,7 @@ from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices,
 from attnviz.ui.explorer import explore, places_of, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
-from attnviz.ui.quantity import explain_quantity, quantity_picker
+from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened_file
 

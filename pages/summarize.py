@@ -11,7 +11,7 @@ from attnviz.ui.edit.run import run_edited
 from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.quantity import explain_quantity, quantity_picker
+from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import machine
 from attnviz.ui.summarize import controls, notices
 from attnviz.ui.summarize.view import (

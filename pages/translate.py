@@ -15,7 +15,7 @@ from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
-from attnviz.ui.quantity import explain_quantity, in_chosen_quantity
+from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
 from attnviz.ui.sidebar import forced_target, machines
 from attnviz.ui.translate import controls, notices
 from attnviz.ui.translate.advanced import describe_given_target, explain_alignment, opens_advanced, show_advanced

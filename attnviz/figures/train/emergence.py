@@ -124,11 +124,11 @@ def _matrix(held: Held, theme: Theme) -> str:
     for column, token in enumerate(held.source):
         x = left + (column + 0.5) * cell
         turned = f' transform="rotate(-45 {x:.1f} {top - 6})" class="leaning"' if leaning else ' class="above"'
-        parts.append(f'<text x="{x:.1f}" y="{top - 6}"{turned}>{_shown(token)}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{top - 6}"{turned}>{_token_text(token)}</text>')
     for row, (token, written) in enumerate(zip(held.target, held.written, strict=True)):
         y, kind = top + row * cell + cell / 2 + 5, "right" if written == token else "wrong"
-        parts.append(f'<text x="{left - 8}" y="{y:.1f}" class="before">{_shown(token)}</text>')
-        parts.append(f'<text x="{left + n_columns * cell + 6}" y="{y:.1f}" class="{kind}">{_shown(written)}</text>')
+        parts.append(f'<text x="{left - 8}" y="{y:.1f}" class="before">{_token_text(token)}</text>')
+        parts.append(f'<text x="{left + n_columns * cell + 6}" y="{y:.1f}" class="{kind}">{_token_text(written)}</text>')
     size = f'style="min-width:{width}px" viewBox="0 0 {width} {height}"'
     return f'<svg {size} role="img" aria-label="{html.escape(_described(held))}">{"".join(parts)}</svg>'
 
@@ -148,5 +148,5 @@ def _described(held: Held) -> str:
 _MARKS = {" ": "␣", "</s>": "⏎", "<pad>": "∅", "<unk>": "∅", "<s>": "∅"}
 
 
-def _shown(token: str) -> str:
+def _token_text(token: str) -> str:
     return html.escape(_MARKS.get(token, token))

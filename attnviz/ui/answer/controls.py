@@ -26,7 +26,7 @@ from attnviz.ui.address.widgets import dropdown, segments, toggle
 from attnviz.ui.edit.panel import edit_toggle
 from attnviz.ui.head_picker import head_picker
 from attnviz.ui.permissions import offered
-from attnviz.ui.quantity import heads_are_mixed
+from attnviz.ui.quantity_picker import heads_are_mixed
 from attnviz.ui.sidebar import Choices, scale_picker, side_by_side
 
 MOST = 2

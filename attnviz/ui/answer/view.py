@@ -26,7 +26,7 @@ from attnviz.ui.explorer import PLOTLY, all_heads, places_of, select_cell, selec
 from attnviz.ui.head_picker import choose_head
 from attnviz.ui.layout import theme
 from attnviz.ui.markup import Markup
-from attnviz.ui.quantity import explain_quantity
+from attnviz.ui.quantity_picker import explain_quantity
 
 _markup = Markup("answer", shared.STYLE + STYLE)
 _DECLINES = "The passage does not say."

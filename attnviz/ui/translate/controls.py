@@ -18,7 +18,7 @@ from attnviz.ui.examples import examples
 from attnviz.ui.head_picker import head_picker, reading_picker
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import offered
-from attnviz.ui.quantity import heads_are_mixed
+from attnviz.ui.quantity_picker import heads_are_mixed
 from attnviz.ui.sidebar import Choices, scale_picker, side_by_side
 from attnviz.ui.text_boxes import forget_typed
 from attnviz.ui.translate.alignment_view import AlignmentView
