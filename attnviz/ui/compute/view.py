@@ -134,4 +134,4 @@ def example_download(tables: Tables, computed: Computed, head: int) -> Download:
     trace = from_weights(computed.weights, tables.tokens, model="worked example")
     rounded = np.round(computed.weights, _DIGITS).tolist()
     made = f"av.from_weights({rounded}, {list(tables.tokens)}, model='worked example')"
-    return Download("worked example", head_picture(trace, "encoder", HeadView(0, head, View(), True)), Source(made))
+    return Download("worked example", head_picture(trace, trace.maps[0].kind, HeadView(0, head, View(), True)), Source(made))
