@@ -1,6 +1,7 @@
 """What every benchmark stands on: one command line, one table, a time after which it ends, and an app in a browser."""
 
 import os
+import runpy
 import sys
 import tempfile
 import threading
@@ -182,3 +183,12 @@ def page_of(browser: Browser) -> Iterator[Page]:
     page.set_default_timeout(120_000)
     yield page
     page.close()
+
+
+def run_script(script: Path, arguments: list[str], output: Path) -> None:
+    """Do what `python script arguments` does, with all that it prints in a file."""
+    with output.open("w") as written:
+        os.dup2(written.fileno(), 1)
+        os.dup2(written.fileno(), 2)
+    sys.argv = [str(script), *arguments]
+    runpy.run_path(str(script), run_name="__main__")

@@ -92,6 +92,6 @@ def test_a_bad_folder_gets_one_sentence(folder: Path, drawn: dict[str, str]) -> 
 
 def refusal(folder: Path) -> str:
     with pytest.raises(page.CorpusError) as error:
-        page.open_page(folder)
+        page.opened(folder)
     assert str(error.value).count(". ") == 0
     return str(error.value)

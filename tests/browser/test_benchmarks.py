@@ -1,8 +1,6 @@
 """No benchmark rots: each runs on tiny input and prints its table; and none runs for longer than it says."""
 
 import multiprocessing
-import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from benchmarks.harness import run_script
 from tests.browser.harness import ROOT
 
 SCRIPTS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
@@ -34,15 +33,6 @@ def ran(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *map(str, command)], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-
-
-def run_script(script: Path, arguments: list[str], output: Path) -> None:
-    """Does what `python script arguments` does, with all that it prints in a file."""
-    with output.open("w") as written:
-        os.dup2(written.fileno(), 1)
-        os.dup2(written.fileno(), 2)
-    sys.argv = [str(script), *arguments]
-    runpy.run_path(str(script), run_name="__main__")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=[script.stem for script in SCRIPTS])

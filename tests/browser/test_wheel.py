@@ -50,13 +50,11 @@ commands = [
     ["trace", "bahdanau-en-fr", "I am tired.", "-o", "tired.attn"], ["trace", "summarize-en", "One. Two.", "-o", "two.attn"],
     ["trace", "answer-en", "The cat sat.", "--question", "Who sat?", "-o", "who.attn"],
     ["train", "toy-reverse", "--steps", "20"], ["trace", "runs/toy-reverse.safetensors", "abc", "-o", "toy.attn"],
-    ["evaluate", "dot-lstm-en-fr", "--data", "data"],
 ]
 for command in commands:
     assert main(command) == 0, command
-# These learn from data that do not travel.
+# What trained the shipped models does not travel.
 assert main(["train", "dot-lstm-en-fr", "--data", "data"]) == 1
-assert main(["link", "transformer-en-fr", "--data", "data"]) == 1
 pages = sorted((app_folder() / "pages").glob("*.py"))
 assert len(pages) > 9
 for page in pages:
