@@ -181,6 +181,7 @@ def page_of(browser: Browser) -> Iterator[Page]:
     """A new window. The policy of the app and of our files forbids what Playwright waits with."""
     page = browser.new_page(viewport=WINDOW, bypass_csp=True)
     page.set_default_timeout(120_000)
+    page.add_init_script(path=apps.REST)
     yield page
     page.close()
 
