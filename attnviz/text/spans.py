@@ -11,17 +11,13 @@ from jaxtyping import Bool, Float
 class Span:
     """Tokens `start` to `end` of a passage, both included, and the probability that they are the answer, 0 to 1.
 
-    >>> Span(2, 3, 0.5).overlaps(Span(3, 5, 0.25))
-    True
+    >>> Span(2, 3, 0.5).end
+    3
     """
 
     start: int
     end: int
     probability: float
-
-    def overlaps(self, other: "Span") -> bool:
-        """Whether the two share a token."""
-        return self.start <= other.end and other.start <= self.end
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from typing import Any
 import streamlit as st
 
 from attnviz.analysis.edit.wording import toggled
-from attnviz.core.arrays import Kind
-from attnviz.core.edits import NO_EDITS, Edit, Edits, HeadSet
+from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError
 from attnviz.core.trace import Prompt
 from attnviz.ui.address.state import publish, value
@@ -84,11 +83,6 @@ def flip(*more: Edit, slot: str = "") -> None:
         change(Edits(toggled(edits_now(slot).each, more)), slot)
     except EditError as error:
         st.session_state[f"refused_edit{slot}"] = str(error)
-
-
-def flip_heads(kind: Kind, *heads: tuple[int, int], slot: str = "") -> None:
-    """Switches heads off, each a (layer, head), or on again where all are off; for a callback."""
-    flip(*(HeadSet(kind, layer, head) for layer, head in heads), slot=slot)
 
 
 def undo(slot: str = "") -> None:
