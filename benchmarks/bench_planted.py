@@ -14,8 +14,8 @@ from attnviz.analysis.matters.planted_truth import PlantedScores, agreement, ove
 from attnviz.attribution.methods import USUAL
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
-from attnviz.training.presets import preset
-from attnviz.training.toy import ToyRecipe, Training
+from attnviz.training.presets import ToyRecipe, preset
+from attnviz.training.toy import Training
 from benchmarks.harness import Row, run
 
 STABLE = 0.8

@@ -33,8 +33,8 @@ def train_toy(arguments: argparse.Namespace) -> int:
     from attnviz.core import disk
     from attnviz.models import device
     from attnviz.models.catalog import CATALOG
-    from attnviz.training import toy
-    from attnviz.training.presets import preset
+    from attnviz.training.presets import MOST, preset
+    from attnviz.training.toy import Training, to_file
 
     if arguments.name in CATALOG:
         raise ModelNotFoundError(
@@ -42,11 +42,11 @@ def train_toy(arguments: argparse.Namespace) -> int:
         )
     wished = {name: value for name in ("steps", "seed") if (value := getattr(arguments, name)) is not None}
     for option, value in wished.items():
-        if not 1 <= value <= toy.MOST:
-            raise SettingError(f"--{option} is a whole number from 1 to {toy.MOST:,}, not {value}")
+        if not 1 <= value <= MOST:
+            raise SettingError(f"--{option} is a whole number from 1 to {MOST:,}, not {value}")
     recipe = dataclasses.replace(preset(arguments.name).recipe, **wished)
     device.use_one_core()
-    training, every = toy.Training(recipe), max(1, recipe.steps // 20)
+    training, every = Training(recipe), max(1, recipe.steps // 20)
     print_now(training.look())
     while not training.ended:
         training.step()
@@ -54,6 +54,6 @@ def train_toy(arguments: argparse.Namespace) -> int:
             print_now(training.look())
     path = arguments.out or arguments.runs / f"{arguments.name}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
-    disk.write(path, toy.to_file(recipe, training.look()))
+    disk.write(path, to_file(recipe, training.look()))
     print_now(f"saved in {path}; look at it with: attnviz trace {path} {recipe.task.example!r} -o trace.attn")
     return 0

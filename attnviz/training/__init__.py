@@ -1,1 +1,1 @@
-"""How the shipped models are trained: data, one loop for all, one recipe a model. Nothing else of attnviz needs it."""
+"""The toys of the page Train: what they learn from, how they learn, and runs that somebody watches."""

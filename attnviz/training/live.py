@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Generic, Literal, TypeVar
 
 from attnviz.models import device
-from attnviz.training.toy import Frame, ToyRecipe, Training
+from attnviz.training.presets import ToyRecipe
+from attnviz.training.toy import Frame, Training
 
 # ready: not begun; left: paused because nobody watched any more
 State = Literal["ready", "waiting", "training", "paused", "left", "stopped", "finished", "failed"]

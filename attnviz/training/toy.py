@@ -1,4 +1,4 @@
-"""Toy tasks, learned in seconds: a small translator, its recipe, and how far it has come, measured on sources it never sees.
+"""Toy tasks, learned in seconds: a small translator, and how far it has come, measured on sources it never sees.
 
 One loop serves the live page and `attnviz train toy-reverse`. Everything follows from the seed.
 """
@@ -17,69 +17,22 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnviz.core.errors import ModelError
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import FILLED, ToyConfig, untrained_toy
-from attnviz.text.toys import MARKS, TOYS, Solved, Toy
+from attnviz.models.translate.toy import FILLED, untrained_toy
+from attnviz.text.toys import MARKS, Solved, Toy
 from attnviz.training.batches import TranslationBatch, collate
 from attnviz.training.loss import cross_entropy
-from attnviz.training.milestones import Milestones
+from attnviz.training.presets import ToyRecipe
 
-# The largest number of steps, and seed, of a recipe; and of examples in a batch.
-MOST, MOST_BATCH = 100_000, 1_000
 # Held-out sources that are measured at every look, and those of them that are drawn: the longest of the first few.
 HELD_OUT, DRAWN, _FEW = 128, 1, 3
 # One source in eight is held out: its text decides, so that no run ever learns from it.
 _SHARE = 8
+# From here on a model is told to know where to look (alignment error rate), and what to write (share of sources).
+HALF_ALIGNED, HALF_RIGHT = 0.25, 0.5
+# Steps between two measurements: steps decide what is measured, not who looks, nor how fast the model trains.
+EVERY = 5
 _SEEDING = threading.Lock()
-
-
-@dataclass(frozen=True)
-class ToyRecipe:
-    """All that decides a toy model.
-
-    masked  False: padding is read like any token, to see what breaks
-    teacher_forcing  share of the decoder's steps that read the true token, of an LSTM
-    """
-
-    model: ToyConfig
-    steps: int = 300
-    batch: int = 64
-    learning_rate: float = 5e-3
-    teacher_forcing: float = 1.0
-    masked: bool = True
-    seed: int = 1
-
-    @property
-    def task(self) -> Toy:
-        return TOYS[self.model.task]
-
-    @staticmethod
-    def of(facts: Mapping[str, Any]) -> "ToyRecipe":
-        """Rebuild the recipe that `dataclasses.asdict` made these values of.
-
-        Raises:
-            ModelError: they are not such values.
-        """
-        try:
-            recipe = ToyRecipe(ToyConfig(**facts["model"]), **{name: value for name, value in facts.items() if name != "model"})
-            return _checked(recipe)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ModelError("The recipe in this file is damaged: train the model again.") from error
-
-    def rate_at(self, step: int) -> float:
-        """Compute the learning rate of a step, counted from 0: a warmup, a plateau, and a fall to 0 over the second half."""
-        warmup = max(1, min(50, self.steps // 4))
-        return self.learning_rate * min(1.0, (step + 1) / warmup, (self.steps - step) / (0.5 * self.steps))
-
-
-def _checked(recipe: ToyRecipe) -> ToyRecipe:
-    whole = (recipe.steps, MOST), (recipe.batch, MOST_BATCH), (recipe.seed, MOST)
-    if not all(type(number) is int and 0 < number <= most for number, most in whole) or type(recipe.masked) is not bool:
-        raise ValueError("sizes of a recipe are positive whole numbers")
-    if not (0 <= recipe.teacher_forcing <= 1 and 0 < recipe.learning_rate <= 1):
-        raise ValueError("shares and rates are between 0 and 1")
-    return recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +122,48 @@ def batch_of(recipe: ToyRecipe, rows: Sequence[Solved]) -> TranslationBatch:
     padding = 0 if recipe.masked else FILLED
     sources = [[*(names[0][token] for token in row.source), *[padding] * (longest - len(row.source))] for row in rows]
     return collate([(source, [names[1][token] for token in row.target]) for source, row in zip(sources, rows, strict=True)])
+
+
+@dataclass
+class Milestones:
+    """The first of the measured steps at which a model aligned, and at which it answered; None: not yet, or nobody knows."""
+
+    aligned: int | None = None
+    answered: int | None = None
+
+    def asks(self, step: int) -> bool:
+        """Check whether a measurement at that step could tell something new."""
+        return step % EVERY == 0 and None in (self.aligned, self.answered)
+
+    def note(self, step: int, *, error: float, accuracy: float) -> None:
+        """Take in what was measured: the alignment error rate of the best head, and the share of right answers, 0 to 1."""
+        if self.aligned is None and error <= HALF_ALIGNED:
+            self.aligned = step
+        if self.answered is None and accuracy >= HALF_RIGHT:
+            self.answered = step
+
+    @property
+    def sentence(self) -> str:
+        """Say the order in one sentence; empty while one of the two has not come.
+
+        Both are known to within `EVERY` steps, and measured on a sample: what lies no further apart than twice that is too
+        close to tell.
+
+        >>> Milestones(40, 65).sentence
+        'First it learned where to look: three links in four were right by step 40, every second answer by step 65.'
+        >>> Milestones(65, 55).sentence
+        'Which came first is too close to tell: three links in four were right by step 65, every second answer by step 55.'
+        """
+        if self.aligned is None or self.answered is None:
+            return ""
+        links = f"three links in four were right by step {self.aligned:,}"
+        answers = f"every second answer by step {self.answered:,}"
+        if abs(self.aligned - self.answered) <= 2 * EVERY:
+            return f"Which came first is too close to tell: {links}, {answers}."
+        learned_first = self.aligned < self.answered
+        return (
+            f"{'First it learned where to look' if learned_first else 'Where to look did not come first'}: {links}, {answers}."
+        )
 
 
 class Training:

@@ -16,7 +16,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.result import Result, run_task
 from attnviz.models.translate import toy as toys
 from attnviz.training.live import LiveRun
-from attnviz.training.toy import ToyRecipe
+from attnviz.training.presets import ToyRecipe
 from attnviz.ui.address.state import publish, url_value
 from attnviz.ui.address.widgets import visit_button
 from attnviz.ui.background import results

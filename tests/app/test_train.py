@@ -12,9 +12,8 @@ from streamlit.testing.v1 import AppTest
 from attnviz.models.translate.toy import ToyConfig
 from attnviz.training.induction import train as short
 from attnviz.training.live import Line, LiveRun
-from attnviz.training.milestones import Milestones
-from attnviz.training.presets import PRESETS
-from attnviz.training.toy import ToyRecipe, Training, to_file
+from attnviz.training.presets import PRESETS, ToyRecipe
+from attnviz.training.toy import Milestones, Training, to_file
 from attnviz.ui.train import induction, view
 from attnviz.ui.train import live as training
 from tests.visits import press, script

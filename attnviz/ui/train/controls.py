@@ -8,8 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.models.translate.toy import ToyConfig, ToyKind
 from attnviz.text.toys import TOYS
-from attnviz.training.presets import PRESETS, Preset, sensible
-from attnviz.training.toy import ToyRecipe
+from attnviz.training.presets import PRESETS, Preset, ToyRecipe, sensible
 from attnviz.ui.address.parameters import Number
 from attnviz.ui.address.state import declared, link, publish, url_value
 from attnviz.ui.address.widgets import dropdown, segments

@@ -14,7 +14,8 @@ from attnviz.models.base import Progress
 from attnviz.models.translate import toy as toys
 from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
-from attnviz.training.toy import Frame, ToyRecipe, Training
+from attnviz.training.presets import ToyRecipe
+from attnviz.training.toy import Frame, Training
 from attnviz.ui.background.jobs import PRIORITY, Job
 from attnviz.ui.background.slots import workers
 from attnviz.ui.layout import escaped, theme

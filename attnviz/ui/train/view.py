@@ -21,7 +21,8 @@ from attnviz.models.result import Result, run_task
 from attnviz.models.translate import toy as toys
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun
-from attnviz.training.toy import Frame, ToyRecipe, from_file, to_file
+from attnviz.training.presets import ToyRecipe
+from attnviz.training.toy import Frame, from_file, to_file
 from attnviz.ui.address.state import forget_drafts
 from attnviz.ui.address.widgets import clicked, toggle, visit_button
 from attnviz.ui.background.jobs import at_a_place, shared

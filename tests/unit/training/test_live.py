@@ -13,7 +13,8 @@ import torch
 from attnviz.models.translate.toy import ToyConfig
 from attnviz.training import live
 from attnviz.training.live import History, Line, LiveRun
-from attnviz.training.toy import ToyRecipe, Training
+from attnviz.training.presets import ToyRecipe
+from attnviz.training.toy import Training
 
 ENDLESS = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=100_000, batch=2)
 SHORT = ToyRecipe(ToyConfig("copy", "scaled", dim=11), steps=5, batch=2)

@@ -12,9 +12,8 @@ from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import ToyConfig
-from attnviz.training.milestones import EVERY, HALF_ALIGNED, HALF_RIGHT, Milestones
-from attnviz.training.presets import PRESETS
-from attnviz.training.toy import HELD_OUT, ToyRecipe, Training, from_file, kept_back, to_file
+from attnviz.training.presets import PRESETS, ToyRecipe
+from attnviz.training.toy import EVERY, HALF_ALIGNED, HALF_RIGHT, HELD_OUT, Milestones, Training, from_file, kept_back, to_file
 from recipes.translate.alignment_error import LinkedPair, alignment_error_rate
 
 SMALL = ToyRecipe(ToyConfig("sort", "additive", dim=13), steps=7, batch=11)
