@@ -60,7 +60,7 @@ def minilm(rounds: int) -> Iterator[Row]:
 
 
 def random_reader(config: Any, device: str) -> tuple[reading.AttentionFunctionReader, Any]:
-    """A model of a size, with random weights, under the seam."""
+    """A model of a size, with random weights, that calls the attention function."""
     with torch.device(device):
         model = hf.AutoModel.from_config(config, attn_implementation="eager").eval()
     model.set_attn_implementation(tape.NAME)

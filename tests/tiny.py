@@ -19,12 +19,12 @@ ENCODER, DECODER, SEQ2SEQ = "encoder", "decoder", "encoder-decoder"
 
 @dataclass(frozen=True)
 class Family:
-    """How to make a tiny model of a family; `seam`: whether it shows its queries and keys."""
+    """How to make a tiny model of a family; `recorded`: whether it calls the attention function."""
 
     name: str
     architecture: str
     config: Callable[[], Any]
-    seam: bool = True
+    recorded: bool = True
 
     def __str__(self) -> str:
         return self.name
@@ -108,10 +108,10 @@ FAMILIES = (
     Family("modernbert", ENCODER, lambda: hf.ModernBertConfig(
         **{**_BERT, "hidden_size": 12, "num_hidden_layers": 3, "global_attn_every_n_layers": 2, "reference_compile": False},
         cls_token_id=2, sep_token_id=3, local_attention=4)),
-    Family("mpnet", ENCODER, lambda: hf.MPNetConfig(**_ROBERTA), seam=False),
-    Family("deberta-v2", ENCODER, lambda: hf.DebertaV2Config(**_DEBERTA), seam=False),
+    Family("mpnet", ENCODER, lambda: hf.MPNetConfig(**_ROBERTA), recorded=False),
+    Family("deberta-v2", ENCODER, lambda: hf.DebertaV2Config(**_DEBERTA), recorded=False),
     Family("xlnet", ENCODER, lambda: hf.XLNetConfig(
-        vocab_size=VOCABULARY, d_model=18, n_layer=2, n_head=3, d_inner=11, pad_token_id=0), seam=False),
+        vocab_size=VOCABULARY, d_model=18, n_layer=2, n_head=3, d_inner=11, pad_token_id=0), recorded=False),
     Family("gpt2", DECODER, lambda: hf.GPT2Config(**_IDS, n_positions=61, n_embd=15, n_layer=2, n_head=3)),
     Family("gpt-neox", DECODER, lambda: hf.GPTNeoXConfig(**{**_BERT, "hidden_size": 24, "rotary_pct": 0.5})),
     Family("opt", DECODER, lambda: hf.OPTConfig(
@@ -124,10 +124,10 @@ FAMILIES = (
     Family("gemma3", DECODER, lambda: hf.Gemma3TextConfig(**_GEMMA)),
     Family("phi3", DECODER, lambda: hf.Phi3Config(**{**_LLAMA, "original_max_position_embeddings": 61})),
     Family("gpt-oss", DECODER, lambda: hf.GptOssConfig(**_OSS)),
-    Family("bloom", DECODER, lambda: hf.BloomConfig(**_IDS, hidden_size=15, n_layer=2, n_head=3), seam=False),
+    Family("bloom", DECODER, lambda: hf.BloomConfig(**_IDS, hidden_size=15, n_layer=2, n_head=3), recorded=False),
     Family("falcon", DECODER, lambda: hf.FalconConfig(
         **_IDS, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, num_kv_heads=2, new_decoder_architecture=True),
-        seam=False),
+        recorded=False),
     Family("bart", SEQ2SEQ, lambda: hf.BartConfig(**_BART)),
     Family("marian", SEQ2SEQ, lambda: hf.MarianConfig(**{**_BART, "d_model": 30})),
     Family("m2m-100", SEQ2SEQ, lambda: hf.M2M100Config(**{**_BART, "d_model": 30})),

@@ -46,7 +46,7 @@ def test_what_was_stopped_stays_stopped_until_somebody_goes_on():
 
 def test_a_model_that_cannot_be_edited_gets_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    next(family for family in FAMILIES if not family.seam).save(tmp_path)
+    next(family for family in FAMILIES if not family.recorded).save(tmp_path)
     app = open_page("ablate", model=str(tmp_path), text="the cat sat")
     assert ["looked at but not edited" in error.value for error in app.error] == [True]
     assert "heads off at once" not in said(app)

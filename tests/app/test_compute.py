@@ -218,7 +218,7 @@ def test_a_cell_of_an_answer_shows_its_question_and_asks_for_no_target(app: AppT
 
 
 def test_a_model_that_keeps_its_scores_to_itself_says_so(app: AppTest, tmp_path: Path) -> None:
-    next(family for family in FAMILIES if not family.seam).save(tmp_path)
+    next(family for family in FAMILIES if not family.recorded).save(tmp_path)
     open_page(app, source="model", model=str(tmp_path), text="the cat sat", query="1", key="2", layer="0", head="0")
     assert ["shows its weights, but not what they were computed from" in each.value for each in app.info] == [True]
 

@@ -31,8 +31,8 @@ from tests.translators import KINDS, tiny_translator
 TEXT = "The cat sat on the mat, because it was too tired."
 OTHER = "The dog sat on the mat, because it was too tired."
 TOLERANCE = 1e-5
-SEAM = [family for family in tiny.FAMILIES if family.seam]
-by_family = pytest.mark.parametrize("family", SEAM, ids=str)
+RECORDED = [family for family in tiny.FAMILIES if family.recorded]
+by_family = pytest.mark.parametrize("family", RECORDED, ids=str)
 ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
 
 
@@ -71,17 +71,35 @@ def outputs(traced: Any, prompt: Prompt, edits: Edits = Edits()) -> torch.Tensor
         return traced.reader.read(source)[0].clone()
 
 
+def written_out(module: Any, query: Any, key: Any, mask: Any, options: dict[str, Any]) -> torch.Tensor:
+    """softcap(Q Kᵀ · scaling) + position bias, masked; a sink is the last column. Nothing of attnviz computes it."""
+    scaling, softcap, sink = (options.get(name) for name in ("scaling", "softcap", "s_aux"))
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if softcap is not None:
+        scores = softcap * (scores / softcap).tanh()
+    if options.get("position_bias") is not None:
+        scores = scores + options["position_bias"]
+    n_queries, n_keys = scores.shape[2:]
+    is_causal = options.get("is_causal")
+    if mask is None and (module.is_causal if is_causal is None else is_causal) and n_queries > 1:
+        mask = torch.arange(n_keys) - n_keys <= torch.arange(n_queries)[:, None] - n_queries
+    if mask is not None:
+        scores = torch.where(mask, scores, -torch.inf) if mask.dtype == torch.bool else scores + mask
+    if sink is not None:
+        scores = torch.cat([scores, sink.reshape(1, -1, 1, 1).expand(len(scores), -1, n_queries, 1)], dim=3)
+    return scores
+
+
 class Scored:
-    """Attention as a paper writes it, for the seam's families, with -inf added to one score of one head of one layer."""
+    """Attention as a paper writes it, with -inf added to one score of one head of one layer."""
 
     def __init__(self, kinds: dict[int, str], stack: str, cut: LinkCut, depth: int) -> None:
         self.kinds, self.stack, self.cut, self.depth, self.calls = kinds, stack, cut, depth, 0
 
     def __call__(self, module: Any, query: Any, key: Any, value: Any, mask: Any, **options: Any) -> tuple[Any, None]:
-        call = hf_attention._call(module, (query, key, value), mask, options)
         groups = query.shape[1] // key.shape[1]
         key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
-        scores = hf_attention._scores(call, query, key, range(query.shape[1]))
+        scores = written_out(module, query, key, mask, options)
         if self.kinds.get(id(module), self.stack) == self.cut.kind:
             if self.calls % self.depth == self.cut.layer:
                 scores[:, self.cut.head, self.cut.query, self.cut.key] += -torch.inf
@@ -199,8 +217,8 @@ def test_means_uniform_rows_and_hidden_words_honour_the_mask(family: tiny.Family
     assert hidden.weights(1, 0)[last, last - 1] == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if not family.seam], ids=str)
-def test_a_family_that_does_not_call_the_seam_says_so(family: tiny.Family, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if not family.recorded], ids=str)
+def test_a_family_that_does_not_call_the_attention_function_says_so(family: tiny.Family, tmp_path: Path) -> None:
     family.save(tmp_path)
     with pytest.raises(EditError, match="code of its own"):
         hub.load(str(tmp_path)).trace(TEXT, "e0.0z")

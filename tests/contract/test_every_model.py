@@ -89,7 +89,7 @@ def test_a_traced_folder_shows_what_the_eager_model_computes(family: tiny.Family
     traced = hub.load(str(tmp_path))
     assert traced.card.architecture == family.architecture
     assert traced.card.device.startswith(device)
-    assert isinstance(traced.reader, reading.AttentionFunctionReader if family.seam else reading.EagerReader)
+    assert isinstance(traced.reader, reading.AttentionFunctionReader if family.recorded else reading.EagerReader)
 
     target = "the dog ran" if family.architecture == tiny.SEQ2SEQ else None
     trace = traced.trace(Prompt(TEXT, target=target))
@@ -114,9 +114,9 @@ def test_a_padded_batch_is_read_row_by_row(family: tiny.Family, side: str, devic
     model = family.model().to(device)
     inputs, kept = batch(family, device, side)
     want_output, want = truth(model, inputs)
-    if family.seam:
+    if family.recorded:
         model.set_attn_implementation(tape.NAME)
-    reader = reading.AttentionFunctionReader(model) if family.seam else reading.EagerReader(model)
+    reader = reading.AttentionFunctionReader(model) if family.recorded else reading.EagerReader(model)
     source, everything = kept.numpy(), np.ones((3, 8), bool)
     for row in range(3):
         output, stacks = reader.read(inputs, row=row)
@@ -136,7 +136,7 @@ def test_a_padded_batch_is_read_row_by_row(family: tiny.Family, side: str, devic
 
 
 @by_family
-def test_the_answers_under_the_seam_are_the_eager_models(family: tiny.Family) -> None:
+def test_the_answers_under_the_attention_function_are_the_eager_models(family: tiny.Family) -> None:
     model = family.model()
     inputs, _ = batch(family, "cpu", "right")
     alone = {name: tensor[:1] for name, tensor in inputs.items()}

@@ -72,7 +72,7 @@ def test_ten_cells_of_every_map_of_the_models_that_travel_with_attnviz(name: str
         check_ends_at_the_heatmap(opened, kind, 10)
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family.seam], ids=str)
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family.recorded], ids=str)
 def test_every_family_that_shows_its_queries_and_keys(tmp_path: Path, family) -> None:
     family.save(tmp_path)
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
@@ -81,7 +81,7 @@ def test_every_family_that_shows_its_queries_and_keys(tmp_path: Path, family) ->
 
 
 def test_a_model_that_shows_its_weights_alone_has_no_steps(tmp_path: Path) -> None:
-    next(family for family in FAMILIES if not family.seam).save(tmp_path)
+    next(family for family in FAMILIES if not family.recorded).save(tmp_path)
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     assert opened.head(opened.trace.kinds[-1], 0, 0) is None
 

@@ -1,8 +1,8 @@
 """Two ways to read the attention of a forward pass, and how the right one is found.
 
-The seam records queries and keys and is preferred. Models that do not call it are asked for their weights instead. Which way
-is right is not looked up but measured: when a model is loaded, both read the same few tokens, and the seam is trusted only
-if it says what the model itself says.
+The attention function records queries and keys and is preferred. Models that do not call it are asked for their weights
+instead. Which way is right is not looked up but measured: when a model is loaded, both read the same few tokens, and that
+function is trusted only if it says what the model itself says.
 """
 
 import inspect
@@ -67,7 +67,7 @@ class Reader(Protocol):
 
 
 class AttentionFunctionReader(Reader):
-    """Reads queries and keys through the seam. The model must run under `tape.NAME`."""
+    """Reads queries and keys through the attention function. The model must run under `tape.NAME`."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -123,10 +123,10 @@ def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
     want_output, want = _attempt(eager, inputs)
     if model._can_set_attn_implementation():
         model.set_attn_implementation(tape.NAME)
-        seam = AttentionFunctionReader(model)
-        output, got = _attempt(seam, inputs)
+        recording = AttentionFunctionReader(model)
+        output, got = _attempt(recording, inputs)
         if got and output is not None and _agree(want_output, output) and all(_same(got, want, kind) for kind in want):
-            return seam
+            return recording
         model.set_attn_implementation("eager")
     if not want:
         raise UnsupportedModelError(

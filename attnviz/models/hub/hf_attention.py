@@ -1,4 +1,4 @@
-"""The one seam into Hugging Face models: an attention function that writes down what it is given.
+"""The attention function of Hugging Face models: it computes attention, and writes down what it is given.
 
 transformers calls whatever `AttentionInterface` has under the name in a model's config. Under the name "attnviz" that is
 `attend` below. While a `Tape` runs, `attend` records queries, keys and what else decides the scores; always, it answers with

@@ -69,7 +69,7 @@ class Intervention:
     rows      the edits of each row of the batch; of one, those of all rows
     sizes     layers and heads of each kind
     places    the kind of an attention by the id of its module; layers of a kind are called in their order
-    stack     the kind of modules that `places` does not have, where the seam of Hugging Face models calls
+    stack     the kind of modules that `places` does not have, of Hugging Face models
     writes    cross-attention is that of a decoder, whose rows must not know of later ones
     patterns  what heads are patched with
     shifts    where the texts that the encoder reads one after the other stand among the tokens of its map

@@ -1,4 +1,4 @@
-"""Edits of one text that share what stands below them: exactly what each gets alone, in every family that the seam reaches."""
+"""Edits of one text that share what stands below them: exactly what each gets alone, in every family that is recorded."""
 
 import threading
 
@@ -13,7 +13,7 @@ from attnviz.models.ablate.head_costs import every_head, without
 from attnviz.models.capabilities import capabilities
 from tests import tiny
 
-FAMILIES = [each for each in tiny.FAMILIES if each.seam and each.architecture != tiny.SEQ2SEQ]
+FAMILIES = [each for each in tiny.FAMILIES if each.recorded and each.architecture != tiny.SEQ2SEQ]
 TEXT = "the cat sat on the mat because it was tired"
 
 
