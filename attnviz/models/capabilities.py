@@ -1,5 +1,6 @@
 """What a model can do besides a trace: it declares that itself, and nobody else needs to know what kind of model it is."""
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -164,7 +165,13 @@ class UndeclaredModel(Capabilities):
     model: AttentionModel
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
-        """Trace a prompt; without the keyword where nothing is edited, which such a model need not know."""
+        """Trace a prompt; such a model need not know of edits.
+
+        Raises:
+            EditError: it does not, and something is edited.
+        """
+        if edits and "edits" not in inspect.signature(self.model.trace).parameters:
+            self.edit_points()
         return self.model.trace(prompt, edits) if edits else self.model.trace(prompt)
 
 
