@@ -23,7 +23,7 @@ from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.nn.seq2seq import Seq2Seq
 from tests import tiny
 from tests.answerers import tiny_answerer, tiny_hub_answerer
-from tests.contract.test_every_way import whole
+from tests.contract.test_every_method import whole
 from tests.pretend_gpu import DEVICE, OnTheCard, move, pretend_gpu
 from tests.summarizers import tiny_summarizer
 from tests.translators import tiny_translator
