@@ -11,6 +11,7 @@ its obj (a word that depends on this one), previous, next, +2 or -3 (words furth
 after same (what followed the same word earlier), antecedent.
 """
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from attnviz.core.errors import ClaimError, nearest
 from attnviz.text.conllu import PARTS_OF_SPEECH, RELATIONS
 
 MOST_CHARACTERS = 400
+# So many characters may a regular expression expand to: `{3000}` is compiled to as many copies, and once more within another.
+MOST_EXPANDED = 50_000
 FURTHEST = 20
 NAMED = ("special", "any", "first", "last")
 SOURCES = ("pronoun",)
@@ -28,6 +31,9 @@ TARGETS = ("head", "previous", "next", "self", "same", "after same", "antecedent
 _PLACES = {"offset", "first", "last", "self", "special"}
 _TERM = re.compile(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/|[^|]+?(?=\s*(?:\||$))')
 _ARROW = re.compile(r"->|→")
+_REPEAT = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
+# An expression that calls itself takes a gigabyte before it fails.
+_CALL = re.compile(r"\(\?(?:R|&|P>|[+-]?[0-9])")
 _HEAD = re.compile(r"l\s*(\d{1,4})\s*[·.,:]?\s*(?:h\s*(\d{1,4})|(mean))", re.IGNORECASE)
 
 
@@ -183,10 +189,32 @@ def _quoted(written: str) -> ClaimTerm:
         raise ClaimError(f"There is nothing between {mark} and {mark}: write a word, or take the term away.")
     if mark == '"':
         return ClaimTerm("word", inside.replace('\\"', '"').casefold())
-    try:
-        regex.compile(inside, regex.IGNORECASE)
-    except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        raise ClaimError(
-            f"The regular expression {written} cannot be read ({error}): mend it, or write words in quotes."
-        ) from error
+    compiled(inside)
     return ClaimTerm("regex", inside)
+
+
+def compiled(expression: str) -> "regex.Pattern[str]":
+    """Compile a regular expression, whose letters may be of either case. No cache keeps it.
+
+    >>> compiled("ing$").search("Painting").span()
+    (5, 8)
+
+    Raises:
+        ClaimError: it cannot be read, expands to too much, or calls itself.
+    """
+    # Where (?x) is written spaces are ignored, within a number, too.
+    bare = "".join(expression.split())
+    repeats = [max(int(count or 1) for count in repeat) for repeat in _REPEAT.findall(bare)]
+    if len(bare) * math.prod(max(count, 1) for count in repeats) > MOST_EXPANDED:
+        raise ClaimError(
+            f"The regular expression /{expression}/ repeats too much: multiplied, its counts and its length may come to "
+            f"{MOST_EXPANDED:,}, so write smaller counts, or + and *."
+        )
+    if _CALL.search(bare):
+        raise ClaimError(f"The regular expression /{expression}/ calls a part of itself: write that part out.")
+    try:
+        return regex.compile(expression, regex.IGNORECASE, cache_pattern=False)
+    except (regex.error, RecursionError, OverflowError, ValueError, MemoryError) as error:
+        raise ClaimError(
+            f"The regular expression /{expression}/ cannot be read ({error}): mend it, or write words in quotes."
+        ) from error

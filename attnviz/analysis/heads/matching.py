@@ -1,41 +1,44 @@
 """Which words of a sentence a claim is about, and where it says that they look."""
 
 import time
+from functools import cache
 
 import numpy as np
-import regex
 from jaxtyping import Bool
 
-from attnviz.analysis.heads.claim import Claim, ClaimTerm
+from attnviz.analysis.heads.claim import Claim, ClaimTerm, compiled
+from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ClaimError
 from attnviz.text.conllu import ParsedSentence
 
-# A regular expression gets so long for one claim: a bad one would never end.
-REGEX_SECONDS = 2.0
+# A regular expression gets so long for one claim, and for one word: a bad one would never end.
+REGEX_SECONDS, WORD_SECONDS = 2.0, 0.2
 Cells = Bool[np.ndarray, "word unit"]
 
 
 class Clock:
-    """What is left of the time that regular expressions may take for one claim."""
+    """The regular expressions of one claim, and what is left of the time that they may take."""
 
     def __init__(self, seconds: float = REGEX_SECONDS) -> None:
         self.left = seconds
+        self._compiled = cache(compiled)
 
-    def search(self, pattern: "regex.Pattern[str]", text: str) -> bool:
-        """Look for the pattern in a word.
+    def search(self, expression: str, text: str) -> bool:
+        """Look for the expression in a word.
 
         Raises:
             ClaimError: the time is over.
         """
+        cancellation_point()
         begun = time.monotonic()
         try:
             if self.left <= 0:
                 raise TimeoutError
-            return pattern.search(text, timeout=self.left) is not None
-        except TimeoutError:
+            return self._compiled(expression).search(text, timeout=min(self.left, WORD_SECONDS)) is not None
+        except (TimeoutError, MemoryError):
             raise ClaimError(
-                f"The regular expression /{pattern.pattern}/ takes longer than {REGEX_SECONDS:g} seconds: make it simpler, "
-                "with fewer stars inside of stars."
+                f"The regular expression /{expression}/ takes longer than {REGEX_SECONDS:g} seconds, or {WORD_SECONDS:g} for a "
+                "single word: make it simpler, with fewer stars inside of stars."
             ) from None
         finally:
             self.left -= time.monotonic() - begun
@@ -73,8 +76,7 @@ def _members(term: ClaimTerm, sentence: ParsedSentence, n_units: int, clock: Clo
         matching[:1] |= bool(words) and term.kind == "first"
         matching[len(words) - 1 : len(words)] |= term.kind == "last"
     elif term.kind == "regex":
-        pattern = regex.compile(term.value, regex.IGNORECASE)
-        matching[: len(words)] = [clock.search(pattern, word.text) for word in words]
+        matching[: len(words)] = [clock.search(term.value, word.text) for word in words]
     else:
         matching[: len(words)] = [_is(term, word.text, word.pos, word.relation) for word in words]
     return matching

@@ -4,6 +4,7 @@ import itertools
 import re
 
 import pytest
+import regex
 
 from attnviz.analysis.heads.claim import ClaimTerm, Where, parse
 from attnviz.analysis.heads.wording import describe_claim, short_claim
@@ -64,3 +65,33 @@ def test_a_malformed_claim_gets_one_clear_sentence(text):
 def test_a_wrong_name_gets_the_nearest_right_one():
     with pytest.raises(ClaimError, match="write nsubj"):
         parse("nsubjj -> head")
+
+
+HOSTILE = (
+    "(?:a{3000}){3000}", "(?:(?:a{31}){37}){41}", "a{50001}", "(?:a{0,3000}){3000,}", "(?x:(?:a{3 000}){3 0 0 0})",
+    "(?:[)]a{3000}){3000}", rf"(?:{'ab' * 100}){{307}}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_regular_expression_that_expands_is_refused_before_it_is_compiled(
+    hostile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regex, "compile", lambda *_, **__: pytest.fail("It was compiled."))
+    with pytest.raises(ClaimError, match="repeats too much"):
+        parse(f"/{hostile}/ -> head")
+
+
+@pytest.mark.parametrize("calling", ["(?R)?a", "(?<x>a(?&x)?)", "(a(?1)?)", "(?<x>a(?P>x)?)", "(a(?-1)?)", "(?x)a( ?R)?"])
+def test_a_regular_expression_may_not_call_itself(calling: str) -> None:
+    with pytest.raises(ClaimError, match="calls a part of itself"):
+        parse(f"/{calling}/ -> head")
+
+
+@pytest.mark.parametrize(
+    "usual", [r"\d{4}-\d{2}-\d{2}", r"^\p{Lu}{2,5}$", "[a-z]{1,30}(ing|ed)", r"\{3000\}", "(?-i:A)", "(a+)+"]
+)
+def test_usual_regular_expressions_are_read_and_none_is_kept(usual: str) -> None:
+    kept = dict(regex._main._cache)
+    assert parse(f"/{usual}/ -> head").source == (ClaimTerm("regex", usual),)
+    assert regex._main._cache == kept
