@@ -18,6 +18,8 @@ from attnviz.cli.train import add_train_command
 from attnviz.core.errors import AttnvizError, SettingError
 from attnviz.paths import app_folder
 
+# Megabytes of a message, as in `.streamlit/config.toml`.
+LEAST_MESSAGE_MB = 32
 EXAMPLES = """examples:
   attnviz                              the app at http://localhost:8501
   attnviz --port 9000                  at another port
@@ -75,6 +77,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
         device.choose()
     options = {"address": arguments.host, "port": arguments.port, "maxUploadSize": settings.limit("ATTNVIZ_FILE_MB")}
+    options["maxMessageSize"] = max(LEAST_MESSAGE_MB, 4 * settings.limit("ATTNVIZ_MESSAGE_MB"))
     command = [sys.executable, "-m", "streamlit", "run", str(app_folder() / "app.py")]
     command += [f"--server.{name}={value}" for name, value in options.items()]
     if os.name == "nt":

@@ -66,7 +66,7 @@ def check_length(*texts: str | None) -> None:
     limit = settings.limit("ATTNVIZ_MAX_CHARACTERS")
     for text in texts:
         if text and len(text) > limit:
-            raise PromptError(f"This text has {len(text):,} characters and at most {limit:,} are read here: shorten it.")
+            raise PromptError(f"This text has more than {limit:,} characters, and no more are read here: shorten it.")
 
 
 def message_bytes() -> int:

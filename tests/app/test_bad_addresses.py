@@ -3,7 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attnviz.ui.address.parameters import MOST_SEED, PARAMETERS, Choice, Names, Number
+from attnviz.core.trace import Prompt
+from attnviz.ui.address.parameters import MOST_SEED, PARAMETERS, Choice, Names, Number, Text
 from tests import visits
 
 # Half of a character, packed.
@@ -87,3 +88,66 @@ def test_a_forged_number_is_bounded_at_the_server() -> None:
     app.run()
     assert not app.exception
     assert app.number_input(key="seed").value <= MOST_SEED
+
+
+LIMIT = 2_003
+LONG = "word " * (LIMIT // 5) + "word"
+# What brings every box of a page.
+BOXES = {
+    "encode": {"model": "transformer-en-fr", "text": "It ran.", "pair": "He sat.", "other": "She ran.", "attention": "cross"},
+    "translate": {"models": "transformer-en-fr", "text": "It ran."},
+    "compare": {"model": "transformer-en-fr", "text": "It ran.", "other": "He sat."},
+    "summarize": {"text": "It ran. He sat."},
+    "matters": {"model": "transformer-en-fr", "text": "It ran."},
+    "ablate": {"model": "transformer-en-fr", "text": "It ran."},
+    "heads": {"claim": "any -> next"},
+    "compute": {"source": "model"},
+}
+
+
+@pytest.fixture
+def lengths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How long the texts are that anything was made of."""
+    monkeypatch.setenv("ATTNVIZ_MAX_CHARACTERS", str(LIMIT))
+    made: list[int] = []
+    check = Prompt.__post_init__
+
+    def noted(self: Prompt) -> None:
+        made.extend(len(text) for text in (self.text, self.pair, self.question, self.target) if text)
+        check(self)
+
+    monkeypatch.setattr(Prompt, "__post_init__", noted)
+    return made
+
+
+def refusals(app: AppTest) -> list[str]:
+    return [each.value for each in app.error if " characters" in each.value]
+
+
+@pytest.mark.parametrize("page", PARAMETERS)
+def test_every_box_refuses_a_text_that_is_too_long(page: str, lengths: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    app = visits.open_page(page, **BOXES.get(page, {}))
+    for key in [box.key for box in (*app.text_input, *app.text_area)]:
+        app = visits.open_page(page, **BOXES.get(page, {}))
+        box = next(box for box in (*app.text_input, *app.text_area) if box.key == key)
+        box.set_value(LONG)
+        for run in (each for each in app.button if each.key == "run-prompt"):
+            run.click()
+        app.run()
+        assert not app.exception
+        assert refusals(app) or box.max_chars, key
+    assert max(lengths, default=0) <= LIMIT
+
+
+UNBOUNDED = [(page, name) for page, own in PARAMETERS.items() for name, kind in own.items() if kind == Text()]
+
+
+@pytest.mark.parametrize(("page", "name"), UNBOUNDED)
+def test_every_parameter_refuses_a_text_that_is_too_long(page: str, name: str, lengths: list[int]) -> None:
+    model = {"pair": "minilm", "passage": "answer-en", "question": "answer-en"}.get(name)
+    app = visits.open_page(
+        page, **BOXES.get(page, {}) | {name: LONG} | ({"model": model} if page == "ablate" and model else {})
+    )
+    assert refusals(app)
+    assert max(lengths, default=0) <= LIMIT

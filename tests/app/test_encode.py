@@ -136,7 +136,9 @@ def test_a_setting_or_a_wish_that_cannot_be_is_one_sentence(app: AppTest, monkey
     assert not app.error
     app.text_area(key="typed").set_value("The cat sat on the mat.")
     app.button[0].click().run()
-    assert [each.value for each in app.error] == ["This text has 23 characters and at most 20 are read here: shorten it."]
+    assert [each.value for each in app.error] == [
+        "This text has more than 20 characters, and no more are read here: shorten it."
+    ]
     assert app.text_area(key="typed").value == "The cat sat on the mat."
     monkeypatch.setenv("ATTNVIZ_RUNS", "none")
     app.run()

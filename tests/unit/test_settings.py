@@ -96,5 +96,5 @@ def test_a_public_app_offers_what_it_lists_and_what_travels_with_it(monkeypatch:
 def test_a_text_that_is_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_MAX_CHARACTERS", "7")
     ui.check_length("1234567", None, "")
-    with pytest.raises(PromptError, match="This text has 8 characters and at most 7 are read here"):
+    with pytest.raises(PromptError, match="more than 7 characters"):
         ui.check_length("a", "12345678")

@@ -18,7 +18,7 @@ from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.quantity import QUANTITIES
 from attnviz.figures.compute.steps import PREDICTS
 from attnviz.text.toys import TOYS
-from attnviz.text.url_text import pack, unpack
+from attnviz.text.url_text import LARGEST, pack, unpack
 from attnviz.training.presets import MOST_STEPS
 
 # Models that stand side by side at most. What a person chose in one of them has the model's number, from 1, in its name.
@@ -121,7 +121,8 @@ Type = Text | Flag | Number | Choice | Names
 
 # File systems and the hub end before.
 NAME = Text(most=255)
-_TEXT, _OPEN = Text(), Choice(("", "open"))
+# What people type, bounded where pages read it (`attnviz.ui.permissions.check_length`), and what pages write.
+_TEXT, _WRITTEN, _OPEN = Text(), Text(most=LARGEST), Choice(("", "open"))
 _HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
 _CELL: dict[str, Type] = {"query": Number(), "key": Number()}
 _SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "Fit to this head"))}
@@ -138,7 +139,7 @@ _VIEW: dict[str, Type] = {"view": Choice(("grid", "matrix", "arcs", "text", "Ber
 
 # What is changed in a model's attention (`attnviz.core.edits`), whether clicks change it, and which of both is shown.
 _EDITING: dict[str, Type] = {"editing": Flag(), "edit_view": Choice(("After", "Before", "Difference"))}
-_EDITED: dict[str, Type] = {"edits": _TEXT, **_EDITING}
+_EDITED: dict[str, Type] = {"edits": _WRITTEN, **_EDITING}
 
 
 def _each(slots: int, **types: Type) -> dict[str, Type]:
@@ -166,12 +167,12 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "decoding": Choice(("Greedy", "Beam")),
         "hero": Number(1, SLOTS, default=1), "alternatives": _OPEN,
         "width": Number(2, 10, default=5), "penalty": Number(0.0, 2.0, default=1.0, step=0.1),
-        **_each(SLOTS, begins=_TEXT, candidate=Number(), edits=_TEXT, **_SIDE_BY_SIDE), **_EDITING,
+        **_each(SLOTS, begins=_WRITTEN, candidate=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
     },
     "answer": {
         **{"models": Names(2), "question": _TEXT, "passage": _TEXT, "side": Choice(SIDES)},
         "picture": Choice(ANSWER_PICTURES), **_HEAD, **_MEAN, **_MERGED,
-        **_HIDDEN, **_SCALE, **_NUMBERS, **_each(2, asked=Number(), edits=_TEXT, **_SIDE_BY_SIDE), **_EDITING,
+        **_HIDDEN, **_SCALE, **_NUMBERS, **_each(2, asked=Number(), edits=_WRITTEN, **_SIDE_BY_SIDE), **_EDITING,
     },
     "summarize": {
         **{"model": NAME, "text": _TEXT, "way": NAME}, **_HEAD, **_MEAN, **_MERGED, **_NUMBERS,
@@ -192,10 +193,11 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "compute": {
         "source": Choice(("worked", "model")),
-        **{"lesson": NAME, "tokens": Text(most=120), "numbers": _TEXT, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
+        **{"lesson": NAME, "tokens": Text(most=120), "numbers": _WRITTEN, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
         "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
         "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME, "why": _OPEN,
-        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _TEXT}, **_MAP, **_HEAD, **_CELL, **_WORDS,
+        **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _WRITTEN},
+        **_MAP, **_HEAD, **_CELL, **_WORDS,
     },
     "heads": {
         **{"model": NAME, "claim": Text(most=600), "find": NAME, "sentences": _TEXT}, **_HEAD,
@@ -208,7 +210,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
         "steps": Number(20, MOST_STEPS, step=50), "first": Number(1, MOST_SEED, default=1),
         "pace": Choice(("Full", "Slow", "Slower")), "truth": Flag(),
-        "toy_head": NAME, **{f"toy_input_{task}": _TEXT for task in TOYS}, **_CELL,
+        "toy_head": NAME, **{f"toy_input_{task}": _WRITTEN for task in TOYS}, **_CELL,
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip

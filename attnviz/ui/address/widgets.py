@@ -6,8 +6,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attnviz.core.errors import PromptError
 from attnviz.ui.address.parameters import Choice, Flag, Number
 from attnviz.ui.address.state import LINK_CHARACTERS, declared, publish, restore, url_value, value, visit
+from attnviz.ui.permissions import check_length
 
 
 def sent(key: str, name: str) -> Any:
@@ -74,9 +76,14 @@ def one_shown(name: str, options: Sequence[Any], first: Any) -> Any:
 
 
 def text_field(widget: Callable[..., str], label: str, name: str, *, default: str = "", **more: Any) -> str:
-    """A text; one that is too long for an address is not part of it."""
+    """A text. One that is too long for an address is not part of it; one that is longer than is read here is refused."""
     restore(name, default)
     written = widget(label, key=name, **more)
+    try:
+        check_length(written)
+    except PromptError as error:
+        st.error(str(error), icon=":material/edit:")
+        written = default
     publish(name, written if len(written) <= LINK_CHARACTERS else default, default)
     return written
 

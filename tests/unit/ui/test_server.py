@@ -114,7 +114,12 @@ def test_only_what_changes_nothing_for_others_is_heard() -> None:
     waiting = [{"type": "websocket.receive", "bytes": message.SerializeToString()} for message in sent]
     waiting += [{"type": "websocket.receive", "bytes": b"\xff\xff"}, {"type": "websocket.receive", "text": "words"}]
     waiting += [{"type": "websocket.disconnect"}]
-    expected, heard = waiting[3:], []
+    assert hear(waiting) == waiting[3:]
+
+
+def hear(waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What of these messages comes through."""
+    waiting, heard = [*waiting], []
 
     async def listens(scope: dict[str, Any], receive: Any, send: Any) -> None:
         while not heard or heard[-1]["type"] != "websocket.disconnect":
@@ -124,4 +129,26 @@ def test_only_what_changes_nothing_for_others_is_heard() -> None:
         return waiting.pop(0)
 
     asyncio.run(server.MessageFilter(listens)({"type": "websocket"}, receive, lambda message: None))
-    assert heard == expected
+    return heard
+
+
+def typed(*texts: str, query: str = "") -> dict[str, Any]:
+    message = BackMsg()
+    message.rerun_script.query_string = query
+    for text in texts:
+        message.rerun_script.widget_states.widgets.add(id="typed", string_value=text)
+    return {"type": "websocket.receive", "bytes": message.SerializeToString()}
+
+
+def test_no_text_of_a_message_is_longer_than_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNVIZ_MAX_CHARACTERS", "61")
+    last = {"type": "websocket.disconnect"}
+    # One that is cut is still longer than is read, so that the page says so.
+    assert hear([typed("ß" * 61, "x" * 997), last]) == [typed("ß" * 61, "x" * 62), last]
+    assert hear([typed("x", query="q" * 70_001), typed("x", query="q" * 997), last]) == [
+        typed("x"),
+        typed("x", query="q" * 997),
+        last,
+    ]
+    # Nor may many texts, or other values, be as long together.
+    assert hear([typed(*["x" * 61] * 53), {"type": "websocket.receive", "bytes": b"\xff" * 997}, last]) == [last]
