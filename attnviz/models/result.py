@@ -1,7 +1,7 @@
 """One result, which pages hold, downloads write and sentences describe: what a model made of a prompt."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -109,7 +109,7 @@ def run_task(
     if edits and before is None:
         before = run_task(model, task, prompt, options=options)
     start = time.perf_counter()
-    trace, output = _TASKS[task](model, prompt, edits, options)
+    trace, output = _run_once(model, task, prompt, edits, options)
     if edits and before and isinstance(output, Draft):
         original = output.log_probability if prompt.target else log_probability(model, prompt, before.draft, edits)
         output = replace(output, original=original)
@@ -131,32 +131,16 @@ def with_readings(model: AttentionModel, result: Result) -> Result:
     return replace(result, output=read(model, result.prompt, result.trace.edits), before=before)
 
 
-def _encode(
-    model: AttentionModel, prompt: Prompt, edits: Edits, options: DecodingOptions
+def _run_once(
+    model: AttentionModel, task: Task, prompt: Prompt, edits: Edits, options: DecodingOptions
 ) -> tuple[AttentionTrace, Output | None]:
+    if task == "translate":
+        written = draft(model, prompt, options, edits)
+        return written.trace, written
+    if task == "answer":
+        found = answers(model, prompt, edits)
+        return found.trace, found
+    if task == "summarize":
+        return summarize(model, prompt, edits), None
     # No keyword where nothing is edited: a model of somebody's own need not know what edits are.
     return (model.trace(prompt, edits=edits) if edits else model.trace(prompt)), None
-
-
-def _translate(model: AttentionModel, prompt: Prompt, edits: Edits, options: DecodingOptions) -> tuple[AttentionTrace, Output]:
-    written = draft(model, prompt, options, edits)
-    return written.trace, written
-
-
-def _answer(model: AttentionModel, prompt: Prompt, edits: Edits, options: DecodingOptions) -> tuple[AttentionTrace, Output]:
-    found = answers(model, prompt, edits)
-    return found.trace, found
-
-
-def _summarize(
-    model: AttentionModel, prompt: Prompt, edits: Edits, options: DecodingOptions
-) -> tuple[AttentionTrace, Output | None]:
-    return summarize(model, prompt, edits), None
-
-
-_TASKS: dict[Task, Callable[[AttentionModel, Prompt, Edits, DecodingOptions], tuple[AttentionTrace, Output | None]]] = {
-    "encode": _encode,
-    "translate": _translate,
-    "answer": _answer,
-    "summarize": _summarize,
-}
