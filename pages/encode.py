@@ -18,7 +18,7 @@ from attnviz.ui.edit.run import run_edited
 from attnviz.ui.encode.view import show_head_label, show_second_sentence
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices, show_toolbar
-from attnviz.ui.explorer import explore, places_of, selected_cell, show_bertviz
+from attnviz.ui.explorer import explore, selected_cell, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
@@ -35,14 +35,12 @@ def show_head(current: CurrentMap, head: HeadView, example: Example | None) -> N
     whole = replace(head, view=View(words=head.view.words)).matrix(attention)
     with hero() as heading:
         story(*(current.describe_edited(head) or (link, describe_head(whole, number))), place=heading)
-        if editing:
-            show_edit_panel(editing, result.unedited.trace, alike=current.alike)
+        show_edit_panel(current)
         show_reading(result)
         drawn = current.drawn_as(head)
         picture = (drawn.matrix(current.drawn), cell)
         view = explore(current.drawn, drawn, picture, extra=("BertViz",), editing=editing)
-        if editing and editing.on:
-            show_edit_buttons(editing, places_of(attention, head.view), (head.layer, head.head), (matrix, cell))
+        show_edit_buttons(editing, attention, head, (matrix, cell))
         if view == "BertViz":
             show_bertviz(attention, head)
     show_second_sentence(result, attention, head, (matrix, cell), view)

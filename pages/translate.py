@@ -12,7 +12,6 @@ from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
 from attnviz.ui.edit.run import run_side_by_side
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import show_text_notices, show_toolbar
-from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, in_chosen_quantity
@@ -45,8 +44,7 @@ def show_translations(results: dict[int, Result], editors: dict[int, Editor], vi
         )
         show_translation_edits(results[large], editing)
         show_alignments(shown, view, large)
-        if editing.on:
-            show_edit_buttons(editing, places_of(view.attention(one), view.view), (own.layer, own.head), (matrix, cell))
+        show_edit_buttons(editing, view.attention(one), own, (matrix, cell))
 
 
 header("Translate", "Type an English sentence. See which of its words each word of the translation came from.")

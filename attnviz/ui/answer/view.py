@@ -45,8 +45,7 @@ def show_picture(slot: int, result: Result, editing: Editor, view: AnswerView, p
         return
     st.caption(f"{own.title(result)}. Rows look at columns; of a long passage the part around the answer.")
     chosen = _show_matrix(result, shown, slot, own)
-    if editing.on:
-        show_edit_buttons(editing, places_of(own.attention(result.trace), own.view), (own.layer, own.head), chosen)
+    show_edit_buttons(editing, own.attention(result.trace), own, chosen)
     _explain_cell(result, own, slot, chosen)
 
 
@@ -139,8 +138,7 @@ def _explain_cell(result: Result, view: AnswerView, slot: int, chosen: tuple[Hea
 def show_answer_edits(result: Result, editing: Editor, view: AnswerView, *, compares: bool) -> None:
     """What is edited in a model, with the way back, and what it says before and after; `compares` as of `show_edit_panel`."""
     kind = view.of(current_result(result, editing).trace).attention(result.trace).kind
-    alike = CurrentMap(result, kind, editing).alike
-    show_edit_panel(editing, result.unedited.trace, alike=alike, compares=compares)
+    show_edit_panel(CurrentMap(result, kind, editing), compares=compares)
     if result.before is None:
         return
     both = result.before.answers, result.answers

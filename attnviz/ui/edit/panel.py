@@ -5,14 +5,15 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.view import HeadMatrix, HeadView
 from attnviz.analysis.wording import head_name
 from attnviz.core.edits import Edit, LinkCut, WeightSet
-from attnviz.core.trace import AttentionTrace
-from attnviz.figures.explorer import PicturePlaces
+from attnviz.core.trace import AttentionMap
 from attnviz.ui.address.widgets import segments, toggle
+from attnviz.ui.edit.current_map import CurrentMap
 from attnviz.ui.edit.output import show_chips
 from attnviz.ui.edit.state import Editor, edits_now, flip, restore, undo
+from attnviz.ui.explorer import places_of
 from attnviz.ui.layout import escaped
 
 HELP = (
@@ -37,37 +38,43 @@ def edit_toggle(place: DeltaGenerator, slots: Iterable[int | str]) -> None:
     )
 
 
-def show_edit_panel(editing: Editor, trace: AttentionTrace, *, alike: bool = True, compares: bool = True) -> None:
+def show_edit_panel(current: CurrentMap, *, compares: bool = True) -> None:
     """The edits as chips with the way back, and which map is in view; nothing where nothing is edited, or to be.
 
-    `alike`: whether the maps before and after are over the same tokens, so that there is a difference; `compares`: whether a
-    person chooses between both here, which stands once on a page.
+    `compares`: whether a person chooses between the maps before and after here, which stands once on a page.
     """
-    slot, edits = editing.slot, editing.edits
-    if not (edits or editing.on):
+    editing = current.editing
+    if editing is None or not (editing.edits or editing.on):
         return
+    slot, edits = editing.slot, editing.edits
     with st.container(horizontal=True, vertical_alignment="center", key=f"desk-edits{slot}"):
         with st.container():
             if editing.on:
                 st.caption(HELP)
             if edits:
-                show_chips(editing, trace)
+                show_chips(editing, current.result.unedited.trace)
         st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,))
         st.button("Restore all", key=f"restore-edits{slot}", icon=":material/restart_alt:", on_click=restore, args=(slot,),
                   disabled=not edits)  # fmt: skip
         if edits and compares:
-            options = ("After", "Before", "Difference") if alike else ("After", "Before")
+            options = ("After", "Before", "Difference") if current.alike else ("After", "Before")
             place = st.container(width="content")
             segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
 
 
 def show_edit_buttons(
-    editing: Editor, places: PicturePlaces, head: tuple[int, int | None], chosen: tuple[HeadMatrix, tuple[int, int]]
+    editing: Editor | None, attention: AttentionMap, head: HeadView, chosen: tuple[HeadMatrix, tuple[int, int]]
 ) -> None:
-    """What clicks in a picture do, for the head and the cell that are looked at, as buttons; and its weight, to be typed."""
+    """In the Edit mode, what clicks in the picture of a map do, as buttons for its head and the chosen cell of its matrix.
+
+    The weight of the cell can be typed, too.
+    """
+    if editing is None or not editing.on:
+        return
     slot, now, (matrix, (row, column)) = editing.slot, set(edits_now(editing.slot).each), chosen
+    places = places_of(attention, head.view)
     asking, asked = (f"“{escaped(token.text)}”" for token in (matrix.queries[row], matrix.keys[column]))
-    place = {"layer": head[0], "head": head[1]}
+    place = {"layer": head.layer, "head": head.head}
     cell = {"query": places.row_of(matrix.rows[row]), "key": places.column_of(matrix.columns[column])}
     heads, links, words = (places.edits_of(click) for click in (place, place | cell, {"key": cell["key"]}))
 
@@ -75,7 +82,7 @@ def show_edit_buttons(
         st.button(label, key=f"edit-{key}{slot}", on_click=lambda: flip(*edits, slot=slot))
 
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"desk-edit-buttons{slot}"):
-        press(f"Switch {head_name(*head)} {'on' if now.issuperset(heads) else 'off'}", "head", heads)
+        press(f"Switch {head_name(head.layer, head.head)} {'on' if now.issuperset(heads) else 'off'}", "head", heads)
         press(f"{'Restore' if now.issuperset(links) else 'Cut'} {asking} → {asked}", "link", links)
         press(f"{'Show' if now.issuperset(words) else 'Hide'} {asked}", "word", words)
         if len(links) == 1 and isinstance(link := links[0], LinkCut):

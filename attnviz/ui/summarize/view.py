@@ -188,8 +188,7 @@ def _explain(attention: AttentionMap, layer: int, head: int) -> None:
 def show_summary_edits(current: CurrentMap, view: SummaryView) -> None:
     """What is edited and the way back; and what is kept, or the summary that the model writes, without edits and with them."""
     result = current.result
-    if current.editing:
-        show_edit_panel(current.editing, result.unedited.trace, alike=current.alike)
+    show_edit_panel(current)
     if result.before is None:
         return
     both = [summary_of(each, each.trace.map(current.kind), view) for each in (result.before, result)]

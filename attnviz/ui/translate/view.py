@@ -120,7 +120,7 @@ def _is_open(draft: Draft, name: str) -> bool:
 
 def show_translation_edits(result: Result, editing: Editor) -> None:
     """What is edited and the way back, and what the model writes before and after."""
-    show_edit_panel(editing, result.unedited.trace, alike=CurrentMap(result, "cross", editing).alike)
+    show_edit_panel(CurrentMap(result, "cross", editing))
     if result.before and result.draft.original is not None:
         before = result.before.draft
         rows = [
