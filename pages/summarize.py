@@ -9,18 +9,20 @@ from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.panel import edit_toggle
 from attnviz.ui.edit.run import run_edited
 from attnviz.ui.explain import show_text_notices, show_toolbar
-from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import machine
 from attnviz.ui.summarize import controls, notices
 from attnviz.ui.summarize.view import (
+    describe_summary,
     show_every_head,
     show_selectors,
     show_summary,
     show_summary_edits,
     summary_download,
     summary_of,
+    written_summary,
 )
 
 header("Summarize", "Type a text. See which words and sentences attention keeps.")
@@ -40,19 +42,19 @@ if prompt and (ran := run_edited(model, "summarize", prompt)):
     machine(shown)
     try:
         summary = summary_of(shown, current.current, view)
-        picture, below = st.container(), st.container()
-        with below:
-            if example:
-                st.caption(f":material/lightbulb: {example.notice}")
-            reference = controls.reference_box()
-            notices.show_measured()
-        with picture, hero() as beside:
+        written = written_summary(shown, current.current, summary, view)
+        with hero() as beside:
+            story(*describe_summary(summary, written), place=beside)
             show_summary_edits(current, view)
             left, right = st.columns([5, 7], gap="medium")
             with left, st.container(key="desk-ways"):
-                show_selectors(summary, model, reference)
+                show_selectors(summary, model, controls.reference_summary())
             with right:
-                show_summary(shown, current.current, summary, view, beside)
+                show_summary(shown, summary, written)
+        if example:
+            st.caption(f":material/lightbulb: {example.notice}")
+        controls.reference_box()
+        notices.show_measured()
         downloads = [summary_download(current_result(moving, editing), heads, view, summary)]
         st.caption(f"**The kept words as text:** {escaped(summary.passage.words(summary.selection.units))}")
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -26,8 +26,6 @@ TYPED = "[class*=st-key-prompt] textarea"
 LEAST_OF_HERO = 0.7
 # Of a page that draws all it is told in frames of their own: of one that is fast, browsers call 0.1 good.
 MOST_SHIFT = 0.1
-# Summarize is over it: its reference box comes above the picture.
-KNOWN_SHIFT = {"summarize": 0.15}
 # What moves where each message of the server is drawn in a frame of its own: what a busy machine shows at worst.
 SHIFTS = """
   window.slowly = true;
@@ -87,7 +85,7 @@ def below_the_fold(page: Page, path: str) -> list[str]:
 def test_the_picture_is_seen_at_once_and_nothing_jumps(slow: Page, app_url: str, path: str) -> None:
     open_page(slow, app_url, path)
     loaded, shifts = shift(slow)
-    assert loaded <= KNOWN_SHIFT.get(path, MOST_SHIFT), f"{path or 'home'} jumped by {loaded:.3f} while it loaded: {shifts}"
+    assert loaded <= MOST_SHIFT, f"{path or 'home'} jumped by {loaded:.3f} while it loaded: {shifts}"
     assert not below_the_fold(slow, path)
     # A claim on Heads opens a verdict of its own over the picture: test_heads.py.
     if path != "heads" and slow.locator(TYPED).count():

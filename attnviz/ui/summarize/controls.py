@@ -74,7 +74,13 @@ def _selector_label(name: str) -> str:
     return f"{kind}{SELECTORS[name]}{more}"
 
 
-def reference_box() -> str:
+def reference_summary() -> str:
+    """The summary that a person wrote in `reference_box`, to compare with; none where it is too long."""
+    written = value("reference", "")
+    return written.strip() if len(written) <= MOST_REFERENCE else ""
+
+
+def reference_box() -> None:
     """Where a person writes what the summary should be."""
     written = text_field(
         st.text_area,
@@ -89,8 +95,6 @@ def reference_box() -> str:
             f"This summary has {len(written):,} characters and at most {MOST_REFERENCE:,} are compared: shorten it.",
             icon=":material/edit:",
         )
-        return ""
-    return written.strip()
 
 
 def forget_word() -> None:

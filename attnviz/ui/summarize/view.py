@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
-from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.head_metrics import strongest_link
 from attnviz.analysis.summarize.rouge import rouge
@@ -39,7 +38,7 @@ from attnviz.ui.edit.output import show_changes
 from attnviz.ui.edit.panel import show_edit_panel
 from attnviz.ui.explain import explain_button
 from attnviz.ui.explorer import PLOTLY, all_heads
-from attnviz.ui.layout import escaped, story, theme
+from attnviz.ui.layout import escaped, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.summarize.controls import SELECTORS, SummaryView, choose_head, forget_word
 from attnviz.ui.summarize.notices import measured_rouge, rouge_note, show_kept
@@ -104,31 +103,51 @@ def show_selectors(shown: Summary, model: str, reference: str) -> None:
         st.caption(note)
 
 
-def show_summary(result: Result, attention: AttentionMap, shown: Summary, view: SummaryView, beside: DeltaGenerator) -> None:
-    """What the chosen selector keeps, large: the summary, the text it was taken from, and sentences that their numbers make."""
-    words = summary_words(attention, shown.passage, layer=view.layer, head=view.head) if result.trace.output else ()
-    word = None
+@dataclass(frozen=True)
+class Written:
+    """The words of the summary that a model wrote, none of one that only selects; and which of them is chosen, if any."""
+
+    words: tuple[SummaryWord, ...]
+    at: int | None
+
+    @property
+    def chosen(self) -> SummaryWord | None:
+        return None if self.at is None else self.words[self.at]
+
+
+def written_summary(result: Result, attention: AttentionMap, shown: Summary, view: SummaryView) -> Written:
+    """The summary that a model wrote, with the word that the address says is chosen."""
+    if not result.trace.output:
+        return Written((), None)
+    words, word = summary_words(attention, shown.passage, layer=view.layer, head=view.head), value("word")
+    at = word if word is not None and 0 <= word < len(words) else None
     if words:
-        word = _show_written(words)
+        publish("word", at, None)
+    return Written(words, at)
+
+
+def show_summary(result: Result, shown: Summary, written: Written) -> None:
+    """What the chosen selector keeps, large: the summary, and the text it was taken from."""
+    if written.words:
+        _show_written(written)
     else:
         show_kept(result, shown.passage, shown.selection, shown.selector)
-    _show_passage(shown, word)
+    _show_passage(shown, written.chosen)
     st.caption(
         "A bar is what the chosen word of the summary gave to each word of the text while it was written."
-        if word
+        if written.chosen
         else "Marked words and sentences are kept. A bar is the attention that a word receives."
     )
-    story(*_sentences(shown, words, word), place=beside)
 
 
-def _sentences(shown: Summary, words: tuple[SummaryWord, ...], word: SummaryWord | None) -> list[Sentence]:
+def describe_summary(shown: Summary, written: Written) -> list[Sentence]:
     """What the numbers say: how much attention the kept words receive, or where the words of a summary came from."""
-    passage, kept, selector = shown.passage, shown.selection, shown.selector
+    passage, kept, selector, word = shown.passage, shown.selection, shown.selector, written.chosen
     sentences: list[Sentence] = [NO_LOOK]
     if selector.tokens is not None:
         sentences = [describe_choice(passage, kept, selector.units), describe_sentences(passage, kept, selector.sentences)]
-    if words:
-        sentences = [describe_copies(words), describe_word_origin(word, passage) if word else sentences[0]]
+    if written.words:
+        sentences = [describe_copies(written.words), describe_word_origin(word, passage) if word else sentences[0]]
     return sentences
 
 
@@ -140,20 +159,16 @@ def _show_passage(shown: Summary, word: SummaryWord | None) -> None:
     _markup("passage", marked_passage(passage, shown.selection, scores, shares, theme=theme()))
 
 
-def _show_written(words: tuple[SummaryWord, ...]) -> SummaryWord | None:
-    """The summary that a model wrote; a click on a word chooses it. Returns the chosen word, if any."""
-    word = value("word")
-    chosen = word if word is not None and 0 <= word < len(words) else None
-    publish("word", chosen, None)
+def _show_written(written: Written) -> None:
+    """The summary that a model wrote; a click on a word chooses it."""
 
     def pick(picked: str) -> None:
         # A second click on a word lets go of it.
         forget_word()
-        if int(picked) != chosen:
+        if int(picked) != written.at:
             st.session_state.word = int(picked)
 
-    _markup("written", summary_buttons(words, chosen=chosen, theme=theme()), pick)
-    return None if chosen is None else words[chosen]
+    _markup("written", summary_buttons(written.words, chosen=written.at, theme=theme()), pick)
 
 
 def show_every_head(current: CurrentMap, shown: Summary, view: SummaryView) -> None:
