@@ -84,7 +84,8 @@ class Edits:
 
         e, d or c is the kind of attention (encoder, decoder, cross); then come layer.head and what is done:
         z, m, u (set to zero, mean, uniform), c4.7 (cut the link of query 4 to key 7), w4.7-0.25 (set its weight),
-        p and a percent-encoded text (patched from it). e3k7 hides key 7 in layer 3, ek7 in all layers.
+        p and a percent-encoded text (patched from it). e3k7 hides key 7 in layer 3, ek7 in all layers. Between two edits
+        stands a comma, or a semicolon where a page's address says that both were made at once.
 
         Raises:
             EditError: it is no such text, or its edits cannot be.
@@ -93,7 +94,7 @@ class Edits:
             raise EditError(f"Edits are written as a str, such as e3.1z, not as {described(text)}.")
         if len(text) > LONGEST:
             raise EditError(f"These edits are longer than an address can carry ({LONGEST:,} characters): make fewer.")
-        return Edits(tuple(_read(part) for part in text.split(","))) if text else Edits()
+        return Edits(tuple(_read(part) for part in re.split("[,;]", text))) if text else Edits()
 
     @staticmethod
     def of(given: object) -> "Edits":

@@ -73,23 +73,27 @@ def publish_settings(*models: str) -> None:
 
 def side(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     """The trace of one side, by a checkpoint or any other model; None after the page has said why there is none."""
-    if step_of(name) is None:
-        return results.run(name, "encode", prompt, edits=edits)
+    try:
+        return (
+            results.run(name, "encode", prompt, edits=edits) if step_of(name) is None else _of_checkpoint(name, prompt, edits)
+        )
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None
+
+
+def _of_checkpoint(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     run = _run()
     if run is None or name not in checkpoints():
         _offer_training()
         return None
     frame = next(frame for frame in run.frames if name_of(run.recipe, frame.step) == name)
-    try:
-        if prompt.target is None:
-            # Both sides read what is right, so that their rows stand for the same tokens.
-            prompt = replace(prompt, target="".join(run.recipe.task.solve(prompt.text).target))
-        with at_a_place():
-            model = toys.toy_model(run.recipe.model, frame.weights)
-            return run_task(model, "encode", prompt, edits=edits)
-    except AttnvizError as error:
-        st.error(escaped(error), icon=":material/edit:")
-        return None
+    if prompt.target is None:
+        # Both sides read what is right, so that their rows stand for the same tokens.
+        prompt = replace(prompt, target="".join(run.recipe.task.solve(prompt.text).target))
+    with at_a_place():
+        model = toys.toy_model(run.recipe.model, frame.weights)
+        return run_task(model, "encode", prompt, edits=edits)
 
 
 def _run() -> LiveRun | None:

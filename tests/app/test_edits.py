@@ -1,10 +1,12 @@
 """Edits on the pages: what they change is told before and after, what is wrong with them in one sentence; nothing is lost."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import NumberInput
 
 import attnviz
 from attnviz.core.edits import Edits
-from tests.visits import html, open_page
+from tests.visits import html, open_page, said
 
 TEXT = "The animal didn't cross the street because it was too tired."
 
@@ -65,10 +67,73 @@ def test_one_press_takes_the_last_edit_back_and_one_all() -> None:
     assert app.query_params["edits"] == "e0.2z,ek2"
 
 
+def weight_box(app: AppTest) -> NumberInput:
+    return next(box for box in app.number_input if str(box.key).startswith("edit-weight"))
+
+
+def test_a_change_that_cannot_be_made_is_taken_back_and_the_last_picture_stays() -> None:
+    """Of “it”, “tired” has the weight .9: it cannot be hidden as well."""
+    app = open_page("encode", editing="true", edits="e0.2z", text=TEXT, layer="2", head="0", query="10", key="13")
+    weight_box(app).set_value(0.9).run()
+    edits, drawn = app.query_params["edits"], html(app)
+    assert edits == "e0.2z,e2.0w10.13-0.9"
+    assert "0.90" in drawn
+    app.button(key="edit-word").click().run()
+    (toast,) = app.toast
+    assert "“tired” hidden in every layer" in toast.value
+    assert "masked there" in toast.value
+    assert not app.error
+    assert (app.query_params["edits"], html(app)) == (edits, drawn)
+    # What was refused is no step back.
+    app.button(key="undo-edit").click().run()
+    assert app.query_params["edits"] == "e0.2z"
+
+
+def test_edits_of_an_address_that_cannot_be_made_are_called_nothing_else() -> None:
+    app = open_page("encode", editing="true", edits="e2.0w10.13-0.9,ek13", text=TEXT)
+    (error,) = app.error
+    assert "masked there" in error.value
+    assert not [each for each in app.get("button_group") if "After" in str(each.proto)]
+    assert "model as it is" in said(app)
+    app.button(key="drop-edits").click().run()
+    assert not app.error
+    assert "edits" not in app.query_params
+
+
+def test_undo_takes_the_latest_edit_back_after_a_reload_too() -> None:
+    app = open_page("encode", editing="true", text=TEXT)
+    app.button(key="edit-link").click().run()
+    app.button(key="edit-head").click().run()
+    link, head = app.query_params["edits"].split(",")
+    assert Edits.parse(head) == Edits.parse("e3.1z")
+    reloaded = open_page("encode", editing="true", text=TEXT, edits=app.query_params["edits"])
+    assert reloaded.query_params["edits"] == app.query_params["edits"]
+    reloaded.button(key="undo-edit").click().run()
+    assert reloaded.query_params["edits"] == link
+
+
+def test_what_was_edited_at_once_is_taken_back_at_once() -> None:
+    """The mean of a layer is switched off as one: all of its heads."""
+    app = open_page("encode", editing="true", edits="e0.2z", mean="true", layer="2")
+    app.button(key="edit-head").click().run()
+    reloaded = open_page("encode", editing="true", edits=app.query_params["edits"], mean="true", layer="2")
+    assert len(Edits.parse(reloaded.query_params["edits"]).each) == 13
+    reloaded.button(key="undo-edit").click().run()
+    assert reloaded.query_params["edits"] == "e0.2z"
+
+
+@pytest.mark.parametrize("weight", [7.0, -0.25])
+def test_a_weight_beyond_its_bounds_is_refused_in_words(weight: float) -> None:
+    app = open_page("encode", editing="true")
+    weight_box(app).set_value(weight).run()
+    (toast,) = app.toast
+    assert "A weight is a number from 0 to 1" in toast.value
+    assert "edits" not in app.query_params
+
+
 def test_a_weight_that_leaves_no_room_is_refused_and_nothing_is_lost() -> None:
     app = open_page("encode", editing="true", edits="e3.1w10.0-0.8")
-    box = next(box for box in app.number_input if str(box.key).startswith("edit-weight"))
-    box.set_value(0.9).run()
+    weight_box(app).set_value(0.9).run()
     (toast,) = app.toast
     assert "a row has 1 to give" in toast.value
     assert app.query_params["edits"] == "e3.1w10.0-0.8"

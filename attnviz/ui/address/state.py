@@ -24,7 +24,11 @@ _DERIVED = {
     "first_head",
     *("about_of", "about_first"),
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),
-    *(f"{name}{slot}" for name in ("edits_before", "edited_of", "refused_edit") for slot in ("", *range(1, SLOTS + 1))),
+    *(
+        f"{name}{slot}"
+        for name in ("edits_before", "edited_of", "refused_edit", "untried_edits")
+        for slot in ("", *range(1, SLOTS + 1))
+    ),
 }
 _OF_A_VISIT = _DERIVED.union(*PARAMETERS.values())
 

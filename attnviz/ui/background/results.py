@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz import memory
 from attnviz.core.edits import NO_EDITS, Edits
-from attnviz.core.errors import AttnvizError, ModelTooLargeError
+from attnviz.core.errors import AttnvizError, EditError, ModelTooLargeError
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
@@ -59,8 +59,17 @@ def computed(
     return once
 
 
-def compute_once(work: Callable[..., Any], name: str, asked: tuple[Any, ...], given: Mapping[str, Any]) -> Any:
-    """What `work` gives for the model of that name; None after the page has said why there is nothing."""
+def compute_once(
+    work: Callable[..., Any],
+    name: str,
+    asked: tuple[Any, ...],
+    given: Mapping[str, Any],
+    passed: tuple[type[AttnvizError], ...] = (),
+) -> Any:
+    """What `work` gives for the model of that name; None after the page has said why there is nothing.
+
+    Errors of a type in `passed` are not said here: the caller has them.
+    """
     place = st.empty()
     kept, key = traces_kept(), (work, name, *asked)
     try:
@@ -75,6 +84,8 @@ def compute_once(work: Callable[..., Any], name: str, asked: tuple[Any, ...], gi
             return made
 
         return shared(kept, key, once, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
+    except passed:
+        raise
     except (AttnvizError, MemoryError) as error:
         place.error(
             escaped(error) or "This needs more memory than there is: try a shorter text or a smaller model.",
@@ -84,14 +95,18 @@ def compute_once(work: Callable[..., Any], name: str, asked: tuple[Any, ...], gi
 
 
 def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, options: DecodingOptions = GREEDY) -> Result | None:
-    """What the model of that name makes of a prompt, with the edits; None after the page has said why there is nothing."""
-    if (plain := _run(name, prompt, task, NO_EDITS, options)) is None:
+    """What the model of that name makes of a prompt, with the edits; None after the page has said why there is nothing.
+
+    Raises:
+        EditError: the edits cannot be made in this model, or over this text.
+    """
+    if (plain := compute_once(_run, name, (prompt, task, NO_EDITS, options), {})) is None:
         return None
     plain = replace(plain, name=name)
     if not edits:
         return plain
     # What is kept of an edited text holds no other trace, whose bytes nobody would count.
-    after = _run(name, prompt, task, edits, options, before=plain)
+    after = compute_once(_run, name, (prompt, task, edits, options), {"before": plain}, (EditError,))
     return replace(after, name=name, before=plain) if after else None
 
 
@@ -178,7 +193,6 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     return shared(models_kept(), name, work, place)
 
 
-@computed
 def _run(
     model: AttentionModel,
     progress: Progress,

@@ -53,10 +53,12 @@ def show_edit_panel(current: CurrentMap, *, compares: bool = True) -> None:
                 st.caption(HELP)
             if edits:
                 show_chips(editing, current.result.unedited.trace)
+                if not editing.applied:
+                    st.caption(":material/block: None of this could be done: the picture is of the model as it is.")
         st.button("Undo", key=f"undo-edit{slot}", icon=":material/undo:", on_click=undo, args=(slot,))
         st.button("Restore all", key=f"restore-edits{slot}", icon=":material/restart_alt:", on_click=restore, args=(slot,),
                   disabled=not edits)  # fmt: skip
-        if edits and compares:
+        if editing.applied and edits and compares:
             options = ("After", "Before", "Difference") if current.alike else ("After", "Before")
             place = st.container(width="content")
             segments(place, "Map in view", "edit_view", options=options, label_visibility="collapsed")
@@ -103,9 +105,10 @@ def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
         if given is not None and given != stands:
             flip(WeightSet(*place, float(given)), slot=slot)
 
-    st.number_input(label, 0.0, 1.0, stands, 0.05, format="%.3f", key=name, on_change=typed, width=240)
+    # Without bounds: beyond them a browser draws the box red, and says nothing.
+    st.number_input(label, None, None, stands, 0.05, format="%.3f", key=name, on_change=typed, width=240)
 
 
 def comparing_editor(editors: Sequence[Editor]) -> Editor | None:
     """Which of several models' panels has the choice between before and after: the first that is edited."""
-    return next((each for each in editors if each.edits), None)
+    return next((each for each in editors if each.edits and each.applied), None)

@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import streamlit as st
+
+from attnviz.core.errors import EditError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
 from attnviz.models.translate.decode import GREEDY, DecodingOptions
 from attnviz.ui.background.results import run
-from attnviz.ui.edit.state import Editor, editor
+from attnviz.ui.edit.state import Editor, accept, editor, refuse, show_refused
 
 
 def run_edited(
@@ -16,12 +19,21 @@ def run_edited(
 ) -> tuple[Result, Editor] | None:
     """What the model of that name makes of a prompt with the page's edits, and those; None after the page has said why not.
 
-    A model that cannot be edited in this way stands as it is, after the page has said so.
+    A change that the model cannot make is taken back. Where edits of an address cannot be made the model stands as it is, after
+    the page has said so.
     """
     if (before := run(name, task, prompt, options=options)) is None:
         return None
     editing = editor(slot, name, prompt)
-    after = run(name, task, prompt, edits=editing.edits, options=options) if editing.edits else None
+    try:
+        after = run(name, task, prompt, edits=editing.edits, options=options) if editing.edits else None
+    except EditError as error:
+        if refuse(error, slot, before.trace):
+            st.rerun()
+        show_refused(error, slot)
+        return before, replace(editing, applied=False)
+    if after or not editing.edits:
+        accept(slot)
     return after or before, replace(editing, applied=after is not None)
 
 

@@ -1,17 +1,19 @@
 """The edits of a page: kept in its address, taken back one by one or all at once, and dropped where they no longer fit.
 
-A page that shows several models has edits for each, which end in the model's number (`slot`).
+The address has them in the order in which they were made, so that the latest can be taken back after a reload, too. A page that
+shows several models has edits for each, which end in the model's number (`slot`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from attnviz.analysis.edit.wording import toggled
+from attnviz.analysis.edit.wording import describe_edits, toggled
 from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError
-from attnviz.core.trace import Prompt
+from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.layout import escaped
 
@@ -53,10 +55,37 @@ def _parsed(slot: str, written: str) -> Edits:
     try:
         return Edits.parse(written)
     except EditError as error:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.error(escaped(error), icon=_ICON)
-            st.button("Take the edits away", key=f"drop-edits{slot}", on_click=restore, args=(slot,))
+        show_refused(error, slot)
         return NO_EDITS
+
+
+def show_refused(error: EditError, slot: str) -> None:
+    """Says why the edits of the address cannot be made, with the way back."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.error(escaped(error), icon=_ICON)
+        st.button("Take the edits away", key=f"drop-edits{slot}", on_click=restore, args=(slot,))
+
+
+def accept(slot: str) -> None:
+    """Notes that the model has read the text with the edits that stand now: there is a picture of them."""
+    st.session_state.pop(f"untried_edits{slot}", None)
+
+
+def refuse(error: EditError, slot: str, trace: AttentionTrace) -> bool:
+    """Takes a change back that the model could not make, and lets the next run say why.
+
+    `trace`: of the text without edits. False where the edits came with the address, and nothing can be taken back.
+    """
+    state, before = st.session_state, st.session_state.get(f"edits_before{slot}", [])
+    if (valid := state.pop(f"untried_edits{slot}", None)) is None:
+        return False
+    old = {edit for made in _changes(valid) for edit in made}
+    new = Edits(tuple(edit for edit in edits_now(slot).each if edit not in old))
+    what = ", ".join(describe_edits(new, trace).values())
+    state[f"edits{slot}"], state[f"refused_edit{slot}"] = valid, f"Not done: {what}. {error}" if what else str(error)
+    while before and before.pop() != valid:
+        pass
+    return True
 
 
 def edits_now(slot: str = "") -> Edits:
@@ -69,12 +98,29 @@ def edits_now(slot: str = "") -> Edits:
 
 def change(edits: Edits, slot: str = "") -> None:
     """Makes these the edits; for a callback. What they were can be had back (`undo`)."""
-    state = st.session_state
-    state.setdefault(f"edits_before{slot}", []).append(value(f"edits{slot}", ""))
-    state[f"edits{slot}"] = edits.text
+    state, written = st.session_state, value(f"edits{slot}", "")
+    state.setdefault(f"edits_before{slot}", []).append(written)
+    # Of two changes in one run neither has been tried.
+    state.setdefault(f"untried_edits{slot}", written)
+    stay = [tuple(edit for edit in made if edit in edits.each) for made in _changes(written)]
+    new = tuple(edit for edit in edits.each if not any(edit in made for made in stay))
+    state[f"edits{slot}"] = _in_order([*stay, new])
     if not edits:
         # With nothing to compare, the next edit begins with what it makes.
         state.edit_view = "After"
+
+
+def _changes(written: str) -> list[tuple[Edit, ...]]:
+    """The edits that were made at once, one change after another; none where what is written cannot be read."""
+    try:
+        return [Edits.parse(part).each for part in written.split(",")]
+    except EditError:
+        return []
+
+
+def _in_order(changes: Sequence[tuple[Edit, ...]]) -> str:
+    """What `_changes` reads."""
+    return ",".join(";".join(Edits((edit,)).text for edit in made) for made in changes if made)
 
 
 def flip(*more: Edit, slot: str = "") -> None:
@@ -86,11 +132,12 @@ def flip(*more: Edit, slot: str = "") -> None:
 
 
 def undo(slot: str = "") -> None:
-    """Takes the last change back, and of edits that came with the address the last of them; for a callback."""
+    """Takes the last change back, and of edits that came with the address the latest; for a callback."""
+    accept(slot)
     if before := st.session_state.get(f"edits_before{slot}"):
         st.session_state[f"edits{slot}"] = before.pop()
     else:
-        st.session_state[f"edits{slot}"] = Edits(edits_now(slot).each[:-1]).text
+        st.session_state[f"edits{slot}"] = _in_order(_changes(value(f"edits{slot}", ""))[:-1])
 
 
 def restore(slot: str = "") -> None:
@@ -113,6 +160,7 @@ def _keep_what_fits(slot: str, model: str, prompt: Prompt) -> None:
     change(kept, slot)
     count = len(edits.each) - len(kept.each)
     st.session_state[f"edits_before{slot}"] = []
+    accept(slot)
     which = "the model before" if before[0] != model else "words of the text before"
     message = f"{count} edit{'' if count == 1 else 's'} of {which} {'was' if count == 1 else 'were'} dropped."
     st.toast(message, icon=_ICON, duration="long")
