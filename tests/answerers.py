@@ -12,7 +12,7 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.shipped import configuration
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.qa import Answerer, AnswererConfig
-from tests.tiny import FAMILIES, tokenizer
+from tests.tiny import FAMILY, tokenizer
 
 BLOCK = BlockConfig(dim=384, n_heads=12, hidden=13, norm="before", dropout=0.0)
 DECODING = SpanDecoding(limit=7, window=61, stride=29, declines_above=1.0, length_penalty=0.25)
@@ -37,7 +37,7 @@ def tiny_answerer(folder: Path, *, joint: bool = True, decoding: SpanDecoding = 
 
 def tiny_hub_answerer(folder: Path, name: str = "bert") -> Any:
     """A random model of a family with a layer that finds answers, and its tokenizer, in a folder as the hub would have it."""
-    family = next(family for family in FAMILIES if family.name == name)
+    family = FAMILY[name]
     torch.manual_seed(3)
     model = AutoModelForQuestionAnswering.from_config(family.config(), attn_implementation="eager").eval()
     with torch.no_grad():

@@ -136,3 +136,4 @@ FAMILIES = (
         **_IDS, **{"decoder_start_token_id": 0}, d_model=17, d_kv=5, d_ff=11, num_layers=2, num_decoder_layers=3, num_heads=3,
         relative_attention_num_buckets=7, relative_attention_max_distance=11)),
 )  # fmt: skip
+FAMILY = {family.name: family for family in FAMILIES}

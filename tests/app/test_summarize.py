@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import attnviz
 from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
-from tests.tiny import FAMILIES
+from tests.tiny import FAMILY
 from tests.visits import open_page
 
 PAGE = "summarize"
@@ -19,7 +19,7 @@ TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     made = tmp_path_factory.mktemp("bart")
-    next(family for family in FAMILIES if family.name == "bart").save(made)
+    FAMILY["bart"].save(made)
     return str(made)
 
 

@@ -35,7 +35,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.fixture(scope="module")
 def hub_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("marian")
-    next(family for family in tiny.FAMILIES if family.name == "marian").save(folder)
+    tiny.FAMILY["marian"].save(folder)
     return str(folder)
 
 

@@ -12,7 +12,7 @@ import attnviz
 from attnviz.core.trace import Prompt
 from tests.browser.pages import choose, head_weights, open_page, run, settle
 from tests.browser.test_encode import DIGITS
-from tests.tiny import FAMILIES
+from tests.tiny import FAMILIES, FAMILY
 
 TEXT = "the cat sat on the mat because it was tired ."
 TARGET = "the dog ran to the street ."
@@ -58,7 +58,7 @@ def test_a_model_that_keeps_its_queries_to_itself_still_shows_its_weights(
 
 
 def _truncated(folder: Path) -> None:
-    family = next(family for family in FAMILIES if family.name == "bert")
+    family = FAMILY["bert"]
     family.save(folder)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1000])

@@ -11,7 +11,7 @@ from attnviz.analysis.summarize.selection import Amount, choose, read_passage
 from attnviz.analysis.summarize.selectors import selectors
 from attnviz.analysis.summarize.summary_words import summary_words
 from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, run, settle
-from tests.tiny import FAMILIES
+from tests.tiny import FAMILY
 
 TEXT = "Cats sleep all day. Dogs bark at the moon, and nobody knows why. The end."
 WRITES = "the cat sat on the mat . the dog ran to the street ."
@@ -55,7 +55,7 @@ def test_a_head_that_is_clicked_chooses_and_the_link_opens_it_again(context: Bro
 
 
 def test_a_word_of_a_written_summary_shows_where_it_came_from(page: Page, app_url: str, tmp_path: Path) -> None:
-    next(family for family in FAMILIES if family.name == "bart").save(tmp_path)
+    FAMILY["bart"].save(tmp_path)
     open_page(page, app_url, "summarize", model=str(tmp_path), text=WRITES, layer=1)
     cross = attnviz.load(str(tmp_path)).trace(WRITES).cross
     actual = read_passage(WRITES, cross.keys)

@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForQuestionAnswering
 
 import attnviz
-from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
+from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.own import AnswerModel
@@ -217,14 +217,8 @@ def test_a_shallow_encoder_has_only_its_own_layers(tmp_path: Path) -> None:
 
 
 def test_only_what_training_changed_is_in_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="python -m recipes"):
-        load_trained(tmp_path, silent)
-    folder = tiny_answerer(tmp_path / "it")
-    model = load_trained(folder, silent)
+    model = load_trained(tiny_answerer(tmp_path / "it"), silent)
     changed = model.encoder.model.encoder.layer[2].output.LayerNorm.bias
     assert float(changed.abs().max()) > 0.1
     assert model.card.parameters == sum(parameter.numel() for parameter in model.answerer.parameters())
     assert model.card.metrics == {"EM": 12.5, "F1": 25.0}
-    (folder / "model.safetensors").write_bytes(b"{")
-    with pytest.raises(ModelError, match="damaged"):
-        load_trained(folder, silent)

@@ -1,7 +1,5 @@
 """What every edit must keep, one family a parameter: it does to the model what it says, and nothing else, and nothing stays."""
 
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,6 @@ from tests.summarizers import tiny_summarizer
 from tests.translators import KINDS, tiny_translator
 
 TEXT = "The cat sat on the mat, because it was too tired."
-OTHER = "The dog sat on the mat, because it was too tired."
 TOLERANCE = 1e-5
 RECORDED = [family for family in tiny.FAMILIES if family.recorded]
 by_family = pytest.mark.parametrize("family", RECORDED, ids=str)
@@ -366,33 +363,6 @@ def test_a_decoder_that_writes_is_edited_in_every_step(ours: tuple[Any, Prompt])
     for step in steps:
         allowed = [(name, p) for name, p in step.alternatives if name not in model.closed]
         assert step.probability == pytest.approx(allowed[0][1], abs=1e-6)
-
-
-ROUNDS = int(os.environ.get("ATTNVIZ_TEST_ROUNDS", "300"))
-
-
-def test_two_threads_with_different_edits_get_exactly_what_each_gets_alone(unchecked: None) -> None:
-    family = tiny.FAMILIES[0]
-    model = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
-    prompt = Prompt("The cat sat on the mat.")
-    edits = (Edits.parse("e0.1z,e1.2c1.2"), Edits.parse("e0.1u,ek3"))
-    alone = [outputs(model, prompt, each) for each in edits]
-    plain = outputs(model, prompt)
-    wrong: list[str] = []
-
-    def edit_often(mine: int) -> None:
-        torch.set_num_threads(1)
-        for _ in range(ROUNDS):
-            if not torch.equal(outputs(model, prompt, edits[mine]), alone[mine]):
-                wrong.append(edits[mine].text)
-
-    threads = [threading.Thread(target=edit_often, args=(mine,)) for mine in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-    assert torch.equal(outputs(model, prompt), plain)
 
 
 def test_a_bad_edit_is_one_sentence_and_loses_nothing() -> None:

@@ -77,7 +77,7 @@ ASKED = [family for family in tiny.FAMILIES if family.name not in {"bloom", "m2m
 
 
 def test_an_operation_that_cannot_be_held_fixed_is_named():
-    family = next(family for family in tiny.FAMILIES if family.name == "bloom")
+    family = tiny.FAMILY["bloom"]
     bound = bind_target(attnviz.wrap(whole(family), tiny.tokenizer(family.architecture)), TEXT)
     with pytest.raises(ModelError, match="GeLUFunction"):
         frozen_gradient(bound)

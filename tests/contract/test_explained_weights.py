@@ -17,7 +17,7 @@ from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
 from attnviz.models.head_inputs import InspectedTrace, inspect_trace
 from attnviz.models.hub.stack import StackModel
-from tests.tiny import FAMILIES, tokenizer
+from tests.tiny import FAMILIES, FAMILY, tokenizer
 from tests.translators import tiny_translator
 
 ANIMAL = Prompt("The animal didn't cross the street because it was too tired.")
@@ -136,13 +136,13 @@ def test_the_path_begins_at_what_the_head_reads(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
 def test_the_path_begins_at_what_the_head_reads_in_models_of_the_hub(tmp_path: Path, name: str) -> None:
-    next(family for family in FAMILIES if family.name == name).save(tmp_path)
+    FAMILY[name].save(tmp_path)
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     check_made(opened, opened.trace.kinds[0])
 
 
 def test_a_decoders_one_matrix_is_read_as_it_stands_in_its_file(tmp_path: Path) -> None:
-    next(family for family in FAMILIES if family.name == "gpt2").save(tmp_path)
+    FAMILY["gpt2"].save(tmp_path)
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     inside = opened.head("decoder", 0, 1)
     assert isinstance(inside, DotProduct)
@@ -161,7 +161,7 @@ def test_a_decoders_one_matrix_is_read_as_it_stands_in_its_file(tmp_path: Path) 
 
 
 def test_a_path_that_begins_later_says_so(tmp_path: Path) -> None:
-    next(family for family in FAMILIES if family.name == "llama").save(tmp_path)
+    FAMILY["llama"].save(tmp_path)
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     first = explained(opened, "decoder", 1, 1, 4, 2).steps[0]
     assert first.symbol == "q·k"
@@ -173,7 +173,7 @@ def test_a_path_that_begins_later_says_so(tmp_path: Path) -> None:
 
 
 def test_a_path_that_does_not_lead_to_what_was_compared_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    next(family for family in FAMILIES if family.name == "bert").save(tmp_path)
+    FAMILY["bert"].save(tmp_path)
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     check_made(opened, "encoder")
     read = opened.model.attended(opened.trace.prompt)["encoder"]

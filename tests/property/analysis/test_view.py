@@ -94,25 +94,6 @@ def test_what_is_shown_and_what_is_hidden_is_all_there_is(case, view):
 
 
 @laws
-@given(cases, st.sampled_from(BETWEEN), st.booleans())
-def test_merging_keeps_what_a_query_gives(case, between, hide_special):
-    attention = case.attention
-    apart = looked_at(attention, View(False, hide_special, between=between))
-    merged = looked_at(attention, View(True, hide_special, between=between))
-    assert (apart is None) == (merged is None)
-    assume(apart is not None)
-    assert apart is not None
-    assert merged is not None
-    assert "".join(token.text for token in merged.keys) == "".join(token.text for token in apart.keys)
-    assert set(merged.rows) <= set(apart.rows)
-    starts = [apart.rows.index(row) for row in merged.rows]
-    counts = np.diff([*starts, len(apart.rows)])
-    np.testing.assert_allclose(
-        merged.weights.sum(axis=1) * counts, np.add.reduceat(apart.weights.sum(axis=1), starts), atol=1e-5
-    )
-
-
-@laws
 @given(cases, views)
 def test_the_numbers_of_any_head_are_shares(case, view):
     attention = case.attention

@@ -22,10 +22,10 @@ from recipes.answer.task import Answering, framed, span_choices, span_loss, untr
 from recipes.answer.teacher import read_pretrained, soft_loss
 from recipes.task import RunProgress
 from tests.recipes.answer.conftest import JOINT, TINY, numbered
-from tests.tiny import FAMILIES, tokenizer
+from tests.tiny import FAMILY, tokenizer
 
 CPU = torch.device("cpu")
-MPNET = next(family for family in FAMILIES if family.name == "mpnet")
+MPNET = FAMILY["mpnet"]
 WIDE = AnswererConfig(True, 1, BlockConfig(dim=MPNET.config().hidden_size, n_heads=3, hidden=7, norm="before", dropout=0.0))
 
 

@@ -81,27 +81,12 @@ def test_rows_and_columns_of_two_texts_are_not_swapped(words):
     assert [token.text for token in matrix.queries][-1] == ("icebergs" if words else "s")
 
 
-def test_without_a_view_the_weights_are_the_maps_own():
-    attention = make_map(PAIR)
-    np.testing.assert_array_equal(head_matrix(attention, layer=1, head=0).weights, attention.weights(1, 0))
-    assert head_matrix(attention, layer=1, head=0).queries == PAIR
-
-
 def test_no_head_is_the_mean_over_heads():
     attention = make_map(PAIR, heads=5)
     total = np.zeros((len(PAIR), len(PAIR)))
     for head in range(5):
         total += attention.weights(1, head) / 5
     np.testing.assert_allclose(head_matrix(attention, layer=1, head=None).weights, total, atol=1e-6)
-
-
-def test_a_causal_map_tells_masked_from_zero():
-    weights = [[1, 0, 0], [0, 1, 0], [0.5, 0, 0.5]]
-    tokens = typed("a b c")
-    store = given_map(weights, tokens).store
-    matrix = head_matrix(AttentionMap("decoder", tokens, tokens, store, causal=True), layer=0, head=0)
-    assert matrix.visible.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
-    assert matrix.weights[1, 0] == matrix.weights[0, 1] == 0
 
 
 def test_a_word_is_visible_where_one_of_its_tokens_is():

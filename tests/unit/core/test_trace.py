@@ -96,11 +96,6 @@ def test_a_blank_field_is_an_absent_one() -> None:
     assert Prompt("a", pair=" b ").pair == " b "
 
 
-def test_one_character_and_an_emoji_are_text() -> None:
-    assert Prompt("x").text == "x"
-    assert Prompt("🦊").text == "🦊"
-
-
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (3, 2)])
 def test_a_token_ends_after_it_starts(start: int, end: int) -> None:
     with pytest.raises(TraceError, match=f"'x' has the offsets {start}:{end}"):

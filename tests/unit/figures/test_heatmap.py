@@ -230,12 +230,6 @@ def test_the_height_follows_the_text_up_to_a_limit(n_queries, height):
         assert figure.layout.height == 7 * 40 + figure.layout.margin.t + figure.layout.margin.b
 
 
-def test_a_drawn_matrix_is_the_same_figure():
-    attention = make_map(numbered(5))
-    look = Look(theme=DARK, selected=(1, 2))
-    assert draw_matrix(head_matrix(attention, layer=1, head=1), look) == heatmap(attention, layer=1, head=1, look=look)
-
-
 def test_what_is_edited_looks_switched_off():
     tokens = tuple(Token(word, 0, 1) for word in "abc")
     attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.full((1, 3, 3), 1 / 3),)))

@@ -1,6 +1,5 @@
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,16 +8,8 @@ import torch
 import attnviz
 from attnviz.core.errors import ArgumentError
 from attnviz.models import catalog
-from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import AttentionModel
-from attnviz.models.summarize.own import SummaryModel
-from attnviz.models.translate.own import TranslationModel
 from tests import tiny
-from tests.answerers import tiny_answerer
-from tests.summarizers import tiny_summarizer
-from tests.translators import tiny_translator
-
-FAMILY = {family.name: family for family in tiny.FAMILIES}
 
 
 def test_the_public_names_are_the_catalogs() -> None:
@@ -52,7 +43,7 @@ def test_what_is_no_hugging_face_model_cannot_be_wrapped() -> None:
         with pytest.raises(ArgumentError, match="wrap takes a Hugging Face model"):
             attnviz.wrap(given, tiny.tokenizer())
         with pytest.raises(ArgumentError, match="wrap takes the model's tokenizer"):
-            attnviz.wrap(FAMILY["bert"].model(), given)
+            attnviz.wrap(tiny.FAMILY["bert"].model(), given)
 
 
 @pytest.mark.parametrize("given", [None, b"minilm", ["minilm"], 1.5, 7], ids=repr)
@@ -62,19 +53,8 @@ def test_what_is_no_name_is_told(given: Any) -> None:
         attnviz.load(given)
 
 
-def test_every_kind_of_folder_that_training_saves_is_known(tmp_path: Path) -> None:
-    """By its path or by a str of it."""
-    folders = {
-        tiny_translator(tmp_path / "translator"): TranslationModel,
-        tiny_answerer(tmp_path / "answerer", joint=True): AnswerModel,
-        tiny_summarizer(tmp_path / "summarizer"): SummaryModel,
-    }
-    for folder, kind in folders.items():
-        assert type(attnviz.load(folder)) is type(attnviz.load(str(folder))) is kind
-
-
 def test_a_wrapped_model_follows_the_training_of_the_one_in_hand() -> None:
-    model = FAMILY["bert"].model()
+    model = tiny.FAMILY["bert"].model()
     traced = attnviz.wrap(model, tiny.tokenizer())
     before = traced.trace("the cat sat").encoder.weights(0, 0)
     with torch.no_grad():
@@ -83,6 +63,6 @@ def test_a_wrapped_model_follows_the_training_of_the_one_in_hand() -> None:
 
 
 def test_a_model_in_half_precision_is_wrapped_too() -> None:
-    traced = attnviz.wrap(FAMILY["llama"].model().to(torch.bfloat16), tiny.tokenizer(tiny.DECODER))
+    traced = attnviz.wrap(tiny.FAMILY["llama"].model().to(torch.bfloat16), tiny.tokenizer(tiny.DECODER))
     trace = traced.trace("the cat sat on the mat")
     assert abs(trace.decoder.layer_weights(1).sum(axis=-1) - 1).max() < 1e-5

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
-import transformers as hf
 
 import attnviz
 from attnviz import Edits, Prompt
@@ -99,19 +97,6 @@ def test_an_encoder_says_how_far_each_token_has_turned_and_how_alike_two_texts_a
     assert moved.max() > 1e-3
     assert before.similarity == plain.similarity != after.similarity
     assert cost_of(model, prompt, Edits.parse("e0.1z,e1.2z")) == pytest.approx(moved.mean(), abs=1e-5)
-
-
-def test_layers_on_top_say_what_is_likeliest():
-    config = tiny.FAMILIES[0].config()
-    torch.manual_seed(5)
-    masked = attnviz.wrap(hf.BertForMaskedLM(config), tiny.tokenizer())
-    ((place, likeliest),) = read(masked, Prompt("the cat [MASK] ."), Edits.parse("e0.1z")).likeliest
-    assert place == "[MASK] 3"
-    assert len(likeliest) == 5
-    labels = attnviz.wrap(hf.BertForSequenceClassification(config), tiny.tokenizer())
-    ((name, shares),) = read(labels, Prompt("the cat sat")).likeliest
-    assert name == "label"
-    assert sum(p for _, p in shares) == pytest.approx(1, abs=1e-6)
 
 
 def test_what_has_no_such_output_says_so(tmp_path, translator):

@@ -15,18 +15,33 @@ from tests.answerers import tiny_answerer
 from tests.summarizers import tiny_summarizer
 from tests.translators import tiny_translator
 
+KINDS = {tiny_translator: TranslationModel, tiny_answerer: AnswerModel, tiny_summarizer: SummaryModel}
+FILES = [*((make, file) for make in KINDS for file in ("model.safetensors", "config.json")), (tiny_translator, "source.json")]
 
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [(tiny_translator, TranslationModel), (tiny_answerer, AnswerModel), (tiny_summarizer, SummaryModel)],
-    ids=["translator", "answerer", "summarizer"],
-)
-def test_a_folder_is_loaded_by_the_kind_that_it_names(tmp_path: Path, make, expected) -> None:
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_folder_is_loaded_by_the_kind_that_it_names(tmp_path: Path, make) -> None:
     folder = make(tmp_path / "model")
-    assert type(attnviz.load(str(folder))) is expected
+    assert type(attnviz.load(folder)) is type(attnviz.load(str(folder))) is KINDS[make]
     assert shipped.kind_of(folder) in shipped.KINDS
     with pytest.raises(ModelError, match="is of another kind"):
         shipped.load_trained_as(Path, folder)
+
+
+@pytest.mark.parametrize(("make", "file"), FILES)
+def test_a_damaged_folder_is_said_to_be(tmp_path: Path, make, file: str) -> None:
+    folder = make(tmp_path / "model")
+    (folder / file).write_bytes(b"{")
+    with pytest.raises(ModelError, match="damaged"):
+        shipped.load_trained(folder)
+
+
+def test_weights_of_another_size_are_said_to_be_damaged(tmp_path: Path) -> None:
+    config = json.loads((folder := tiny_summarizer(tmp_path)).joinpath("config.json").read_text(encoding="utf-8"))
+    config["model"]["n_layers"] = 3
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ModelError, match="damaged"):
+        shipped.load_trained(folder)
 
 
 def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from attnviz.models.capabilities import capabilities
 from attnviz.models.tasks import SUMMARIZE, summarize
 from attnviz.models.translate.base import TRANSLATE
 from attnviz.models.translate.decode import DecodingOptions, draft
-from tests.tiny import FAMILIES
+from tests.tiny import FAMILY
 
 TEXT = "the cat sat on the mat because it was tired ."
 ENGLISH, FRENCH = "the animal: ", "the mat: "
@@ -24,7 +24,7 @@ def _briefly(monkeypatch):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("t5")
-    model = next(family for family in FAMILIES if family.name == "t5").save(folder)
+    model = FAMILY["t5"].save(folder)
     model.config.task_specific_params = {"summarization": {"prefix": ENGLISH}, "translation_en_to_fr": {"prefix": FRENCH}}
     model.config.save_pretrained(folder)
     return folder
@@ -70,6 +70,6 @@ def test_a_translation_is_that_of_the_told_text(folder, prompt, options):
 
 
 def test_a_model_that_is_told_nothing_is_traced_as_it_is(tmp_path):
-    next(family for family in FAMILIES if family.name == "bart").save(tmp_path)
+    FAMILY["bart"].save(tmp_path)
     model = attnviz.load(str(tmp_path))
     assert summarize(model, Prompt(TEXT)).cross.keys == model.trace(TEXT).cross.keys

@@ -1,7 +1,6 @@
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from attnviz.core.errors import ModelError
 from attnviz.nn import reference
@@ -78,42 +77,6 @@ def test_forward_equals_the_oracle(mechanism, mask, same, parameters):
         same(mine, oracle)
 
 
-@cases
-def test_gradient_is_the_slope_of_the_oracle(mechanism, mask, same):
-    """d/dt oracle(x + t·direction) by central differences, for inputs and parameters at once, output and weights together."""
-    module = mechanism.module.double()
-    tensors = {name: value.detach() for name, value in module.state_dict().items()}
-    tensors |= {"states": mechanism.states.double(), "memory": mechanism.memory.double()}
-    direction = {name: torch.randn_like(value) for name, value in tensors.items()}
-    output_pull, weights_pull = (torch.randn_like(part) for part in module(tensors["states"], tensors["memory"], **mask))
-
-    def oracle(step):
-        moved = {name: (value + step * direction[name]).numpy() for name, value in tensors.items()}
-        output, weights = mechanism.oracle(moved.pop("states"), moved.pop("memory"), moved, **to_numpy(mask))
-        return (output * output_pull.numpy()).sum() + (weights * weights_pull.numpy()).sum()
-
-    leaves = {name: value.clone().requires_grad_() for name, value in tensors.items()}
-    inputs = (leaves["states"], leaves["memory"])
-    own = {name: value for name, value in leaves.items() if name not in ("states", "memory")}
-    output, weights = torch.func.functional_call(module, own, inputs, mask)
-    pull = (output * output_pull).sum() + (weights * weights_pull).sum()
-    gradients = dict(zip(leaves, torch.autograd.grad(pull, list(leaves.values())), strict=True))
-    slope = sum((gradients[name] * direction[name]).sum() for name in leaves)
-    same(slope, (oracle(1e-5) - oracle(-1e-5)) / 2e-5, atol=1e-6, rtol=1e-6)
-
-
-@cases
-def test_masked_cells_are_exactly_zero_and_rows_sum_to_one(mechanism, mask, padded, causal, visible):
-    _, weights = mechanism.module(mechanism.states, mechanism.memory, **mask)
-    seen = torch.ones(BATCH, QUERY, KEY, dtype=torch.bool)
-    seen &= visible[:, None] if padded else True
-    seen &= past_visible(QUERY, KEY) if causal else True
-    seen = seen[:, None].expand_as(weights) if weights.ndim == 4 else seen
-    assert (weights[~seen] == 0).all()
-    assert (weights[seen] > 0).all()
-    torch.testing.assert_close(weights.sum(-1), seen.any(-1).float())
-
-
 @pytest.mark.parametrize(("padded", "causal"), [(True, False)])
 def test_a_row_that_sees_nothing_is_zero_with_finite_gradients(mechanism, mask):
     mechanism.states.requires_grad_()
@@ -136,15 +99,6 @@ def test_a_projected_memory_serves_every_query(mechanism, visible, same):
         output, weights = mechanism.module(mechanism.states[:, step : step + 1], known, visible=visible)
         same(output[:, 0], whole[:, step])
         same(weights[..., 0, :], all_weights[..., step, :])
-
-
-def test_a_batch_of_different_lengths_equals_one_by_one(mechanism, visible, same):
-    together, all_weights = mechanism.module(mechanism.states, mechanism.memory, visible=visible)
-    for row in range(2):
-        length = int(visible[row].sum())
-        alone, weights = mechanism.module(mechanism.states[[row]], mechanism.memory[[row], :length])
-        same(together[[row]], alone)
-        same(all_weights[[row], ..., :length], weights)
 
 
 @pytest.fixture(params=["multi-head", "single-head"])
@@ -179,21 +133,6 @@ def test_decoding_with_a_cache_equals_one_causal_pass(module, visible, same):
         output, weights = module(newest, cache, visible=seen[:, : step + 1], causal=True)
         same(output[:, 0], whole[:, step])
         same(weights[..., 0, :], all_weights[..., step, : step + 1])
-
-
-@masks
-def test_attend_equals_scaled_dot_product_attention(padded, causal, visible, same, same_gradients):
-    shapes = [(BATCH, HEAD, QUERY, DIM), (BATCH, HEAD, KEY, DIM), (BATCH, HEAD, KEY, 13)]
-    inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
-    seen = visible[:, None, None, :].expand(BATCH, 1, QUERY, KEY) if padded else None
-    if causal:
-        past = past_visible(QUERY, KEY)
-        seen = past if seen is None else seen & past
-    got, _ = attend(*inputs, visible=seen)
-    want = F.scaled_dot_product_attention(*inputs, attn_mask=seen)
-    same(got, want)
-    pull = torch.randn_like(got)
-    same_gradients((got * pull).sum(), (want * pull).sum(), [((tensor,), tensor) for tensor in inputs])
 
 
 @masks

@@ -1,5 +1,3 @@
-import dataclasses
-
 import jaxtyping
 import pytest
 import torch
@@ -87,30 +85,6 @@ def test_stack_equals_torch(norm, padded, visible, same, copy_block):
     same(got[seen], twin(embedded, src_key_padding_mask=~seen)[seen])
 
 
-@norms
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_a_batch_of_different_lengths_equals_one_by_one(norm, positions, visible, same):
-    encoder, tokens = make_encoder(norm, positions), torch.randint(17, (3, KEY))
-    together, all_weights = encoder(tokens, visible=visible)
-    assert len(all_weights) == 3
-    for row in range(2):
-        length = int(visible[row].sum())
-        alone, weights = encoder(tokens[[row], :length])
-        same(together[[row], :length], alone)
-        for mine, other in zip(all_weights, weights, strict=True):
-            same(mine[[row], :, :length, :length], other)
-            assert (mine[row, :, :, length:] == 0).all()
-
-
-@norms
-def test_a_sentence_of_padding_has_zero_weights_and_finite_gradients(norm, visible):
-    encoder = make_encoder(norm)
-    output, weights = encoder(torch.randint(17, (3, KEY)), visible=visible)
-    assert all((layer[2] == 0).all() for layer in weights)
-    output.square().sum().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in encoder.parameters())
-
-
 def test_an_encoder_reads_in_both_directions_and_knows_the_order():
     encoder, tokens = make_encoder(), torch.tensor([[2, 3, 5, 7, 11]])
     output, weights = encoder(tokens)
@@ -179,11 +153,6 @@ def test_configs_refuse_what_they_do_not_know(monkeypatch):
         BlockConfig(DIM, HEAD, HIDDEN, norm="none")
     with pytest.raises(ModelError, match="positions is one of sinusoidal, learned, not 'rotary'"):
         EncoderConfig(vocabulary=17, n_layers=3, block=block, positions="rotary")
-
-
-def test_configs_are_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        BlockConfig(DIM, HEAD, HIDDEN).norm = "off"
 
 
 def test_a_text_longer_than_the_positions_is_refused():

@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.view import head_matrix
 from attnviz.figures.explorer.packages import (
     MASKED,
     THUMB_MASKED,
@@ -16,7 +16,7 @@ from attnviz.figures.explorer.packages import (
     thumb_of,
     unpack_chunks,
 )
-from tests.factories import dot_product_map, given_map, make_map, numbered, sentence
+from tests.factories import given_map, make_map, numbered
 
 
 def read_head(chunk: bytes, shape: tuple[int, int]) -> tuple[np.ndarray, int]:
@@ -63,13 +63,6 @@ def test_masked_cells_are_not_zeros():
     np.testing.assert_array_equal(clear, 10_000 * np.eye(3))
 
 
-@pytest.mark.parametrize("view", [View(words=True), View(hide_special=True), View(True, True, True)], ids=str)
-def test_the_bytes_show_the_view(view):
-    matrix = head_matrix(make_map(sentence("un|do it")), layer=1, head=2, view=view)
-    codes, decimals = read_head(head_chunk(matrix), matrix.weights.shape)
-    np.testing.assert_allclose(codes / 10**decimals, matrix.weights, atol=0.51 * 10**-decimals)
-
-
 @pytest.mark.parametrize("count", [65, 300, 1000])
 @pytest.mark.parametrize("where", [0.0, 0.31, 0.64, 1.0])
 def test_one_bright_cell_survives_any_length(count, where):
@@ -101,12 +94,6 @@ def test_every_pooled_pixel_is_the_largest_of_its_cells():
     for row, column in np.ndindex(64, 64):
         largest = weights[rows[row] : rows[row + 1], columns[column] : columns[column + 1]].max()
         assert thumb[row, column] == np.rint(largest / highest * 254)
-
-
-def test_layers_with_masks_of_their_own_keep_them():
-    attention = dot_product_map(numbered(5), visible=np.eye(5, dtype=bool))
-    codes, _ = read_head(head_chunk(head_matrix(attention, layer=1, head=4)), (5, 5))
-    np.testing.assert_array_equal(codes == MASKED, ~np.eye(5, dtype=bool))
 
 
 def test_a_package_holds_any_text():

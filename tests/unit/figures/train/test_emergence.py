@@ -8,6 +8,7 @@ import pytest
 
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.figures.train.emergence import OUTLINE, Curve, Held, emergence
+from tests.unit.figures.test_theme import contrast
 
 HOSTILE = ("<script>", "</script>", "a&b", '"', "مرحبا", "😀", "中文")
 
@@ -49,17 +50,6 @@ def test_an_outline_is_seen_on_every_weight(theme):
     """WCAG 2.2, 1.4.11: a mark and what is beside it differ in luminance by 3 : 1 or more, here on no weight and on all."""
     for weight in (0.0, 1.0):
         assert contrast(OUTLINE, theme.colour(weight)) >= 3
-
-
-def contrast(one, other):
-    lights = sorted((luminance(one), luminance(other)))
-    return (lights[1] + 0.05) / (lights[0] + 0.05)
-
-
-def luminance(colour):
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_a_wrong_token_is_marked_and_a_right_one_is_not():

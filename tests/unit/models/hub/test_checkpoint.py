@@ -18,7 +18,6 @@ from attnviz.models import catalog
 from attnviz.models.hub import checkpoint, sizes
 from tests import tiny
 
-FAMILY = {family.name: family for family in tiny.FAMILIES}
 TEXT = "the cat sat on the mat"
 Change = dict[str, Any] | Callable[[dict[str, Any]], object]
 
@@ -33,7 +32,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("saved")
     for name in ("albert", "bart", "bert", "gpt2", "marian"):
-        FAMILY[name].save(folder / name)
+        tiny.FAMILY[name].save(folder / name)
     return folder
 
 
@@ -101,7 +100,7 @@ def test_every_configuration_of_transformers_is_small_enough(tmp_path: Path) -> 
 
 
 def test_layers_times_experts_are_counted_while_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = FAMILY["bert"].config()
+    config = tiny.FAMILY["bert"].config()
     monkeypatch.setattr(sizes, "MOST_TENSORS", 20)
     with pytest.raises(ModelTooLargeError, match="more than 20 tensors"):
         sizes.count_parameters(hf.AutoModel, config)

@@ -13,13 +13,12 @@ from tests import hub, opus, tiny
 from tests.hub import Hub, Repository, pull_request
 
 NAME = "owner/model"
-FAMILY = {family.name: family for family in tiny.FAMILIES}
 
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> hub.Files:
     folder = tmp_path_factory.mktemp("bert")
-    FAMILY["bert"].save(folder)
+    tiny.FAMILY["bert"].save(folder)
     return hub.files_of(folder) | {"README.md": b"Read me.", ".gitattributes": b"*"}
 
 

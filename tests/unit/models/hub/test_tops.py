@@ -17,7 +17,6 @@ from attnviz.models.tasks import read
 from tests import hub, tiny
 from tests.hub import Hub, Repository
 
-FAMILY = {family.name: family for family in tiny.FAMILIES}
 TOPS = [
     ("gpt2", hf.GPT2LMHeadModel, "next token"),
     ("gpt-neox", hf.GPTNeoXForCausalLM, "next token"),
@@ -31,9 +30,9 @@ TOPS = [
 
 def saved(folder: Path, family: str, kind: Any) -> Any:
     torch.manual_seed(13)
-    model = kind(FAMILY[family].config()).eval()
+    model = kind(tiny.FAMILY[family].config()).eval()
     model.save_pretrained(folder)
-    tiny.tokenizer(FAMILY[family].architecture).save_pretrained(folder)
+    tiny.tokenizer(tiny.FAMILY[family].architecture).save_pretrained(folder)
     return model
 
 
@@ -62,7 +61,7 @@ def test_the_trace_is_that_of_the_model_without_its_top_and_does_not_run_it(fami
     kind = hf.GPT2LMHeadModel if family == "gpt2" else hf.BertForMaskedLM
     model = saved(tmp_path / "top", family, kind)
     model.base_model.save_pretrained(tmp_path / "body")
-    tiny.tokenizer(FAMILY[family].architecture).save_pretrained(tmp_path / "body")
+    tiny.tokenizer(tiny.FAMILY[family].architecture).save_pretrained(tmp_path / "body")
     top, body = (catalog.load(str(tmp_path / name)) for name in ("top", "body"))
     assert (type(top.model), type(body.model)) == (kind, type(model.base_model))
     monkeypatch.setattr(kind, "forward", None)

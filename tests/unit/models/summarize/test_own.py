@@ -1,7 +1,5 @@
 """A summarizer's trace: the encoder's layers as they are, then its own, computed here once more from their weights."""
 
-import json
-import threading
 from typing import cast
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.core.errors import ModelError, ModelNotFoundError, PromptError
+from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, silent
 from attnviz.models.shipped import load_trained
@@ -73,50 +71,9 @@ def test_given_sentences_change_what_is_seen(model):
     assert np.abs(one - model.trace(prompt).encoder.layer_weights(6)).max() > 1e-3
 
 
-def test_two_threads_get_what_each_gets_alone(model):
-    texts = [TEXT, "Another text. It is shorter."]
-    alone = [model.trace(text).encoder.layer_weights(7) for text in texts]
-    wrong = []
-
-    def often(mine: int) -> None:
-        torch.set_num_threads(1)
-        for _ in range(3):
-            if not np.array_equal(model.trace(texts[mine]).encoder.layer_weights(7), alone[mine]):
-                wrong.append(mine)
-
-    threads = [threading.Thread(target=often, args=(mine,)) for mine in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-
-
 def test_a_long_text_is_cut_and_one_that_is_none_is_refused(model):
     trace = model.trace("A word and more. " * 400)
     assert len(trace.encoder.keys) == 512
     assert trace.cut
     with pytest.raises(PromptError):
         model.trace("  ")
-
-
-def test_a_folder_without_one_says_what_to_do(tmp_path):
-    with pytest.raises(ModelNotFoundError, match="python -m recipes"):
-        load_trained(tmp_path, silent)
-
-
-@pytest.mark.parametrize("damaged", ["model.safetensors", "config.json"])
-def test_a_damaged_folder_is_said_to_be(tmp_path, damaged):
-    folder = tiny_summarizer(tmp_path / "it")
-    (folder / damaged).write_bytes(b"{")
-    with pytest.raises(ModelError, match="damaged"):
-        load_trained(folder, silent)
-
-
-def test_weights_of_another_size_are_said_to_be_damaged(tmp_path):
-    folder = tiny_summarizer(tmp_path / "it")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["model"]["n_layers"] = 3
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(ModelError, match="damaged"):
-        load_trained(folder, silent)

@@ -10,7 +10,7 @@ import attnviz as av
 from attnviz.analysis.view import View
 from attnviz.models.result import run_task
 from attnviz.ui.translate.alignment_view import AlignmentView, alignment_download
-from tests.tiny import FAMILIES
+from tests.tiny import FAMILY
 
 TEXT, FRENCH = "the cat sat on the mat .", "the mat: "
 
@@ -22,7 +22,7 @@ def test_the_python_of_a_translation_makes_its_trace_again(
 ) -> None:
     # A model that learned nothing writes until it may not.
     monkeypatch.setattr("attnviz.models.hub.seq2seq.MAX_WRITTEN", 32)
-    model = next(family for family in FAMILIES if family.name == "t5").save(tmp_path)
+    model = FAMILY["t5"].save(tmp_path)
     model.config.task_specific_params = {"translation_en_to_fr": {"prefix": prefix}}
     model.config.save_pretrained(tmp_path)
     loaded = av.load(str(tmp_path))
