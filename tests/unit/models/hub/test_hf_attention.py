@@ -56,29 +56,29 @@ def check(inputs: Inputs, mask: torch.Tensor | None, added: Any, **options: Any)
         np.testing.assert_allclose(layer.weights(slice(None)), weights[row], atol=1e-6)
 
 
-def test_plain_attention() -> None:
-    check(tensors(), None, 0.0)
+PAST = np.where(np.tri(KEYS, dtype=bool), 0, -np.inf)
+SQUARE, GROUPED, ONE = {"n_queries": KEYS}, {"key_heads": KEY_HEADS}, {"n_queries": 1}
 
 
-def test_the_given_scaling_is_used() -> None:
-    check(tensors(), None, 0.0, scaling=0.7)
-
-
-@pytest.mark.parametrize("options", [{"causal": True}, {"is_causal": True}, {"causal": False, "is_causal": True}])
-def test_causal_attention_by_module_or_keyword(options: dict[str, bool]) -> None:
-    check(tensors(KEYS), None, np.where(np.tri(KEYS, dtype=bool), 0, -np.inf), **options)
-
-
-def test_the_keyword_outranks_the_module() -> None:
-    check(tensors(KEYS), None, 0.0, causal=True, is_causal=False)
-
-
-def test_a_single_query_sees_all_keys() -> None:
-    check(tensors(1), None, 0.0, causal=True)
-
-
-def test_grouped_queries_share_keys() -> None:
-    check(tensors(key_heads=KEY_HEADS), None, 0.0)
+@pytest.mark.parametrize(
+    ("shape", "added", "options"),
+    [
+        ({}, 0.0, {}),
+        ({}, 0.0, {"scaling": 0.7}),
+        # What says nothing, or changes no score.
+        ({}, 0.0, {"temperature": None, "dropout": 0.0, "sliding_window": 3, "output_attentions": True}),
+        (GROUPED, 0.0, {}),
+        (ONE, 0.0, {"causal": True}),
+        (SQUARE, PAST, {"causal": True}),
+        (SQUARE, PAST, {"causal": True, "softcap": 0.8}),
+        (SQUARE, PAST, {"is_causal": True}),
+        # The keyword outranks the module, which `causal` is of.
+        (SQUARE, PAST, {"causal": False, "is_causal": True}),
+        (SQUARE, 0.0, {"causal": True, "is_causal": False}),
+    ],
+)
+def test_attention_is_that_of_float64(shape: dict[str, int], added: Any, options: dict[str, Any]) -> None:
+    check(tensors(**shape), None, added, **options)
 
 
 def test_a_mask_of_what_may_be_seen_holds_the_causal_one_already() -> None:
@@ -110,12 +110,8 @@ def test_a_mask_that_is_added_may_be_a_bias_as_well(fill: float) -> None:
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_position_bias_is_added(heads: int, causal: bool) -> None:
     bias = torch.randn(1, heads, KEYS, KEYS)
-    added = bias.double().numpy() + (np.where(np.tri(KEYS, dtype=bool), 0, -np.inf) if causal else 0)
+    added = bias.double().numpy() + (PAST if causal else 0)
     check(tensors(KEYS), None, added, position_bias=bias, causal=causal)
-
-
-def test_scores_are_capped_softly() -> None:
-    check(tensors(KEYS), None, np.where(np.tri(KEYS, dtype=bool), 0, -np.inf), softcap=0.8, causal=True)
 
 
 @pytest.mark.parametrize("softcap", [None, 1.1])
@@ -129,11 +125,6 @@ def test_a_sink_takes_attention(softcap: float | None) -> None:
 def test_what_is_not_known_is_refused_by_name(name: str) -> None:
     with pytest.raises(UnsupportedModelError, match=f"Linear .*{name}"):
         tape.attend(module(), *tensors(), None, **{name: 0.1})
-
-
-def test_what_says_nothing_or_changes_no_score_passes() -> None:
-    options = {"temperature": None, "dropout": 0.0, "sliding_window": 3, "output_attentions": True}
-    check(tensors(), None, 0.0, **options)
 
 
 def test_a_mask_for_every_head_is_refused() -> None:

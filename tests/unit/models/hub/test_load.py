@@ -28,7 +28,7 @@ from attnviz.models.hub import download, sizes
 from attnviz.models.hub import load as hub
 from tests import tiny
 
-CLIP = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
+SIZES = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,7 @@ def damage(folder: Path, content: Any) -> None:
 
 
 def become_vision(folder: Path) -> None:
-    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
-    hf.ViTModel(hf.ViTConfig(**sizes, image_size=8, patch_size=4)).save_pretrained(folder)
+    hf.ViTModel(hf.ViTConfig(**SIZES, image_size=8, patch_size=4)).save_pretrained(folder)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +159,7 @@ def test_a_pooler_may_be_missing_since_no_attention_depends_on_it(folder: Path) 
     "model",
     [
         lambda: hf.MambaModel(hf.MambaConfig(vocab_size=97, hidden_size=12, state_size=5, num_hidden_layers=2)),
-        lambda: hf.CLIPModel(hf.CLIPConfig(text_config=CLIP, vision_config=CLIP | {"image_size": 8, "patch_size": 4})),
+        lambda: hf.CLIPModel(hf.CLIPConfig(text_config=SIZES, vision_config=SIZES | {"image_size": 8, "patch_size": 4})),
         lambda: hf.RwkvModel(hf.RwkvConfig(vocab_size=97, hidden_size=12, attention_hidden_size=12, num_hidden_layers=2)),
     ],
     ids=["mamba", "clip", "rwkv"],
