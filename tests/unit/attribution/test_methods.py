@@ -51,6 +51,11 @@ def test_attention_is_what_the_trace_shows():
     np.testing.assert_allclose(attention.mean_of_layers(bound), (6 * layers + cross) / 7, atol=1e-6)
     last = trace.encoder.layer_weights(5).mean(axis=0)[rows].mean(axis=0)
     np.testing.assert_allclose(attention.last_layer(bound), last, atol=1e-6)
+    # Read apart from the question, the passage looks at itself last, behind the question's eight positions.
+    apart, last = read("answer-en-dual", LOVELACE), np.zeros(20)
+    rows = [row - 8 for row in apart.readout]
+    last[8:] = attention.as_array(attention.recorded(apart)[-1].weights[0].mean(dim=0)[rows].mean(dim=0))
+    np.testing.assert_allclose(attention.last_layer(apart), last, atol=1e-6)
 
 
 def test_rollout_is_the_product_of_half_attention_and_half_identity():
@@ -108,6 +113,36 @@ def test_what_positions_are_made_of_sums_to_what_they_are(name, prompt):
         torch.testing.assert_close(bias, bias[:1].expand_as(bias), atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("slab", [norms.SLAB, 1], ids=["at once", "row by row"])
+@pytest.mark.parametrize(("name", "prompt"), [("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
+def test_a_position_is_what_reaches_it_and_what_it_keeps_behind_its_norm(name, prompt, slab, monkeypatch):
+    monkeypatch.setattr(norms, "SLAB", slab)
+    bound = read(name, prompt)
+    for step, place in zip(attention.recorded(bound), bound.sites, strict=True):
+        parts = np.concatenate([each.double().numpy() for _, each in norms._parts(step)])
+        placed, stream = step.residual()
+        kept, own = stream[0].double().numpy(), np.arange(len(parts))
+        if placed == "after":
+            parts, kept = (_behind_norm(each, step.after) for each in (parts, kept))
+        if of_itself := place.queries == place.keys:
+            parts[own, own] += kept
+            kept = parts[own, own].copy()
+        others = parts.sum(axis=1) - (kept if of_itself else 0)
+        lengths = [np.linalg.norm(each, axis=-1) for each in (parts, kept, others)]
+        made = norms.composition(step, of_itself=of_itself)
+        mixing = lengths[2] / (lengths[1] + lengths[2])
+        for got, want in zip((made.norms, made.own, made.mixing), (*lengths[:2], mixing), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
+
+
+def _behind_norm(part: np.ndarray, norm: Any) -> np.ndarray:
+    """What LayerNorm makes of a part of what it reads, σ being that of the whole."""
+    whole = norm.read[0].double().numpy()
+    deviation = np.sqrt(whole.var(axis=-1, keepdims=True) + norm.eps)
+    centred = part - part.mean(axis=-1, keepdims=True)
+    return centred / (deviation[:, None] if part.ndim == 3 else deviation) * norm.weight.detach().double().numpy()
+
+
 def test_a_layer_changes_a_token_less_than_its_weights_say():
     layers = attention.recorded(read("answer-en", LOVELACE))[:6]
     ratios = [norms.composition(layer, of_itself=True).mixing.mean() for layer in layers]
@@ -145,7 +180,7 @@ def test_a_way_that_would_take_minutes_says_how_much_it_reads(method: str, most:
         method_named(method).compute(bound)
 
 
-def test_value_zeroing_is_the_model_run_without_a_value():
+def test_value_zeroing_is_the_model_run_without_a_value(monkeypatch):
     bound = read("minilm", Prompt("The cat sat.", pair="It ran."))
     got = value_zeroing(bound)
     assert got.sum() == pytest.approx(1)
@@ -174,6 +209,10 @@ def test_value_zeroing_is_the_model_run_without_a_value():
     states = module._states(bound, 0, range(2, 3))
     got = 1 - torch.nn.functional.cosine_similarity(states[0], states[1], dim=-1)
     np.testing.assert_allclose(got.numpy(), want.numpy(), atol=1e-5)
+    # Where nothing changes anything every position stays what it is.
+    sizes = [site.queries.stop - site.queries.start for site in bound.sites]
+    monkeypatch.setattr(module, "_states", lambda _, index, keys: torch.ones(len(keys) + 1, sizes[index], 3))
+    np.testing.assert_allclose(value_zeroing(bound), attention.readout_weights(bound)[: len(bound.tokens)])
 
 
 def test_leaving_out_is_the_score_of_the_text_without_the_word():

@@ -113,7 +113,12 @@ def test_every_matrix_is_the_references_and_every_sum_adds_up(parts: tuple[Any, 
                     # Rounded to nearest, or to the neighbour that makes the row add up.
                     assert text == f"{MINUS}∞" or abs(float(decimal(text)) - value) < (0.01 if matrix.weights else 0.00501)
         shown_sums(step)
-    weights = next(step.result for step in steps if step.result.weights)
+    softmax = next(step for step in steps if step.result.weights)
+    weights = softmax.result
+    # What is looked at first is the largest weight of a query that has a choice, where one has.
+    rows = [row for row, seen in enumerate(tables.visible) if seen.sum() > 1] or range(len(tables.tokens))
+    assert softmax.start[0] in rows
+    assert weights.values[softmax.start] == weights.values[rows].max()
     for row, column in np.argwhere(~tables.visible).tolist():
         assert weights.values[row, column] == 0
         assert weights.shown[row][column] == "0.00"

@@ -1,5 +1,7 @@
 """Where question and passage meet, read both ways, and the table that an answer is found in: each against loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -123,8 +125,15 @@ def test_sentences_tell_the_numbers(trace):
     best = max((1, 2, 3), key=lambda place: shares[place])
     message = plain(describe_meeting(shown, "L2·H1", (8, 11)))
     assert message.startswith(f"L2·H1: the answer's words look most at “{shown.question[best].text}” ({shares[best]:.2f}) and ")
-    first, weight = shown.lookers(1)[0]
-    assert f"“{first.text}” ({weight:.2f})" in plain(describe_word(shown, "L2·H1", 1))
-    assert plain(describe_word(shown, "L2·H1", 1)).endswith("look at “who” most.")
+    told = ", ".join(f"“{token.text}” ({weight:.2f})" for token, weight in shown.lookers(1))
+    assert plain(describe_word(shown, "L2·H1", 1)).startswith(f"L2·H1: {told} look at “who”")
+    asking = question_attention(trace, "question", layer=2, head=1, view=View(words=True))
+    told = ", ".join(f"“{token.text}” ({weight:.2f})" for token, weight in asking.lookers(1))
+    assert f"“who” looks most at {told} in" in plain(describe_word(asking, "L2·H1", 1))
+    matrix = shown.matrix
+    one = replace(shown, matrix=replace(matrix, weights=matrix.weights * (np.arange(len(matrix.weights)) == 2)[:, None]))
+    assert f": “{one.passage[2].text}” ({one.weights[2, 1]:.2f}) looks at “who”" in plain(describe_word(one, "L2·H1", 1))
+    none = replace(shown, matrix=replace(matrix, weights=matrix.weights * 0))
+    assert "nothing of the passage meets “who”" in plain(describe_word(none, "L2·H1", 1))
     assert "the answer's words take most from “" in plain(describe_meeting(shown, "L2·H1", (8, 11), "norm share"))
     assert plain(describe_word(shown, "L2·H1", 1, "norm share")).endswith("take from “who” most.")

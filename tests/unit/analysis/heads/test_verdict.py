@@ -1,6 +1,7 @@
 """Heads that were planted are found, heads that do nothing are not, and the numbers equal plain loops."""
 
 from collections.abc import Set
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,13 @@ def test_a_planted_head_is_found_and_its_claim_holds(text):
     assert (tested.layer, tested.head) == PLANTED[text]
     assert tested.holds, describe_verdict(tested)
     assert "It holds" in describe_verdict(tested)
+    # The best head of the untrained model is chosen on even sentences, and has its rate on odd ones.
+    untrained = evidence.untrained
+    assert untrained is not None
+    even = untrained.hits[::2, :, :-1].sum(axis=0)
+    layer, head = np.unravel_index(even.argmax(), even.shape)
+    rate = untrained.hits[1::2, layer, head].sum() / untrained.queries[1::2].sum()
+    assert tested.rival("untrained") == pytest.approx(rate)
     assert len(blank) == len(looked)
 
 
@@ -156,6 +164,7 @@ def test_too_few_words_are_no_verdict():
     claim = parse("obj -> head")
     (tested,) = judge_claims([claim], [Evidence(count(claim, sentences, looked))])
     assert tested.is_small
+    assert [replace(tested, queries=count).is_small for count in (29, 30)] == [True, False]
     assert not tested.holds
     assert "Nothing can be said" in describe_verdict(tested)
 
