@@ -1,17 +1,30 @@
 """The one loader of our own models: it goes by the kind that a folder names, and says what is wrong with one."""
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
 
+import numpy as np
 import pytest
+from safetensors.torch import save_file
 
 import attnviz
-from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.attribution.targets import bind_target
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import EditError, ModelError, ModelNotFoundError
+from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog, shipped
 from attnviz.models.answer.own import AnswerModel
+from attnviz.models.base import ModelCard
+from attnviz.models.capabilities import Capabilities, capabilities
+from attnviz.models.result import run_task
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel
 from tests.answerers import tiny_answerer
+from tests.factories import given_map, typed
 from tests.summarizers import tiny_summarizer
 from tests.translators import tiny_translator
 
@@ -57,3 +70,32 @@ def test_an_unknown_kind_and_no_model_at_all(tmp_path: Path) -> None:
 def test_every_model_of_the_catalog_is_found_by_its_task() -> None:
     by_task = [catalog.available_for(task) for task in ("encode", "translate", "answer", "summarize")]
     assert sorted(name for names in by_task for name in names) == sorted(catalog.available())
+
+
+class Uniform(Capabilities):
+    """Looks at every word alike."""
+
+    def __init__(self, card: ModelCard) -> None:
+        self.card = card
+
+    def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
+        asked = Prompt.of(prompt)
+        words = typed(asked.text)
+        return AttentionTrace(self.card.name, asked, (given_map(np.full((len(words),) * 2, 1 / len(words)), words),))
+
+
+def test_a_new_kind_of_model_is_a_line_of_the_table_and_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is a module of attnviz.models that builds it; the line makes it known to everything else."""
+    file: Any = ModuleType("attnviz.models.encode.uniform")
+    file.uniform = lambda saved, progress: Uniform(replace(attnviz.load("minilm").card, name=saved.config["card"]["name"]))
+    monkeypatch.setitem(sys.modules, file.__name__, file)
+    monkeypatch.setitem(cast(dict, shipped.KINDS), "uniform", "attnviz.models.encode.uniform:uniform")
+    (tmp_path / "config.json").write_text(json.dumps({"kind": "uniform", "card": {"name": "mine"}}), encoding="utf-8")
+    save_file({}, str(tmp_path / "model.safetensors"))
+    model = attnviz.load(tmp_path)
+    result = run_task(model, "encode", Prompt("a b c"))
+    assert (result.trace.model, result.trace.encoder.weights(0, 0)[1, 2]) == ("mine", pytest.approx(1 / 3))
+    with pytest.raises(EditError, match="mine cannot be edited"):
+        capabilities(model).scorer(Prompt("a b c"))
+    with pytest.raises(ModelError, match="mine"):
+        bind_target(model, Prompt("a b c"))
