@@ -37,6 +37,7 @@ from attnviz.text.url_text import pack
 from attnviz.training import toy as toy
 from attnviz.training.presets import PRESETS
 from attnviz.ui.address import state
+from attnviz.ui.address.parameters import PARAMETERS
 from attnviz.ui.background.jobs import Job
 from tests import tiny
 from tests.factories import dot_product_map, make_map, sentence, typed
@@ -44,23 +45,11 @@ from tests.factories import dot_product_map, make_map, sentence, typed
 FAMILIES = ("bert", "gpt2", "marian", "t5", "distilbert", "llama")
 FILES = ("config.json", "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
 PAGES = Path(__file__).parents[1] / "pages"
-ADDRESSED = (
-    "encode", "translate", "answer", "summarize", "heads", "matters", "compute", "train", "ablate", "compare",
-)  # fmt: skip
+ADDRESSED = sorted(PARAMETERS.keys() - {"home"})
 KINDS = ("address", "trace", "toy", "folder")
 # Wall clock that no case may take, where nothing else runs on the machine.
 PATIENCE_SECONDS = 5.0
-PARAMETERS = (
-    "text", "pair", "question", "passage", "target", "reference", "tokens", "begins", "begins1", "begins2", "model",
-    "models", "layer", "head", "mean", "words", "hide_special", "renormalize", "between", "scale", "attention",
-    "all_heads", "view", "all", "all1", "query", "key", "query1", "key1", "candidate1", "asked1", "word", "width",
-    "penalty", "reading", "hard", "threshold", "whole_words", "side", "way", "unit", "words_kept", "share_kept",
-    "sentences_kept", "punctuation", "source", "lesson", "heads", "mask", "own", "padded", "divide", "seed", "dim", "at",
-    "numbers", "predict", "task", "kind", "layers", "n_heads", "divided", "forcing", "padding", "steps", "first", "pace",
-    "toy_head", "toy_input_reverse", "toy_input_dates", "bertviz", "decoding", "kept", "embed",
-    "claim", "find", "sentences", "survey", "measure", "taken", "about", "seen", "to", "order", "stopped", "other", "second",
-    "into", "drawing", "drawn", "trained", "truth", "edits", "edits1", "editing", "edit_view", "",
-)  # fmt: skip
+NAMES = sorted({name for names in PARAMETERS.values() for name in names} | {"", "embed", "kept"})
 _TEXTS = ("text", "pair", "question", "passage", "target", "reference", "tokens")
 _ODD = (
     "", " ", "0", "-1", "1", "7", "99999", "9" * 4301, "1e400", "inf", "nan", "-0.0", "1.5", "0x10", "²", "١", "true",
@@ -120,7 +109,7 @@ def address(case: Case) -> tuple[str, dict[str, str | list[str]]]:
     """A page and its query parameters."""
     draw = case.draw
     page = draw.choice(ADDRESSED)
-    names = draw.sample(PARAMETERS, draw.randint(1, 9)) + draw.sample(_TEXTS, 1)
+    names = draw.sample(NAMES, draw.randint(1, 9)) + draw.sample(_TEXTS, 1)
     given: dict[str, str | list[str]] = {name: value(draw) for name in names}
     if "models" in given and draw.random() < 0.5:
         given["models"] = [value(draw) for _ in range(draw.randint(1, 6))]
@@ -357,16 +346,12 @@ def run_toy(case: Case, *, patience: float = PATIENCE_SECONDS) -> str:
 def save_folder(case: Case, folder: Path, made: Path) -> None:
     """A model's folder with its configuration, its tokenizer or its weights changed; `made` keeps what it is changed from."""
     draw = case.draw
-    family = draw.choice(
-        [each for each in tiny.FAMILIES if each.name in ("bert", "gpt2", "marian", "t5", "distilbert", "llama")]
-    )
+    family = tiny.FAMILY[draw.choice(FAMILIES)]
     if not (made / family.name).is_dir():
         family.save(made / family.name)
     shutil.copytree(made / family.name, folder)
     for _ in range(draw.randint(1, 2)):
-        path = folder / draw.choice(
-            ("config.json", "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
-        )
+        path = folder / draw.choice(FILES)
         if not path.is_file():
             continue
         if path.suffix == ".json":

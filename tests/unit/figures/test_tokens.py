@@ -1,7 +1,5 @@
 """The token strip, read as a browser reads it."""
 
-from html.parser import HTMLParser
-
 import numpy as np
 import pytest
 
@@ -10,50 +8,34 @@ from attnviz.core.trace import Token
 from attnviz.figures.theme import DARK, LIGHT, ink_on
 from attnviz.figures.tokens import token_strip
 from tests.factories import dot_product_map, make_map, numbered, pair, sentence, special, typed
+from tests.markup import Element, elements
 
 
-class Strip(HTMLParser):
-    """The spans of a strip, with their attributes and their text."""
-
-    def __init__(self, document: str) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.spans: list[dict[str, str]] = []
-        self.feed(document)
-
-    def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-        if tag == "span":
-            self.spans.append({**dict(attrs), "text": ""})
-
-    def handle_data(self, data):
-        if self.spans and self.names[-1] == "span":
-            self.spans[-1]["text"] += data
-
-
-def strip_of(attention, query, theme=LIGHT, **view):
-    return Strip(token_strip(head_matrix(attention, layer=0, head=1, view=View(**view)), query=query, theme=theme))
+def spans_of(attention, query, theme=LIGHT, **view) -> list[Element]:
+    """The strip's elements without its style and the box around it."""
+    strip = elements(token_strip(head_matrix(attention, layer=0, head=1, view=View(**view)), query=query, theme=theme))
+    assert [each.tag for each in strip] == ["style", "div", *["span"] * (len(strip) - 2)]
+    return strip[2:]
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 @pytest.mark.parametrize("query", [0, 3, 4])
 def test_each_token_has_the_colour_of_its_weight(theme, query):
     attention = make_map(numbered(5), numbered(7))
-    spans = strip_of(attention, query, theme).spans
+    spans = spans_of(attention, query, theme)
     weights = attention.weights(0, 1)[query]
-    assert [span["text"] for span in spans] == [f"t{index}" for index in range(7)]
+    assert [span.text for span in spans] == [f"t{index}" for index in range(7)]
     for span, weight in zip(spans, weights, strict=True):
-        assert span["style"] == f"background:{theme.colour(float(weight))};color:{theme.ink(float(weight))}"
-        assert span["title"] == f"{weight:.4f}"
-    assert len({span["style"] for span in spans}) > 3
+        assert span.attributes["style"] == f"background:{theme.colour(float(weight))};color:{theme.ink(float(weight))}"
+        assert span.attributes["title"] == f"{weight:.4f}"
+    assert len({span.attributes["style"] for span in spans}) > 3
 
 
 def test_tokens_stand_as_typed_and_open_no_element():
     texts = ["<script>alert(1)</script>", "a&b", '"', "'><img src=x>", "</span>", "مرحبا", "🙂", "中文", "the", "the", "&lt;"]
-    strip = strip_of(make_map([Token(text, 0, 1) for text in texts]), 0)
-    assert [span["text"] for span in strip.spans] == texts
-    assert strip.names == ["style", "div", *["span"] * len(texts)]
-    assert all(span["dir"] == "auto" for span in strip.spans)
+    spans = spans_of(make_map([Token(text, 0, 1) for text in texts]), 0)
+    assert [span.text for span in spans] == texts
+    assert all(span.attributes["dir"] == "auto" for span in spans)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +54,7 @@ def test_the_strip_runs_the_way_its_text_is_read(texts, way):
 
 
 def test_a_line_break_is_seen_and_breaks_nothing():
-    assert [span["text"] for span in strip_of(make_map([Token("\n", 0, 1), Token("a", 1, 2)]), 0).spans] == ["↵", "a"]
+    assert [span.text for span in spans_of(make_map([Token("\n", 0, 1), Token("a", 1, 2)]), 0)] == ["↵", "a"]
 
 
 OUTLINED = {
@@ -88,19 +70,19 @@ OUTLINED = {
 
 @pytest.mark.parametrize(("attention", "view", "outlined"), OUTLINED.values(), ids=OUTLINED)
 def test_the_query_is_outlined(attention, view, outlined):
-    spans = strip_of(attention, 3, **view).spans
-    assert [index for index, span in enumerate(spans) if "query" in span["class"].split()] == outlined
+    spans = spans_of(attention, 3, **view)
+    assert [index for index, span in enumerate(spans) if "query" in span.attributes["class"].split()] == outlined
 
 
 def test_special_tokens_are_smaller():
-    spans = strip_of(make_map(sentence("a b")), 1).spans
-    assert [span["class"] for span in spans] == ["special", "query", "", "special"]
-    assert strip_of(make_map([special("<s>"), *typed("a")]), 0).spans[0]["class"] == "query special"
+    spans = spans_of(make_map(sentence("a b")), 1)
+    assert [span.attributes["class"] for span in spans] == ["special", "query", "", "special"]
+    assert spans_of(make_map([special("<s>"), *typed("a")]), 0)[0].attributes["class"] == "query special"
 
 
 def test_a_masked_token_is_not_one_of_weight_zero():
-    spans = strip_of(make_map(numbered(5), causal=True), 2).spans
+    spans = spans_of(make_map(numbered(5), causal=True), 2)
     for span in spans[3:]:
-        assert span["title"] == "masked"
-        assert span["style"] == f"background:{LIGHT.masked};color:{ink_on(LIGHT.masked)}"
-    assert all(LIGHT.masked not in span["style"] for span in spans[:3])
+        assert span.attributes["title"] == "masked"
+        assert span.attributes["style"] == f"background:{LIGHT.masked};color:{ink_on(LIGHT.masked)}"
+    assert all(LIGHT.masked not in span.attributes["style"] for span in spans[:3])

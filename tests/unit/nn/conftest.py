@@ -15,6 +15,18 @@ def visible():
 
 
 @pytest.fixture
+def source():
+    """Three sentences of seven, five and two tokens; 0 is padding."""
+    tokens = torch.randint(1, 17, (3, 7))
+    return tokens.masked_fill(torch.arange(7) >= torch.tensor([7, 5, 2])[:, None], 0)
+
+
+@pytest.fixture
+def inputs():
+    return torch.randint(1, 19, (3, 11))
+
+
+@pytest.fixture
 def same():
     """Assert that two results, torch or NumPy, are the same to 1e-5 (or to `atol`)."""
 

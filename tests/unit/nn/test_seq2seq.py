@@ -22,18 +22,6 @@ def build(kind: str, *, n_layers: int = 2, bidirectional: bool = True) -> Seq2Se
     return Seq2Seq(Seq2SeqConfig(SOURCE, TARGET, kind, size)).eval()
 
 
-@pytest.fixture
-def source():
-    """Three sentences of seven, five and two tokens; 0 is padding."""
-    tokens = torch.randint(1, SOURCE, (3, 7))
-    return tokens.masked_fill(torch.arange(7) >= torch.tensor([7, 5, 2])[:, None], 0)
-
-
-@pytest.fixture
-def inputs():
-    return torch.randint(1, TARGET, (3, 11))
-
-
 @pytest.mark.parametrize("bidirectional", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_of_different_lengths_is_each_sentence_alone(kind, bidirectional, source, inputs, same):

@@ -19,17 +19,6 @@ def build(norm: str = "before", *, scaled: bool = True) -> Translator:
     return Translator(TranslatorConfig(SOURCE, TARGET, LAYERS, block, max_tokens=41)).eval()
 
 
-@pytest.fixture
-def source():
-    tokens = torch.randint(1, SOURCE, (3, 7))
-    return tokens.masked_fill(torch.arange(7) >= torch.tensor([7, 5, 2])[:, None], 0)
-
-
-@pytest.fixture
-def inputs():
-    return torch.randint(1, TARGET, (3, 11))
-
-
 def copy_feed_forward(block, twin) -> None:
     twin.linear1.load_state_dict(block.expand.state_dict())
     twin.linear2.load_state_dict(block.contract.state_dict())

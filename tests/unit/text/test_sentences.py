@@ -51,6 +51,6 @@ def test_a_position_between_two_belongs_to_the_first():
 
 
 def test_a_hundred_thousand_words_take_no_time():
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(cut("word and word. " * 33_000)) == 33_000
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -29,6 +29,6 @@ def test_a_long_reference_takes_no_longer_than_its_words():
     summary, reference = (" ".join(f"w{draw.randint(0, 200)}" for _ in range(6000)) for _ in range(2))
     stems(summary)
     stems(reference)
-    began = time.monotonic()
+    began = time.process_time()
     assert 0 < rouge(summary, [reference]).longest < 1
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from attnviz.core.errors import TraceError
 from attnviz.figures.bertviz.views import TooManyTokensError, head_view, model_view
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import make_map, numbered
+from tests.markup import elements
 
 HOSTILE = (
     "<script>window.hacked=1</script>", "</script>", "<img src=x onerror=window.hacked=1>", "<!--", "a&b", '"', "\\", "'",
@@ -31,20 +31,6 @@ def parameters(document: str) -> dict:
     actual = re.search(r"<script type=\"application/json\" id=\"parameters\">(\{.*\})</script>", document)
     assert actual
     return json.loads(actual[1])
-
-
-class Elements(HTMLParser):
-    """The elements of a document as a browser reads them, and the attributes that would fetch something."""
-
-    def __init__(self, document: str) -> None:
-        super().__init__()
-        self.names: list[str] = []
-        self.fetched: list[str | None] = []
-        self.feed(document)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names.append(tag)
-        self.fetched += [value for name, value in attrs if name in ("src", "href")]
 
 
 @VIEWS
@@ -65,16 +51,16 @@ def test_tokens_stand_as_typed_and_open_no_element(view):
     document = view(attention)
     assert parameters(document)["attention"][0]["left_text"] == list(HOSTILE)
     plain = make_map(numbered(len(HOSTILE)))
-    assert Elements(document).names == Elements(view(plain)).names
+    assert [each.tag for each in elements(document)] == [each.tag for each in elements(view(plain))]
     assert "\u2028" not in document
 
 
 @VIEWS
 def test_nothing_is_fetched(view):
     document = view(make_map(numbered(5)))
-    elements = Elements(document)
-    assert elements.fetched == []
-    assert elements.names.count("script") == document.count("</script") == 5
+    read = elements(document)
+    assert not [each for each in read if each.attributes.keys() & {"src", "href"}]
+    assert [each.tag for each in read].count("script") == document.count("</script") == 5
     assert "default-src 'none'" in document
 
 

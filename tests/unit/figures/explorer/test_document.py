@@ -4,7 +4,6 @@ import base64
 import hashlib
 import html
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -13,6 +12,7 @@ from attnviz import AttentionTrace, Prompt, Token
 from attnviz.figures.explorer import TooLargeError, frame, overview, page
 from attnviz.figures.theme import DARK
 from tests.factories import make_map, numbered
+from tests.markup import elements
 
 HOSTILE = "</script></title></style><script>x</script><img src=x onerror=x>&\"'"
 
@@ -22,29 +22,13 @@ def hostile() -> AttentionTrace:
     return AttentionTrace(HOSTILE, Prompt(HOSTILE, pair=HOSTILE), maps, output=HOSTILE)
 
 
-class Reader(HTMLParser):
-    """The elements of a document, and the text in each kind of them."""
-
-    def __init__(self, document: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.texts: dict[str, list[str]] = {}
-        self.feed(document)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.tags.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        if self.tags:
-            self.texts.setdefault(self.tags[-1], []).append(data)
-
-
 def test_what_a_person_typed_is_text():
-    read = Reader(page(hostile()))
-    assert read.tags.count("script") == 3
-    assert "img" not in read.tags
-    assert HOSTILE in read.texts["h1"]
-    assert read.texts["p"].count(HOSTILE) == 3
+    read = elements(page(hostile()))
+    tags = [each.tag for each in read]
+    assert tags.count("script") == 3
+    assert "img" not in tags
+    assert [each.text for each in read if each.tag == "h1"] == [HOSTILE]
+    assert [each.text.strip() for each in read if each.tag == "p"].count(HOSTILE) == 3
 
 
 def test_every_map_is_whole():
