@@ -16,6 +16,7 @@ import torch
 import transformers as hf
 
 from attnviz.core.trace import Prompt
+from attnviz.files import from_bytes, to_bytes
 from attnviz.models import catalog
 from attnviz.models.hub import capture as reading
 from attnviz.models.hub import hf_attention as tape
@@ -57,6 +58,9 @@ def minilm(rounds: int) -> Iterator[Row]:
         ours, theirs = medians(rounds, lambda prompt=prompt: traced.trace(prompt), forward)
         told = f": {ours * 1e3:.2f} ms against {theirs * 1e3:.2f} ms"
         yield at_most(f"trace() of MiniLM, {tokens} tokens", ours / theirs, limit, "×", told)
+    trace = traced.trace(prompt)
+    [seconds] = medians(rounds, lambda: from_bytes(to_bytes(trace)))
+    yield at_most(f"its file written and read again, {tokens} tokens", seconds, 0.5, "s")
 
 
 def random_reader(config: Any, device: str) -> tuple[reading.AttentionFunctionReader, Any]:

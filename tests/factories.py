@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.core.trace import AttentionMap, DenseWeights, Kind, QueryKeyWeights, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 
 
@@ -73,3 +73,14 @@ def dot_product_map(
         stack.append(QueryKeyLayer(query, key, **({"scaling": 0.7} | options)))
     keys = (*queries, special("sink")) if options.get("sink") is not None else tuple(queries)
     return AttentionMap(kind, tuple(queries), keys, QueryKeyWeights(tuple(stack)), causal=options.get("causal", False))
+
+
+def assert_same(got: AttentionTrace, want: AttentionTrace, *, tolerance: float = 0.0) -> None:
+    """Hold all that a trace says, and its weights, against another's."""
+    for name in ("model", "revision", "prompt", "output", "cut", "cut_pair", "kinds"):
+        assert getattr(got, name) == getattr(want, name), name
+    for one, other in zip(got.maps, want.maps, strict=True):
+        assert (one.queries, one.keys, one.causal) == (other.queries, other.keys, other.causal)
+        for layer in range(other.n_layers):
+            np.testing.assert_array_equal(one.visible(layer), other.visible(layer))
+            np.testing.assert_allclose(one.layer_weights(layer), other.layer_weights(layer), rtol=0, atol=tolerance)

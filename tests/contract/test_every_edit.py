@@ -12,7 +12,6 @@ from transformers.masking_utils import sdpa_mask
 import attnviz
 from attnviz import Edits, HeadPatched, HeadSet, LinkCut, Prompt, WeightSet, WordHidden
 from attnviz.core.errors import AttnvizError, EditError
-from attnviz.core.trace import AttentionTrace
 from attnviz.export import export, picture
 from attnviz.export.python import trace_expression
 from attnviz.models.edit.points import edited
@@ -23,6 +22,7 @@ from attnviz.nn import attention as own
 from attnviz.nn.seq2seq import Seq2Seq
 from tests import tiny
 from tests.answerers import tiny_answerer
+from tests.factories import assert_same
 from tests.summarizers import tiny_summarizer
 from tests.translators import KINDS, tiny_translator
 
@@ -45,17 +45,6 @@ def prompt_for(family: tiny.Family) -> Prompt:
 
 def kind_of(family: tiny.Family) -> Any:
     return "decoder" if family.architecture == tiny.DECODER else "encoder"
-
-
-def layers_of(trace: AttentionTrace) -> dict[tuple[str, int], np.ndarray]:
-    return {(each.kind, layer): each.layer_weights(layer) for each in trace.maps for layer in range(each.n_layers)}
-
-
-def assert_same(got: AttentionTrace, want: AttentionTrace) -> None:
-    assert got.output == want.output
-    mine, theirs = layers_of(got), layers_of(want)
-    for place, weights in mine.items():
-        np.testing.assert_array_equal(weights, theirs[place], err_msg=str(place))
 
 
 def outputs(traced: Any, prompt: Prompt, edits: Edits = Edits()) -> torch.Tensor:  # noqa: B008 - edits are immutable

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import attnviz
 from attnviz.models.base import AttentionModel
 from tests import tiny
+from tests.factories import assert_same
 
 TEXT = "The cat sat on the mat, because it was too tired."
 # Plain queries and keys; fewer key heads; soft caps and windows; sinks; a position bias and three maps; given weights.
@@ -21,15 +21,9 @@ def assert_round_trip(model: AttentionModel, folder: Path) -> None:
     packed = attnviz.open(attnviz.save(trace, folder / "packed.attn"))
     again = attnviz.open(attnviz.save(packed, folder / "again.attn"))
     assert (folder / "again.attn").read_bytes() == (folder / "packed.attn").read_bytes()
-    for opened in (exact, packed, again):
-        for name in ("model", "revision", "prompt", "output", "cut", "kinds"):
-            assert getattr(opened, name) == getattr(trace, name)
-        for want, got in zip(trace.maps, opened.maps, strict=True):
-            assert (got.queries, got.keys, got.causal) == (want.queries, want.keys, want.causal)
-            for layer in range(want.n_layers):
-                np.testing.assert_array_equal(got.visible(layer), want.visible(layer))
-                tolerance = 0 if opened is exact else 1e-3
-                np.testing.assert_allclose(got.layer_weights(layer), want.layer_weights(layer), rtol=0, atol=tolerance)
+    assert_same(exact, trace)
+    assert_same(packed, trace, tolerance=1e-3)
+    assert_same(again, packed)
 
 
 @pytest.mark.parametrize("name", attnviz.available())

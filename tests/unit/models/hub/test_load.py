@@ -263,16 +263,6 @@ def test_what_the_hub_may_answer(monkeypatch: pytest.MonkeyPatch, error: Any, ki
     assert words in refusal("owner/model", kind)
 
 
-def test_an_earlier_download_needs_no_network(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "snapshot_download", lambda *_, local_files_only=False, **__: str(saved))
-    assert catalog.load("owner/model").card.n_layers == 2
-
-
-def test_the_next_load_works_after_a_refused_one(folder: Path) -> None:
-    refusal(folder.parent, ModelNotFoundError)
-    assert catalog.load(str(folder)).trace("the cat sat").encoder.n_layers == 2
-
-
 @pytest.mark.parametrize("name", ["bert", "t5", "gpt2"])
 def test_a_long_text_is_cut_where_the_trace_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "13")
@@ -317,24 +307,6 @@ def test_a_decoder_that_finds_nothing_to_read_says_so(tmp_path: Path) -> None:
     tiny.FAMILY["gpt2"].save(tmp_path)
     with pytest.raises(PromptError, match="nothing to read"):
         hub.load(str(tmp_path)).trace("\u200b")
-
-
-def test_a_written_target_reads_what_greedy_decoding_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATTNVIZ_MAX_TOKENS", "17")
-    model = tiny.FAMILY["bart"].save(tmp_path)
-    traced = hub.load(str(tmp_path))
-    ids = traced.tokenizer("the cat sat", return_tensors="pt")["input_ids"]
-    written = [model.config.decoder_start_token_id]
-    while len(written) < traced.card.max_tokens and written[-1] != model.config.eos_token_id:
-        with torch.no_grad():
-            written.append(int(model(input_ids=ids, decoder_input_ids=torch.tensor([written])).logits[0, -1].argmax()))
-    trace = traced.trace("the cat sat")
-    pieces = traced.tokenizer.convert_ids_to_tokens(written[:-1])
-    assert [token.piece or token.text for token in trace.decoder.queries] == pieces
-    assert trace.cross.queries == trace.decoder.queries
-    assert trace.cross.keys == trace.encoder.queries
-    assert trace.output == traced.tokenizer.decode(written[1:], skip_special_tokens=True).strip()
-    assert (trace.encoder.n_layers, trace.decoder.n_layers) == (2, 3)
 
 
 def test_a_given_target_is_the_output(tmp_path: Path) -> None:

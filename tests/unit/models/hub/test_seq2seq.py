@@ -64,6 +64,9 @@ def test_greedy_is_generates_own_and_its_steps_are_the_plain_forwards(pair):
     assert best.pieces == unpadded(generated(model, num_beams=1)[0], model.config.eos_token_id)
     trace, steps = traced.steps(TEXT)
     assert trace.output == best.text
+    read = traced.names((model.config.decoder_start_token_id, *best.pieces[:-1]))
+    assert [token.piece or token.text for token in trace.decoder.queries] == list(read)
+    assert (trace.cross.queries, trace.cross.keys) == (trace.decoder.queries, trace.encoder.queries)
     want = plain(model, best.pieces)
     assert len(steps) == len(best.pieces) == len(trace.cross.queries)
     for step, piece, probabilities in zip(steps, best.pieces, want, strict=True):

@@ -14,8 +14,7 @@ from attnviz.core.errors import ModelError
 from attnviz.models import catalog
 from attnviz.models.hub import checkpoint, sizes
 from attnviz.models.tasks import read
-from tests import hub, tiny
-from tests.hub import Hub, Repository
+from tests import tiny
 
 TOPS = [
     ("gpt2", hf.GPT2LMHeadModel, "next token"),
@@ -85,12 +84,3 @@ def test_a_top_that_was_not_saved_is_not_made_up(tmp_path, unchecked):
 def drop(folder: Path, beginning: str) -> None:
     kept = {name: each for name, each in load_file(folder / "model.safetensors").items() if not name.startswith(beginning)}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def test_a_language_model_of_the_hub_names_the_next_token(tmp_path, monkeypatch, unchecked):
-    saved(tmp_path / "gpt2", "gpt2", hf.GPT2LMHeadModel)
-    with hub.serving(Hub({"tiny/gpt2": Repository({"main": hub.files_of(tmp_path / "gpt2")})})) as served:
-        hub.use(served, tmp_path / "cache", monkeypatch)
-        loaded = catalog.load("tiny/gpt2")
-    ((name, likeliest),) = read(loaded, Prompt("the cat sat")).likeliest
-    assert (name, len(likeliest)) == ("next token", 5)
