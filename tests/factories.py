@@ -7,6 +7,12 @@ import numpy as np
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Kind, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 
+# What a person may type that a picture must show as typed.
+HOSTILE = (
+    "<script>x()</script>", "</script>", "</span>", "'><img src=x onerror=x>", "<!--", "<s>", "a&b",
+    "&lt;", '"', "\\", "'", "مرحبا", "🙂", "中文", "%{z}", "$x$", "PYTHON_PARAMS", "the", "the",
+)  # fmt: skip
+
 
 def typed(text: str, *, segment: int = 0) -> tuple[Token, ...]:
     """The tokens of a text, its words cut where it has a bar: "un|believ|able cat"."""

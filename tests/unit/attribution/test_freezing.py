@@ -128,18 +128,31 @@ def test_freezing_changes_no_value():
         lambda x: F.relu(x).sum(),
         lambda x: (F.softmax(x, dim=-1) * x).sum(),
         lambda x: F.layer_norm(x, x.shape[-1:])[..., 0].sum(),
+        lambda x: F.rms_norm(x, x.shape[-1:], torch.arange(1.0, 8.0), eps=0.1)[..., 0].sum(),
         lambda x: (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True)))[..., 0].sum(),
         lambda x: (F.silu(x) * (x @ torch.ones(7, 7))).sum(),
         lambda x: (0.5 * x * (1.0 + torch.tanh(0.8 * (x + 0.04 * torch.pow(x, 3.0))))).sum(),
         lambda x: (x * torch.sigmoid(1.702 * x)).sum(),
         lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]).sum(),
     ],
-    ids=["gelu", "relu", "softmax", "layer-norm", "rms-norm", "gated", "tanh-gelu", "quick-gelu", "attention"],
+    ids=[
+        "gelu",
+        "relu",
+        "softmax",
+        "layer-norm",
+        "rms-norm",
+        "rms-norm by hand",
+        "gated",
+        "tanh-gelu",
+        "quick-gelu",
+        "attention",
+    ],
 )
 def test_what_is_frozen_is_linear_in_what_it_reads(function):
     x = torch.randn(5, 7, requires_grad=True)
     with Frozen():
         made = function(x)
+    torch.testing.assert_close(made, function(x))
     (gradient,) = torch.autograd.grad(made, x)
     assert float((gradient * x).detach().sum()) == pytest.approx(float(made.detach()), rel=1e-4, abs=1e-4)
 
