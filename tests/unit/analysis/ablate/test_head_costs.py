@@ -16,12 +16,10 @@ CURVE = RemovalCurve(
 
 
 def test_the_head_that_is_missed_most_is_named_with_its_kind():
-    assert plain(describe_costs(COSTS)) == (
-        "Without cross L1·H2 ln p of this output falls by 1.25 nats, more than without any other one; 7 of the 9 heads cost "
-        "less than a tenth of that."
-    )
-    assert plain(describe_head(("cross", 0, 0), COSTS)) == "cross L0·H0 costs 0.500 nats: number 2 of 9."
-    assert plain(describe_head(("encoder", 0, 1), COSTS)) == "encoder L0·H1 costs −0.300 nats: number 9 of 9."
+    said = plain(describe_costs(COSTS))
+    assert all(part in said for part in ("Without cross L1·H2", "falls by 1.25 nats", "7 of the 9 heads"))
+    for head, parts in ((("cross", 0, 0), ("cross L0·H0", "0.500", "2 of 9")), (("encoder", 0, 1), ("−0.300", "9 of 9"))):
+        assert all(part in plain(describe_head(head, COSTS)) for part in parts)
 
 
 def test_where_no_head_is_missed_it_says_so():
@@ -31,9 +29,9 @@ def test_where_no_head_is_missed_it_says_so():
 
 
 def test_the_curve_is_told_at_about_half_of_the_heads():
-    assert plain(describe_curve(CURVE)) == (
-        "With 4 of 9 heads off at once it costs 0.10 where they are the least costly, 3.00 where they are the most costly, and "
-        "1.00 by chance (0.50 to 1.50 in 2 draws)."
+    said = plain(describe_curve(CURVE))
+    assert all(
+        part in said for part in ("4 of 9 heads", "0.10 where", "3.00 where", "1.00 by chance (0.50 to 1.50 in 2 draws)")
     )
 
 

@@ -61,10 +61,9 @@ def test_the_sentence_says_what_changed_most():
     one = given_map([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
     other = given_map([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
     actual = compare(trace(one), trace(other))
-    assert (
-        plain(actual.sentence())
-        == f"L0·H0 changed most, {actual.divergence[0, 0]:.2f} bits: “it” now looks at “street” (0.70, was 0.00)."
-    )
+    said = plain(actual.sentence())
+    assert f"L0·H0 changed most, {actual.divergence[0, 0]:.2f} bits" in said
+    assert "“it” now looks at “street” (0.70, was 0.00)" in said
     np.testing.assert_allclose(actual.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
 
 

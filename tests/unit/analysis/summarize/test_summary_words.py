@@ -45,23 +45,19 @@ def test_a_word_comes_from_the_rows_that_wrote_it(actual):
 
 def test_what_is_told_of_a_summary(actual):
     words = summary_words(make_map(TARGET, SOURCE), actual, layer=0, head=0)
-    assert plain(describe_copies(words)) == "1 of the 2 words of the summary stands in the text; new is “unseen”."
-    assert (
-        plain(describe_copies(words[:1]))
-        == "1 of the 1 words of the summary stands in the text: it is put together from them alone."
-    )
+    for some, parts in ((words, ("1 of the 2 words", "new is “unseen”")), (words[:1], ("1 of the 1 words", "alone"))):
+        assert all(part in plain(describe_copies(some)) for part in parts)
     best = actual.by_unit(words[0].row)
-    message = f"“dogs” was written looking most at “{actual.units[int(best.argmax())].text}” ({best.max():.2f})."
-    assert plain(describe_word_origin(words[0], actual)) == message
+    found = f"most at “{actual.units[int(best.argmax())].text}” ({best.max():.2f})"
+    assert found in plain(describe_word_origin(words[0], actual))
 
 
 def test_what_is_told_of_a_choice(actual):
     tokens = np.array([0.1, 0.2, 0.1, 0.4, 0.1, 0.1])
     units, sentences = actual.by_unit(tokens), actual.by_sentence(tokens)
     kept = choose(actual, units, sentences, Amount(2))
-    assert plain(describe_choice(actual, kept, units)) == (
-        "The 2 kept words are 50% of the text and receive 75% of the attention; “Dogs” receives most."
-    )
-    assert plain(describe_sentences(actual, kept, sentences)) == "Sentence 2 of 2 is kept (56%; the next best has 44%)."
+    said = plain(describe_choice(actual, kept, units))
+    assert all(part in said for part in ("2 kept words are 50%", "75% of the attention", "“Dogs” receives most"))
+    assert "Sentence 2 of 2 is kept (56%; the next best has 44%)" in plain(describe_sentences(actual, kept, sentences))
     both = choose(actual, units, sentences, Amount(2, sentences=2))
-    assert plain(describe_sentences(actual, both, sentences)) == "Sentences 1 and 2 of 2 are kept (44%)."
+    assert "Sentences 1 and 2 of 2 are kept (44%)" in plain(describe_sentences(actual, both, sentences))
