@@ -8,7 +8,7 @@ import pytest
 
 from attnviz.analysis.bootstrap import bootstrap
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.counts import OFFSETS, count
+from attnviz.analysis.heads.counts import OFFSETS, Case, cases, count, examples_of
 from attnviz.analysis.heads.matching import REGEX_SECONDS
 from attnviz.analysis.heads.verdict import SEED, Evidence, compare_with_rivals, holm, judge_claims, one_sided_p, supported
 from attnviz.analysis.heads.word_attention import WordAttention, strongest
@@ -58,7 +58,6 @@ def corpus(seed: int, *, planted: bool = True, size: int = 120):
 @pytest.mark.parametrize("text", PLANTED)
 def test_a_planted_head_is_found_and_its_claim_holds(text):
     sentences, looked = corpus(1)
-    blank = corpus(2, planted=False)[1]
     claim = parse(text)
     evidence = Evidence(count(claim, sentences, looked), count(claim, sentences, corpus(1, planted=False)[1]))
     (tested,) = judge_claims([claim], [evidence])
@@ -72,7 +71,6 @@ def test_a_planted_head_is_found_and_its_claim_holds(text):
     layer, head = np.unravel_index(even.argmax(), even.shape)
     rate = untrained.hits[1::2, layer, head].sum() / untrained.queries[1::2].sum()
     assert tested.rival("untrained") == pytest.approx(rate)
-    assert len(blank) == len(looked)
 
 
 def test_heads_that_do_nothing_hold_no_claim():
@@ -90,7 +88,8 @@ def test_heads_that_do_nothing_hold_no_claim():
 def test_counts_equal_plain_loops(text):
     sentences, looked = corpus(3, size=17)
     claim = parse(text)
-    counts = count(claim, sentences, looked)
+    counts, listed = count(claim, sentences, looked), []
+    of_all = "special" in text.split(" -> ")[1] or "self" in text
     for row, (each, looks) in enumerate(zip(sentences, looked, strict=True)):
         n = len(each.words)
         queries, hits = 0, np.zeros((LAYERS, HEADS + 1))
@@ -102,12 +101,27 @@ def test_counts_equal_plain_loops(text):
             queries += 1
             for layer in range(LAYERS):
                 for head in range(HEADS + 1):
-                    place = (looks.top if "special" in text.split(" -> ")[1] or "self" in text else looks.other)[layer, head, i]
-                    hits[layer, head] += int(place) in right
+                    place = int((looks.top if of_all else looks.other)[layer, head, i])
+                    hits[layer, head] += place in right
+                    if (layer, head) == (1, 2):
+                        weight = float((looks.top_weight if of_all else looks.other_weight)[layer, head, i])
+                        listed.append((Case(row, i, place, tuple(sorted(right)), place in right), weight))
             by_offset += [i < n and 0 <= i + k < n and i + k in right for k in OFFSETS]
         assert counts.queries[row] == queries
         np.testing.assert_array_equal(counts.hits[row], hits)
         np.testing.assert_array_equal(counts.by_offset[row], by_offset)
+    assert cases(claim, sentences, looked, 1, 2) == [case for case, _ in listed]
+    examples = examples_of(claim, sentences, looked, (1, 2), most=2)
+    for holds in (False, True):
+        # The word with the most weight of each sentence, and of those the two with most.
+        strongest_first = sorted(((case, weight) for case, weight in listed if case.holds == holds), key=lambda each: each[1])[
+            ::-1
+        ]
+        of_each = {case.sentence: case for case, _ in strongest_first[::-1]}
+        wanted = [case for case, _ in strongest_first if of_each[case.sentence] is case][:2]
+        assert [(each.sentence, each.word, each.looks) for each in examples if each.holds == holds] == [
+            (case.sentence, case.word, case.looks) for case in wanted
+        ]
 
 
 def should(text: str, each: ParsedSentence, i: int) -> Set[int | None] | None:
