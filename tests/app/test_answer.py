@@ -15,7 +15,7 @@ from attnviz.analysis.answer.question_attention import Side, StrongestHead, ques
 from attnviz.analysis.view import View
 from attnviz.attribution.run import run
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel
+from attnviz.models.answer.base import AnsweringModel, Answers
 from attnviz.models.answer.decoding import SpanDecoding
 from tests import visits
 from tests.answerers import tiny_answerer, tiny_hub_answerer
@@ -42,6 +42,13 @@ def open_page(app: AppTest, *models: str, **parameters: str) -> AppTest:
     return visits.open_page(app, models=list(models), **{"question": QUESTION, "passage": PASSAGE, **parameters})
 
 
+def answered(folder: str, passage: str = PASSAGE) -> Answers:
+    """What the model itself makes of it."""
+    model = attnviz.load(folder)
+    assert isinstance(model, AnsweringModel)
+    return model.answers(Prompt(passage, question=QUESTION))
+
+
 def answers(app: AppTest) -> list[str]:
     return re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', html(app), re.DOTALL)
 
@@ -63,9 +70,7 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
 
 def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["sure"])
-    model = attnviz.load(models["sure"])
-    assert isinstance(model, AnsweringModel)
-    result = model.answers(Prompt(PASSAGE, question=QUESTION)).result
+    result = answered(models["sure"]).result
     p, nothing = result.spans[0].probability, result.nothing
     often = math.exp(1) * math.sqrt(p / (1 - p - nothing)) / math.sqrt(math.sqrt(nothing / (1 - nothing)))
     assert f"right {100 * often / (1 + often):.0f} times in 100 when so sure" in html(app)
@@ -73,9 +78,7 @@ def test_a_calibrated_model_says_how_often_it_is_right_when_so_sure(app: AppTest
 
 def test_an_answer_is_right_no_more_often_than_the_passage_answers(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["certain"], passage="Ann")
-    model = attnviz.load(models["certain"])
-    assert isinstance(model, AnsweringModel)
-    nothing = model.answers(Prompt("Ann", question=QUESTION)).result.nothing
+    nothing = answered(models["certain"], "Ann").result.nothing
     assert 0.01 < nothing < 0.99
     assert f"right {100 * (1 - nothing):.0f} times in 100 when so sure" in html(app)
 
@@ -89,11 +92,9 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
     open_page(app, *(models[name] for name in names))
     actual: list[dict[Side, StrongestHead]] = []
     for name in names:
-        model = attnviz.load(models[name])
-        assert isinstance(model, AnsweringModel)
-        answered = model.answers(Prompt(PASSAGE, question=QUESTION))
-        best, tokens = answered.result.spans[0], answered.tokens
-        actual.append(strongest_heads(answered.trace, tokens[best.start].start, tokens[best.end].end))
+        found = answered(models[name])
+        best, tokens = found.result.spans[0], found.tokens
+        actual.append(strongest_heads(found.trace, tokens[best.start].start, tokens[best.end].end))
     shares = {side: min(heads[side].share for heads in actual) for side in ("cross", "passage") if side in actual[0]}
     side = max(shares, key=lambda side: shares[side])
     assert side == {"dual": "cross", "joint+dual": "cross", "hub": "passage"}.get("+".join(names), side)
@@ -105,13 +106,11 @@ def test_it_opens_where_the_answer_looks_most_firmly(app: AppTest, models: dict[
 
 def test_the_table_of_spans_has_the_spans_own_probabilities(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["joint"], picture="spans")
-    model = attnviz.load(models["joint"])
-    assert isinstance(model, AnsweringModel)
     figures = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
     table = next(figure for figure in figures if any(each.get("name") == "ranks" for each in figure["data"]))
     drawn = next(each["z"] for each in table["data"] if each["type"] == "heatmap" and each.get("zmin") == 0)
     cells = np.frombuffer(base64.b64decode(drawn["bdata"]), dtype=drawn["dtype"])
-    spans = model.answers(Prompt(PASSAGE, question=QUESTION)).result.spans
+    spans = answered(models["joint"]).result.spans
     assert len({span.end - span.start for span in spans}) > 1
     for span in spans:
         assert np.isclose(cells, span.probability, rtol=1e-4, atol=0).any()
@@ -131,10 +130,7 @@ def test_one_picture_at_a_time_is_shown_and_it_is_in_the_address(app: AppTest, m
 
 def test_a_model_of_the_hub_has_blocks_of_its_encoder(app: AppTest, models: dict[str, str]) -> None:
     open_page(app, models["hub"], layer="0", all_heads="false", head="2", asked1="1", picture="matrix")
-    model = attnviz.load(models["hub"])
-    assert isinstance(model, AnsweringModel)
-    actual = model.answers(Prompt(PASSAGE, question=QUESTION))
-    assert answers(app) == [actual.trace.output]
+    assert answers(app) == [answered(models["hub"]).trace.output]
     assert len(app.selectbox(key="side").options) == 2
     assert "L0·H2: " in html(app)
     assert app.button(key="explain1")
@@ -154,7 +150,7 @@ def test_a_model_that_declines_says_so(app: AppTest, models: dict[str, str]) -> 
     assert "The passage does not say." in html(app)
     assert "it declines above 0%" in html(app)
     # Its best span is there all the same, faded, for a person to judge.
-    trace = attnviz.load(models["shy"]).answers(Prompt(PASSAGE, question=QUESTION))
+    trace = answered(models["shy"])
     assert f'<span class="declined">Likeliest: <bdi>{trace.text(trace.result.spans[0])}</bdi></span>' in html(app)
     assert f"p(no answer) = {trace.result.nothing:.2f}" in html(app)
 

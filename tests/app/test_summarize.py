@@ -136,10 +136,3 @@ def test_heads_may_show_what_they_move_and_what_is_kept_is_chosen_by_weights_all
     assert (answer(app), kept_words(app)) == by_weights
     assert app.get("plotly_chart")[0].proto.spec != shares
     assert any("This layer changes a token by" in each.value for each in app.markdown)
-
-
-def test_a_reference_is_kept_in_the_address(app: AppTest) -> None:
-    open_page(app, model="minilm", text=TEXT)
-    app.text_area(key="reference").set_value("Dogs bark at the moon.").run()
-    assert not app.exception
-    assert app.query_params["reference"] == "Dogs bark at the moon."

@@ -30,7 +30,11 @@ def app() -> Iterator[AppTest]:
         opened.session_state.run.stop()
 
 
-def until_trained(app: AppTest) -> None:
+def train(app: AppTest, **address: str) -> None:
+    """Train for a few steps, to their end."""
+    app.query_params.update({"steps": "20", **address})
+    app.run()
+    press(app, "Start")
     run = app.session_state.run
     started = time.monotonic()
     while run.active:
@@ -88,10 +92,7 @@ def test_an_address_that_makes_no_sense_opens_something_that_does(app):
 
 
 def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
-    app.query_params["steps"] = "20"
-    app.run()
-    press(app, "Start")
-    until_trained(app)
+    train(app)
     assert "Trained at step 20" in app.select_slider[0].label
     for text, said in (("héllo", "never seen “é”"), ("", "nothing to read"), ("a" * 40, "at most 32")):
         app.text_input(key="typed_reverse").set_value(text)
@@ -107,10 +108,7 @@ def test_a_trained_model_reads_ones_own_input_and_says_what_it_cannot_read(app):
 def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_do_not_apply(app, monkeypatch):
     monkeypatch.setattr(view, "SEQUENCES", 1)
     monkeypatch.setattr(view, "CHECKPOINTS", 2)
-    app.query_params.update({"steps": "20", "truth": "true"})
-    app.run()
-    press(app, "Start")
-    until_trained(app)
+    train(app, truth="true")
     drawn = " ".join(each.proto.json for each in app.get("bidi_component"))
     steps = sorted({frame.step for frame in app.session_state.run.frames})
     assert "untrained" in drawn
@@ -178,10 +176,7 @@ def test_a_file_of_any_recipe_is_opened_as_what_it_holds(app, recipe):
     trained = Training(recipe)
     for _ in range(7):
         trained.step()
-    app.query_params["steps"] = "20"
-    app.run()
-    press(app, "Start")
-    until_trained(app)
+    train(app)
     app.file_uploader(key="toy_file").upload("x.safetensors", to_file(recipe, trained.look()), "application/octet-stream").run()
     assert not app.exception
     run = app.session_state.run
@@ -196,10 +191,7 @@ def test_a_file_of_any_recipe_is_opened_as_what_it_holds(app, recipe):
 
 
 def test_which_came_first_is_told_from_steps_and_not_from_who_looked(app):
-    app.query_params["steps"] = "20"
-    app.run()
-    press(app, "Start")
-    until_trained(app)
+    train(app)
     training = app.session_state.run.training
     for aligned, answered, message in ((10, 25, "First it learned where to look"), (25, 10, "did not come first"),
                                     (10, 20, "too close to tell"), (10, None, "")):  # fmt: skip

@@ -116,20 +116,6 @@ def test_a_file_gives_the_model_its_recipe_and_its_step_back(tmp_path):
     )
 
 
-def test_damaged_files_are_refused_in_one_sentence():
-    data = to_file(SMALL, Training(SMALL).look())
-    broken = [
-        b"",
-        b"PK\x03\x04",
-        data[:-9],
-        data.replace(b'\\"sort\\"', b'\\"tort\\"'),
-        data.replace(b'\\"dim\\": 13', b'\\"dim\\": 17'),
-    ]
-    for each in broken:
-        with pytest.raises(ModelError, match=r"saved on the page Train|save the model again"):
-            from_file(each)
-
-
 @pytest.mark.usefixtures("unchecked")
 def test_which_came_first_is_decided_by_steps_whoever_looks():
     """A slow pace and a fast one differ in how often the model is looked at, and in nothing else."""
@@ -165,13 +151,18 @@ def test_weights_of_any_precision_are_opened(dtype):
     assert {value.dtype for value in from_file(saved(dtype)).model.state_dict().values()} == {torch.float32}
 
 
+WHOLE = to_file(SMALL, Training(SMALL).look())
+
+
 @pytest.mark.parametrize("data", [
     saved(torch.int8), saved(torch.complex64), saved(torch.bool), saved(toy=None), saved(toy=[]), saved(toy={"task": ["sort"]}),
     saved(toy={"task": chr(0xD83D), "kind": "additive"}), saved(recipe=[1]), saved(recipe={"steps": True}),
     saved(recipe={"batch": 10**5}), saved(recipe={"learning_rate": "1"}), saved(recipe={chr(0xD83D): 1}),
     serialized({}, {"attnviz": "[" * 100_000}), (100_000).to_bytes(8, "little") + b"[" * 100_000,
-], ids=range(14))  # fmt: skip
+    b"", b"PK\x03\x04", WHOLE[:-9], WHOLE.replace(b'\\"sort\\"', b'\\"tort\\"'),
+    WHOLE.replace(b'\\"dim\\": 13', b'\\"dim\\": 17'),
+], ids=range(19))  # fmt: skip
 def test_odd_files_are_refused_in_one_sentence(data):
-    with pytest.raises(ModelError, match=r"saved on the page Train|train the model again") as caught:
+    with pytest.raises(ModelError, match=r"saved on the page Train|(train|save) the model again") as caught:
         from_file(data)
     str(caught.value).encode()
