@@ -53,6 +53,10 @@ class CancelledError(AttnvizError):
     """Work was stopped between two steps, as nobody waits for it any more."""
 
 
+class LessonError(AttnvizError, ValueError):
+    """A lesson, a question of one, or what was handed in cannot be read or has no answer; the message has the line."""
+
+
 class EditError(AttnvizError, ValueError):
     """An edit of a model's attention cannot be made: there is no such head or word, or nothing would be left to look at."""
 

@@ -60,19 +60,6 @@ def reading_picker(results: Iterable[Result], sidebar: DeltaGenerator) -> Readin
     return _READINGS[segments(sidebar, "Row of a word", "reading", help=_READING_HELP, on_change=forget_cell)]
 
 
-def truer(card: ModelCard, layer: int, head: int | None) -> Reading:
-    """The reading of a head, or of a layer's mean, with the lower alignment error rate on the model's card; else shifted.
-
-    >>> figures = {"AER in domain L1·H0 naive": 0.77, "AER in domain L1·H0 shifted": 0.12}
-    >>> card = ModelCard("t", "", "encoder-decoder", 2, 4, 1, 128, "cpu", metrics=figures)
-    >>> truer(card, 1, 0), truer(card, 0, None)
-    ('shifted', 'shifted')
-    """
-    name = f"{head_name(layer, head)}{' mean' if head is None else ''}"
-    naive, shifted = (card.metrics.get(f"AER in domain {name} {reading}") for reading in ("naive", "shifted"))
-    return "naive" if naive is not None and shifted is not None and naive < shifted else "shifted"
-
-
 def head_title_of(card: ModelCard, layer: int, head: int | None) -> str:
     """The head that is drawn of a model, marked if it is supervised; nothing for a model of one.
 

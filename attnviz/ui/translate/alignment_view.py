@@ -11,6 +11,7 @@ from attnviz.analysis.translate.alignment import (
     origin_of,
     read_as,
     strongest_links,
+    truer,
 )
 from attnviz.analysis.view import HeadMatrix, HeadView
 from attnviz.core.trace import AttentionMap
@@ -19,7 +20,6 @@ from attnviz.export.translate import links
 from attnviz.models.result import Result
 from attnviz.ui.download import Download, source_of
 from attnviz.ui.explorer import selected_cell
-from attnviz.ui.head_picker import truer
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class AlignmentView(HeadView):
     def of(self, result: Result) -> "AlignmentView":
         """The same of one model: the head it has, or of heads that are mixed their layer; and the reading of that head."""
         own = self.within(result.trace.cross, mean=result.quantity == "mixing")
-        return replace(own, reading=self.reading or truer(result.card, own.layer, own.head))
+        return replace(own, reading=self.reading or truer(result.card.metrics, own.layer, own.head))
 
     def attention(self, result: Result) -> AttentionMap:
         """The cross-attention of a model, its rows read as they are drawn."""

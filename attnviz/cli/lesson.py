@@ -1,0 +1,141 @@
+"""`attnviz lesson` and `attnviz grade`: write and check lessons, print worksheets, grade what a class hands in."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from attnviz.cli.arguments import EXIT_CODES, PLAIN
+from attnviz.cli.traces import progress_line
+from attnviz.core import disk
+from attnviz.core.errors import LessonError
+
+_LESSON = f"""examples:
+  attnviz lesson new pronouns              writes pronouns.md, a lesson to start from
+  attnviz lesson check pronouns.md         what is wrong, with its line; recomputes every right answer
+
+docs/lessons.md has the format and all kinds of questions.
+
+{EXIT_CODES}"""
+_GRADE = f"""examples:
+  attnviz grade handed-in -o grades.csv
+  attnviz grade handed-in -o grades.csv --lesson pronouns.md
+
+A row a student, and of each question the answer and its points. Right answers are computed anew; nothing that a file says of
+itself is trusted. A file that cannot be read is named in its row.
+
+{EXIT_CODES}"""
+TEMPLATE = """---
+title: {title}
+minutes: 10
+language: en
+models: [minilm]
+for: people who have never seen attention
+---
+
+What the lesson is about, in two sentences.
+
+## Every row is a token that looks
+
+One head of the 72 sends *it* to *animal*. Click another row: where does it look?
+
+[Open the picture](/encode?text=The+animal+didn%27t+cross+the+street+because+it+was+too+tired.&layer=3&head=1)
+
+```question
+kind: token
+ask: Which word does this head send “it” to?
+from: it
+hint: Find the row of “it”, and its darkest cell.
+right: Yes.
+wrong: Look along the row, not down the column.
+```
+
+```question
+kind: number
+ask: How much of its attention goes there?
+from: it
+to: animal
+tolerance: 0.1
+```
+
+## What it does not say
+
+```question
+kind: text
+ask: Write one sentence that begins with “This picture does not show”.
+```
+"""
+
+
+def add_lesson_commands(commands: Any) -> None:
+    """Add the two commands."""
+    lesson = commands.add_parser("lesson", help="write and check a lesson", epilog=_LESSON, formatter_class=PLAIN)
+    actions = lesson.add_subparsers(title="actions", metavar="", required=True)
+    new = actions.add_parser("new", help="write a lesson to start from")
+    new.add_argument("name", help="such as pronouns: the file is pronouns.md")
+    new.set_defaults(command=new_lesson)
+    check = actions.add_parser("check", help="say what is wrong with lessons", epilog=EXIT_CODES, formatter_class=PLAIN)
+    check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="lessons, as Markdown")
+    check.set_defaults(command=check_lessons)
+    grade = commands.add_parser("grade", help="grade what a class hands in", epilog=_GRADE, formatter_class=PLAIN)
+    grade.add_argument("folder", type=Path, metavar="FOLDER", help="the files that were handed in")
+    grade.add_argument("-o", "--out", type=Path, required=True, metavar="CSV", help="the table to write")
+    grade.add_argument(
+        "--lesson", nargs="+", type=Path, default=[], metavar="FILE", help="lessons of your own that were answered"
+    )
+    grade.set_defaults(command=grade_folder)
+
+
+def new_lesson(arguments: argparse.Namespace) -> int:
+    """Write a lesson to start from, unless the file is there already."""
+    name = arguments.name.removesuffix(".md")
+    if not re.fullmatch(r"[\w-]{1,60}", name):
+        raise LessonError(f"{name[:60]!r} cannot name a lesson: use letters, digits and hyphens, such as pronouns.")
+    path = Path(f"{name}.md")
+    if path.exists():
+        raise LessonError(f"{path} is there already: choose another name, or remove it first.")
+    disk.write(path, TEMPLATE.format(title=name.replace("-", " ").capitalize()))
+    print(f"Saved {path}. Change it, then say: attnviz lesson check {path}")
+    return 0
+
+
+def check_lessons(arguments: argparse.Namespace) -> int:
+    """Print what is wrong with each lesson, or its right answers; 1 where anything is wrong."""
+    # Imported here: the command's help must not wait for torch.
+    from attnviz.lessons.check import ComputedSource, problems, truths
+    from attnviz.lessons.lesson_file import read_lesson
+
+    source, status = ComputedSource(progress_line), 0
+    for path in arguments.files:
+        try:
+            lesson = read_lesson(path)
+            if wrong := [f"{path.name}, {each}" for each in problems(lesson, source)]:
+                raise LessonError("\n".join(wrong))
+        except LessonError as error:
+            print(error)
+            status = 1
+            continue
+        answers = truths(lesson, source)
+        print(f"{path.name}: “{lesson.title}”, {len(lesson.steps)} steps, {len(answers)} questions. Right answers:")
+        for number, _, question in lesson.questions:
+            print(f"  {number} {question.ask}  {answers[number].answer or '(not graded)'}")
+    return status
+
+
+def grade_folder(arguments: argparse.Namespace) -> int:
+    """Grade every file of the folder, and say how many could not be read."""
+    # Imported here: the command's help must not wait for torch.
+    from attnviz.lessons.check import ComputedSource, shipped_lessons, truths
+    from attnviz.lessons.hand_in import HandIn, grades_csv, read_folder
+    from attnviz.lessons.lesson_file import read_lesson
+
+    files = read_folder(arguments.folder)
+    needed = {each.lesson for each in files.values() if isinstance(each, HandIn)}
+    paths = [path for name, path in shipped_lessons().items() if name in needed] + arguments.lesson
+    lessons = {lesson.name: lesson for lesson in map(read_lesson, paths)}
+    source = ComputedSource(progress_line)
+    right = {name: truths(lesson, source) for name, lesson in lessons.items() if name in needed}
+    disk.write(arguments.out, grades_csv(files, {name: lessons[name] for name in right}, right))
+    wrong = sum(not isinstance(each, HandIn) or each.lesson not in right for each in files.values())
+    progress_line(f"Saved {arguments.out}: {len(files) - wrong} graded{f', {wrong} not: see the table' if wrong else ''}", None)
+    return 0

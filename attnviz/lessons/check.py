@@ -1,0 +1,107 @@
+"""Check a lesson: every link, every question, every right answer; what is wrong is one sentence each, with its line."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.attribution.methods import attribute
+from attnviz.attribution.run import run
+from attnviz.core.errors import AttnvizError, LessonError, nearest
+from attnviz.core.shares import Shares
+from attnviz.lessons.lesson_file import Lesson, Step
+from attnviz.lessons.picture import TASKS, Picture, read_link
+from attnviz.lessons.questions import truth_of
+from attnviz.lessons.truth import Source, Truth
+from attnviz.models import catalog
+from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.models.result import Result
+from attnviz.paths import assets_folder
+from attnviz.survey.corpora import TREEBANK, WINOGENDER, corpus
+from attnviz.survey.corpus_attention import CorpusAttention, look
+
+
+class ComputedSource:
+    """Right answers computed here and now; every model is loaded once, and every picture and corpus read once."""
+
+    def __init__(self, progress: Progress = silent) -> None:
+        self.progress = progress
+        self._model, self._looks, self._result = cache(self._load), cache(self._look), cache(self._run)
+
+    def result(self, picture: Picture) -> Result:
+        return self._result(picture.address)
+
+    def verdict(self, model: str, claim: str) -> ClaimResult:
+        parsed = parse(claim)
+        return self._looks(model, WINOGENDER if parsed.needs_antecedent else TREEBANK).test([parsed])[0]
+
+    def shares(self, picture: Picture, method: str) -> Shares:
+        return attribute(self._model(picture.model), picture.prompt, method)
+
+    def _load(self, name: str) -> AttentionModel:
+        return catalog.load(name, progress=self.progress)
+
+    def _look(self, model: str, name: str) -> CorpusAttention:
+        return look(self._model(model), corpus(name), progress=self.progress)
+
+    def _run(self, address: str) -> Result:
+        picture = read_link(address)
+        return run(self._model(picture.model), picture.task, picture.prompt, edits=picture.edits)
+
+
+def shipped_lessons() -> dict[str, Path]:
+    """List the lessons that travel with attnviz, by name.
+
+    >>> "what-is-it" in shipped_lessons()
+    True
+    """
+    return {path.stem: path for path in sorted((assets_folder() / "lessons").glob("*.md"))}
+
+
+def truths(lesson: Lesson, source: Source) -> dict[str, Truth]:
+    """Compute the right answer to every question of a lesson, by its number.
+
+    Raises:
+        LessonError: a question has none; the message has its line.
+        AttnvizError: a model cannot be loaded, or cannot read its text.
+    """
+    found = {}
+    for number, step, question in lesson.questions:
+        try:
+            found[number] = truth_of(question, step.picture, source)
+        except AttnvizError as error:
+            raise LessonError(f"{lesson.name}.md, line {question.line}: {error}") from error
+    return found
+
+
+def problems(lesson: Lesson, source: Source) -> Iterator[str]:
+    """Say what is wrong with a lesson that could be read: a sentence each, with its line."""
+    for name in lesson.models:
+        if name not in catalog.CATALOG and "/" not in name:
+            meant = nearest(name, list(catalog.CATALOG), 1)
+            yield f"line 1: there is no model {name!r}: {f'did you mean {meant[0]}?' if meant else 'see `attnviz models`.'}"
+            return
+    for step in lesson.steps:
+        if wrong := _wrong_picture(lesson, step, source):
+            yield f"line {step.line}: {wrong}"
+            continue
+        for question in step.questions:
+            try:
+                truth_of(question, step.picture, source)
+            except AttnvizError as error:
+                yield f"line {question.line}: {error}"
+
+
+def _wrong_picture(lesson: Lesson, step: Step, source: Source) -> str:
+    """What is wrong with a step's picture; empty: nothing."""
+    picture = step.picture
+    if picture is None or picture.page not in TASKS:
+        return ""
+    if picture.model not in lesson.models:
+        return f"the picture is of {picture.model}, which the front matter does not name: add it to models."
+    try:
+        source.result(picture)
+    except AttnvizError as error:
+        return str(error)
+    return ""

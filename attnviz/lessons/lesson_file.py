@@ -1,0 +1,280 @@
+"""A lesson is a Markdown file: front matter, a `##` heading a step, prose, a link to a picture a step, and questions.
+
+A question is a fenced block named `question` that holds YAML, so that every Markdown reader shows it. The file holds text and
+nothing else: no HTML, no image, no link to another host.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from mdit_py_plugins.front_matter import front_matter_plugin
+
+from attnviz.core.errors import LessonError
+from attnviz.lessons.picture import PAGES, Picture, page_of, read_link
+
+# Bytes of a file: the longest lesson that is shipped has a twentieth.
+LARGEST = 200_000
+MOST_STEPS, MOST_QUESTIONS = 40, 40
+_FRONT = {"title": True, "minutes": True, "language": False, "models": True, "for": False}
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
+Fields = Mapping[str, str | tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as it is written.
+
+    kind    a name of `attnviz.lessons.questions.KINDS`
+    fields  what else the block says, by name: a text, or several
+    line    of the file, from 1
+    """
+
+    kind: str
+    ask: str
+    fields: Fields
+    line: int
+
+    def text(self, name: str) -> str:
+        """Read a field that holds one text; empty: it is not there."""
+        value = self.fields.get(name, "")
+        return value if isinstance(value, str) else ", ".join(value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Read a field that holds several texts."""
+        value = self.fields.get(name, ())
+        return (value,) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its heading, its prose as Markdown without the questions, the picture that its link opens, its questions."""
+
+    title: str
+    prose: str
+    picture: Picture | None
+    questions: tuple[Question, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson as it is written. `audience` is the front matter's `for`."""
+
+    name: str
+    title: str
+    minutes: int
+    models: tuple[str, ...]
+    steps: tuple[Step, ...]
+    language: str = "en"
+    audience: str = ""
+    intro: str = ""
+
+    @property
+    def questions(self) -> Iterator[tuple[str, Step, Question]]:
+        """All questions with their steps, each under its number, such as "2.1": the first of the second step."""
+        for number, step in enumerate(self.steps, 1):
+            for place, question in enumerate(step.questions, 1):
+                yield f"{number}.{place}", step, question
+
+
+def read_lesson(path: Path) -> Lesson:
+    """Read a lesson's file.
+
+    Raises:
+        LessonError: it cannot be read, or is no lesson; the message has the line and says what to do.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise LessonError(f"{path.name} has more than {LARGEST // 1000} kB: a lesson is text alone, make two of it.")
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise LessonError(f"{path} cannot be read ({why}): choose another file.") from error
+    return parse_lesson(data, path.name)
+
+
+def parse_lesson(data: bytes, name: str) -> Lesson:
+    """Read a lesson from the bytes of its file.
+
+    Raises:
+        LessonError: as of `read_lesson`.
+    """
+    if len(data) > LARGEST:
+        raise LessonError(f"{name} has more than {LARGEST // 1000} kB: a lesson is text alone, make two of it.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise LessonError(f"{name}, line {line}: this is no text in UTF-8: save the file in UTF-8.") from error
+    if "\x00" in text:
+        raise LessonError(f"{name}, line {text[: text.index(chr(0))].count(chr(10)) + 1}: a NUL byte is no text: delete it.")
+    return _Reader(name, text.replace("\r\n", "\n")).lesson()
+
+
+@dataclass
+class _Draft:
+    """A step while it is read: where its prose stands (lines of the file), and what was found in it."""
+
+    title: str
+    line: int
+    prose: list[str] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+
+class _Reader:
+    """One pass over a file's blocks."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.lines = name, text.split("\n")
+        try:
+            self.blocks = _top_level(_MARKDOWN.parse(text))
+        except RecursionError:
+            self.fail(1, "this is nested too deeply: write plain paragraphs and lists.")
+
+    def fail(self, line: int, sentence: str) -> NoReturn:
+        raise LessonError(f"{self.name}, line {line}: {sentence}")
+
+    def lesson(self) -> Lesson:
+        front = self._front_matter()
+        drafts = [_Draft("", 1)]
+        for block in self.blocks[1:]:
+            self._take(block, drafts)
+        intro, *steps = drafts
+        if not steps:
+            self.fail(len(self.lines), "there is no step: begin each with a heading such as “## The first step”.")
+        if len(steps) > MOST_STEPS:
+            self.fail(steps[MOST_STEPS].line, f"a lesson has at most {MOST_STEPS} steps: make two lessons of it.")
+        if intro.questions or intro.pictures:
+            self.fail(1, "a question or a picture stands before the first “##” heading: move it into a step.")
+        return Lesson(
+            name=self.name.removesuffix(".md"),
+            title=front["title"],
+            minutes=self._minutes(front["minutes"]),
+            models=tuple(front["models"]) if isinstance(front["models"], list) else (front["models"],),
+            steps=tuple(
+                Step(each.title, "\n\n".join(each.prose), next(iter(each.pictures), None), tuple(each.questions), each.line)
+                for each in steps
+            ),
+            language=front.get("language") or "en",
+            audience=front.get("for", ""),
+            intro="\n\n".join(intro.prose),
+        )
+
+    def _front_matter(self) -> dict[str, Any]:
+        first = self.blocks[0] if self.blocks else None
+        if first is None or first[0].type != "front_matter":
+            self.fail(1, "the front matter is missing: begin with ---, title, minutes and models, and --- again.")
+        front = self._yaml(first[0].content, 2, "the front matter")
+        for name, required in _FRONT.items():
+            if required and not front.get(name):
+                self.fail(1, f"the front matter has no {name}: add a line “{name}: …”.")
+        if unknown := next((name for name in front if name not in _FRONT), None):
+            self.fail(self._line_of(unknown, 1), f"the front matter has no field {unknown!r}: it takes {', '.join(_FRONT)}.")
+        if not isinstance(front["title"], str):
+            self.fail(1, "the title is one line of text: put it between quotes.")
+        return front
+
+    def _minutes(self, written: Any) -> int:
+        if not isinstance(written, str) or not written.isdecimal() or not 1 <= int(written[:4]) <= 600:
+            self.fail(self._line_of("minutes", 1), "minutes is a whole number from 1 to 600.")
+        return int(written)
+
+    def _take(self, tokens: Sequence[Token], drafts: list[_Draft]) -> None:
+        first = tokens[0]
+        begin, end = first.map or (0, 0)
+        if first.type == "heading_open" and first.tag == "h2":
+            drafts.append(_Draft(tokens[1].content, begin + 1))
+        elif first.type == "fence" and first.info.strip() == "question":
+            drafts[-1].questions.append(self._question(first, begin + 1))
+            if len(drafts[-1].questions) > MOST_QUESTIONS:
+                self.fail(begin + 1, f"a step has at most {MOST_QUESTIONS} questions: make two steps of it.")
+        else:
+            pictures = list(self._pictures(tokens))
+            drafts[-1].pictures += pictures
+            if len(drafts[-1].pictures) > 1:
+                self.fail(begin + 1, "a step has one link to a picture, and this is the second: make two steps of it.")
+            # The line that is nothing but the link is for other readers: the app shows the picture itself.
+            if not (pictures and _is_link_alone(tokens)):
+                drafts[-1].prose.append("\n".join(self.lines[begin:end]).rstrip())
+
+    def _pictures(self, tokens: Sequence[Token]) -> Iterator[Picture]:
+        line = 1
+        for block in tokens:
+            line = block.map[0] + 1 if block.map else line
+            for inline in block.children or ():
+                if inline.type == "image":
+                    self.fail(line, "a lesson loads no image: link to a picture of the app instead.")
+                if inline.type == "link_open" and (picture := self._picture(str(inline.attrGet("href") or ""), line)):
+                    yield picture
+
+    def _picture(self, href: str, line: int) -> Picture | None:
+        page = page_of(href)
+        if page is None:
+            self.fail(
+                line,
+                f"{href[:60]} leads out of the app: write an address without a host, such as /encode?text=…",
+            )
+        if not page:
+            return None
+        if page not in PAGES:
+            self.fail(line, f"the app has no page {page[:40]!r}: it has {', '.join(PAGES)}.")
+        try:
+            return read_link(href)
+        except LessonError as error:
+            self.fail(line, str(error))
+
+    def _question(self, fence: Token, line: int) -> Question:
+        written = self._yaml(fence.content, line + 1, "a question")
+        fields: dict[str, str | tuple[str, ...]] = {}
+        for name, value in written.items():
+            if isinstance(value, list) and all(isinstance(each, str) for each in value):
+                fields[name] = tuple(value)
+            elif isinstance(value, str):
+                fields[name] = value
+            else:
+                self.fail(self._line_of(name, line), f"{name} is a text, or a list of texts such as [one, two].")
+        kind, ask = fields.pop("kind", ""), fields.pop("ask", "")
+        if not isinstance(kind, str) or not kind:
+            self.fail(line, "this question has no kind: add a line “kind: token”, or another kind.")
+        if not isinstance(ask, str) or not ask.strip():
+            self.fail(line, "this question asks nothing: add a line “ask: …”.")
+        return Question(kind, ask, fields, line)
+
+    def _yaml(self, text: str, line: int, name: str) -> dict[str, Any]:
+        try:
+            # Nothing but texts, lists and pairs: “no” stays a word, and no tag makes an object.
+            written = yaml.load(text, Loader=yaml.BaseLoader)
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            mark = getattr(error, "problem_mark", None)
+            self.fail(line + (mark.line if mark else 0), f"{name} cannot be read: write lines such as “name: text”.")
+        if not isinstance(written, dict) or not all(isinstance(key, str) for key in written):
+            self.fail(line, f"{name} cannot be read: write lines such as “name: text”.")
+        return written
+
+    def _line_of(self, name: str, line: int) -> int:
+        """Find the line, from `line` on, that begins with a name."""
+        return next((at for at, text in enumerate(self.lines[line - 1 :], line) if text.startswith(f"{name}:")), line)
+
+
+def _top_level(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Group a document's tokens by the blocks that stand in it side by side."""
+    groups: list[list[Token]] = []
+    for token in tokens:
+        if token.level == 0 and token.nesting >= 0:
+            groups.append([token])
+        else:
+            groups[-1].append(token)
+    return groups
+
+
+def _is_link_alone(tokens: Sequence[Token]) -> bool:
+    if tokens[0].type != "paragraph_open":
+        return False
+    children = tokens[1].children or []
+    return children[0].type == "link_open" and children[-1].type == "link_close"

@@ -1,0 +1,167 @@
+"""The picture that a link of a lesson opens: which model reads what, and which of its heads is drawn how."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+from attnviz.analysis.translate.alignment import read_as, truer
+from attnviz.analysis.view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
+from attnviz.core.edits import NO_EDITS, Edits
+from attnviz.core.errors import AttnvizError, LessonError
+from attnviz.core.trace import AttentionMap, Prompt
+from attnviz.models.catalog import Task
+from attnviz.models.result import Result
+from attnviz.text.url_text import unpack
+
+PAGES = ("home", "encode", "translate", "answer", "summarize", "heads", "compare", "matters", "ablate", "compute", "train")
+# Pages on which a model reads a text, and what it is asked to do there.
+TASKS: Mapping[str, Task] = {
+    "home": "encode", "encode": "encode", "matters": "encode", "ablate": "encode", "translate": "translate",
+    "answer": "answer", "summarize": "summarize",
+}  # fmt: skip
+_BETWEEN: Mapping[str, Between] = {each: each for each in BETWEEN}
+# The model of a page whose link names none.
+_USUAL = {"translate": "transformer-en-fr", "answer": "answer-en", "summarize": "summarize-en"}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a link opens.
+
+    address     without a host, as it is written
+    parameters  of the address, the first value of each
+    """
+
+    page: str
+    address: str
+    parameters: Mapping[str, str]
+
+    @property
+    def model(self) -> str:
+        """The name of the model, of several the first."""
+        return self.get("model") or self.get("models") or _USUAL.get(self.page, "minilm")
+
+    @property
+    def task(self) -> Task:
+        return TASKS.get(self.page, "encode")
+
+    @property
+    def prompt(self) -> Prompt:
+        """What the model reads.
+
+        Raises:
+            LessonError: the link names no text.
+        """
+        text = self.get("passage") if self.page == "answer" else self.get("text")
+        if not text:
+            name = "passage" if self.page == "answer" else "text"
+            raise LessonError(
+                f"The link to {self.page} has to name its {name}, so that it opens the same picture in years to come."
+            )
+        return Prompt(text, self.get("pair") or None, self.get("question") or None, self.get("target") or None)
+
+    @property
+    def edits(self) -> Edits:
+        """What is edited in the model's attention.
+
+        Raises:
+            EditError: this is no edit.
+        """
+        return Edits.parse(written) if (written := self.get("edits") or self.get("edits1")) else NO_EDITS
+
+    @property
+    def head(self) -> tuple[int, int | None]:
+        """Layer and head that are drawn; None: the mean over the heads of the layer.
+
+        Raises:
+            LessonError: the link does not name them.
+        """
+        mean = self.flag("mean") if self.page in ("home", "encode") else self.flag("all_heads", not self.get("head"))
+        layer, head = self.get("layer"), self.get("head")
+        if not layer.isdecimal() or not (mean or head.isdecimal()):
+            raise LessonError("The link has to name the head that the question is about, such as &layer=3&head=1.")
+        return int(layer), None if mean else int(head)
+
+    @property
+    def view(self) -> View:
+        """Which tokens are drawn, and how."""
+        between = _BETWEEN.get(self.get("between"), "all")
+        words = self.flag("words") if self.page in ("home", "encode") else self.flag("whole_words", True)
+        return View(words, self.flag("hide_special"), self.flag("renormalize"), between)
+
+    def get(self, name: str) -> str:
+        return self.parameters.get(name, "")
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        return {"true": True, "false": False}.get(self.get(name).lower(), default)
+
+    def attention(self, result: Result) -> AttentionMap:
+        """Find the map that is drawn.
+
+        Raises:
+            LessonError: the page draws no head of one model.
+            TraceError: there is no such map.
+        """
+        if self.page == "translate":
+            layer, head = self._head_within(result.trace.cross)
+            reading = truer(result.card.metrics, layer, head)
+            draft, cross = result.draft, result.trace.cross
+            return read_as(cross, draft.written, reading) if draft.reads_its_rows else cross
+        if self.page not in ("home", "encode"):
+            raise LessonError("A question about words or heads needs a picture of Encode or Translate in its step.")
+        return default_map(result.trace, self.get("attention") or None)
+
+    def matrix(self, result: Result, layer: int | None = None, head: int | None = None) -> HeadMatrix:
+        """Make the matrix that is drawn, or with a layer that of another head.
+
+        Raises:
+            LessonError, TraceError: the link names no head that there is.
+        """
+        attention = self.attention(result)
+        if layer is None:
+            layer, head = self._head_within(attention)
+        return head_matrix(attention, layer=layer, head=head, view=self.view)
+
+    def _head_within(self, attention: AttentionMap) -> tuple[int, int | None]:
+        """A model of one head needs no name for it."""
+        return (0, 0) if attention.n_layers == attention.n_heads == 1 else self.head
+
+
+def page_of(href: str) -> str | None:
+    """Name the page that a link of the app opens; empty: it is no page of its own (#part); None: it leads out of the app.
+
+    >>> page_of("/encode?text=a"), page_of("#below"), page_of("https://example.org/encode")
+    ('encode', '', None)
+    """
+    try:
+        parts = urlsplit(href)
+    except ValueError:
+        return None
+    return None if parts.scheme or parts.netloc or href.startswith("//") else parts.path.strip("/").split("/")[-1]
+
+
+def read_link(href: str) -> Picture:
+    """Read an address of the app.
+
+    Raises:
+        LessonError: it holds what no address of the app does, or an edit that is none.
+
+    >>> read_link("/encode?text=The+cat+sat.&layer=3&head=1").head
+    (3, 1)
+    """
+    parts = urlsplit(href)
+    try:
+        written = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100, strict_parsing=bool(parts.query))
+    except ValueError as error:
+        raise LessonError("this link is damaged after its question mark: copy it from the app again.") from error
+    parameters = {}
+    for name, values in written.items():
+        if (value := unpack(values[0])) is None:
+            raise LessonError(f"the {name} of this link is damaged: copy the link from the app again.")
+        parameters[name] = value
+    picture = Picture(page_of(href) or "", href, parameters)
+    try:
+        _ = picture.edits
+    except AttnvizError as error:
+        raise LessonError(f"the edits of this link cannot be read: {error}") from error
+    return picture

@@ -1,0 +1,244 @@
+"""The kinds of questions, each with its right answer computed from the model that the step's picture shows.
+
+A new kind is a function here and its line in `KINDS`. An answer is a text, as a student gives it and a hand-in holds it.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.analysis.heads.wording import describe_verdict
+from attnviz.analysis.wording import head_name
+from attnviz.core.errors import LessonError, nearest
+from attnviz.lessons.lesson_file import Question
+from attnviz.lessons.picture import Picture
+from attnviz.lessons.truth import (
+    Source,
+    Truth,
+    clear_first,
+    listed,
+    percent,
+    place_of,
+    plain,
+    read_number,
+    same_answer,
+    word_names,
+    words_only,
+)
+
+TOLERANCE = 0.1
+ARROW = "→"
+# What an answerer says that finds none in the passage.
+NO_ANSWER = "no answer"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of question: the fields it must have, those it may have, and the function of its right answer."""
+
+    truth: Callable[[Question, Picture | None, Source], Truth]
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    # Fields of which exactly one must be there.
+    either: tuple[str, ...] = ()
+
+
+# What any question may say besides what its kind needs.
+COMMON = ("hint", "right", "wrong", "points")
+
+
+def truth_of(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """Compute the right answer to a question of a step that shows `picture`.
+
+    Raises:
+        LessonError: the question lacks what its kind needs, or its right answer is too near to a wrong one to be taught.
+        AttnvizError: the model cannot be loaded, or cannot read the text.
+    """
+    check_fields(question)
+    return KINDS[question.kind].truth(question, picture, source)
+
+
+def check_fields(question: Question) -> None:
+    """Check what can be checked without a model.
+
+    Raises:
+        LessonError: the kind is unknown, or a field is missing, unknown or no number.
+    """
+    kind = KINDS.get(question.kind)
+    if kind is None:
+        raise LessonError(f"there is no question of kind {question.kind!r}: choose one of {', '.join(KINDS)}.")
+    for name in kind.required:
+        if not question.fields.get(name):
+            raise LessonError(f"a question of kind {question.kind} needs a line “{name}: …”.")
+    if kind.either and sum(name in question.fields for name in kind.either) != 1:
+        raise LessonError(f"a question of kind {question.kind} needs one of {' and '.join(kind.either)}, and not more.")
+    known = (*kind.required, *kind.optional, *kind.either, *COMMON)
+    if unknown := next((name for name in question.fields if name not in known), None):
+        meant = nearest(unknown, known, 1)
+        raise LessonError(f"a question of kind {question.kind} has no field {unknown!r}: it takes {', '.join(meant or known)}.")
+    points_of(question)
+
+
+def points_of(question: Question) -> int:
+    """Read how many points a right answer gives, 1 unless the question says otherwise.
+
+    Raises:
+        LessonError: it is no number from 0 to 100.
+    """
+    written = question.text("points") or "1"
+    if not written.isdecimal() or int(written[:4]) > 100:
+        raise LessonError("points is a whole number from 0 to 100.")
+    return int(written)
+
+
+def _needs(picture: Picture | None) -> Picture:
+    if picture is None:
+        raise LessonError("this question is about a picture, and its step links to none: add a link such as /encode?text=….")
+    return picture
+
+
+def _is(answer: str) -> Callable[[str], bool]:
+    return lambda given: same_answer(given, answer)
+
+
+def _token(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """Which word gets most of `from`, or which sends most to `to`."""
+    picture = _needs(picture)
+    matrix = picture.matrix(source.result(picture))
+    sends = "to" in question.fields
+    tokens = matrix.queries if sends else matrix.keys
+    place = place_of(question.text("to" if sends else "from"), matrix.keys if sends else matrix.queries)
+    column = matrix.weights[:, place, None] if sends else matrix.weights[None, place]
+    weights = words_only(column, tokens, axis=int(not sends)).ravel()
+    names = word_names(tokens)
+    best = clear_first(weights, names)
+    others = np.argsort(weights)[::-1][:3]
+    first = listed([names[at] for at in others], [max(float(weights[at]), 0) for at in others])
+    sentence = f"To “{question.text('to')}” look {first}." if sends else f"“{question.text('from')}” gives {first}."
+    return Truth(names[best], sentence, _is(names[best]))
+
+
+def _weight(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """How large a weight is, within a tolerance."""
+    picture = _needs(picture)
+    matrix = picture.matrix(source.result(picture))
+    weight = float(matrix.weights[place_of(question.text("from"), matrix.queries), place_of(question.text("to"), matrix.keys)])
+    tolerance = read_number(question.text("tolerance") or str(TOLERANCE))
+    if tolerance is None or not 0 < tolerance <= 0.5:
+        raise LessonError("tolerance is a number from 0.01 to 0.5.")
+
+    def accepts(given: str) -> bool:
+        value = read_number(given)
+        return value is not None and abs(value - weight) <= tolerance + 1e-6
+
+    return Truth(f"{weight:.2f}", f"“{question.text('from')}” gives “{question.text('to')}” {percent(weight)}.", accepts)
+
+
+def _head(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """Which head sends `from` to `to`: any in which no other word gets more of it."""
+    picture = _needs(picture)
+    result = source.result(picture)
+    attention = picture.attention(result)
+    found: dict[str, float] = {}
+    for layer, head in np.ndindex(attention.n_layers, attention.n_heads):
+        matrix = picture.matrix(result, int(layer), int(head))
+        row = matrix.weights[place_of(question.text("from"), matrix.queries)]
+        key = place_of(question.text("to"), matrix.keys)
+        if row[key] >= words_only(row[None], matrix.keys, axis=1).max():
+            found[head_name(int(layer), int(head))] = float(row[key])
+    names = sorted(found, key=found.__getitem__, reverse=True)
+    if not names:
+        raise LessonError(f"no head sends “{question.text('from')}” mostly to “{question.text('to')}”: ask about another link.")
+    total = attention.n_layers * attention.n_heads
+    if len(names) > total / 2:
+        raise LessonError(f"{len(names)} of {total} heads are right: ask about a link that fewer heads show.")
+    first = ", ".join(f"{name} ({percent(found[name])})" for name in names[:3])
+    sentence = f"{len(names)} of {total} heads send “{question.text('from')}” mostly to “{question.text('to')}”, first {first}."
+    right = {tuple(re.findall(r"\d+", name)) for name in names}
+    return Truth(names[0], sentence, lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right)
+
+
+def _cell(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """Which cell of the picture is the strongest, between two words."""
+    picture = _needs(picture)
+    matrix = picture.matrix(source.result(picture))
+    weights = words_only(words_only(matrix.weights, matrix.keys, axis=1), matrix.queries, axis=0)
+    rows, columns = word_names(matrix.queries), word_names(matrix.keys)
+    names = [f"{row} {ARROW} {column}" for row in rows for column in columns]
+    best = clear_first(weights.ravel().tolist(), names)
+    sentence = f"The strongest link is {names[best]}, with {percent(float(weights.ravel()[best]))}."
+    return Truth(names[best], sentence, lambda given: same_answer(given.replace("->", ARROW), names[best]))
+
+
+def _output(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """What the model says: the translation, the answer or the summary, with the edits of the link."""
+    result = source.result(_needs(picture))
+    output = result.trace.output or (NO_ANSWER if result.task == "answer" else "")
+    if not output:
+        raise LessonError("this model says nothing of its own: ask about a picture of Translate, Answer or Summarize.")
+    if (choices := question.texts("choices")) and not any(same_answer(each, output) for each in choices):
+        raise LessonError(f"the model says “{output[:80]}”, which is none of the choices: add it to them.")
+    before = result.unedited.trace.output
+    edited = f" Without the edit it says “{before}”." if result.before and before else ""
+    return Truth(output, f"The model says “{output}”.{edited}", _is(output))
+
+
+def _claim(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """Whether a claim about heads holds, tested over the corpus."""
+    verdict = source.verdict(question.text("model") or (picture.model if picture else "minilm"), question.text("claim"))
+    if verdict.is_small:
+        raise LessonError("the corpus has too few cases of this claim to say whether it holds: ask about another one.")
+    answer = "true" if verdict.holds else "false"
+    words = {"true": ("true", "yes", "it holds", "holds"), "false": ("false", "no", "it does not hold", "does not hold")}[
+        answer
+    ]
+    return Truth(answer, describe_verdict(verdict), lambda given: plain(given) in words)
+
+
+def _order(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """Some words, ranked by the weight that `from` gives them, or by what an attribution method says they are worth."""
+    picture, words = _needs(picture), question.texts("words")
+    if not 2 <= len(words) <= 8:
+        raise LessonError("a question of kind order ranks two to eight words, such as words: [cat, mat, sat].")
+    if "by" in question.fields:
+        shares = source.shares(picture, question.text("by"))
+        values = shares.values / max(float(np.abs(shares.values).sum()), 1e-12)
+        weights = [float(values[place_of(word, shares.tokens)]) for word in words]
+    else:
+        matrix = picture.matrix(source.result(picture))
+        row = matrix.weights[place_of(question.text("from"), matrix.queries)]
+        weights = [float(row[place_of(word, matrix.keys)]) for word in words]
+    order = [int(at) for at in np.argsort(weights)[::-1]]
+    for after, place in enumerate(order[:-1], 1):
+        clear_first([weights[place], weights[order[after]]], [words[place], words[order[after]]])
+    answer = " > ".join(words[at] for at in order)
+    ranked = listed([words[at] for at in order], [weights[at] for at in order])
+    return Truth(answer, f"In order: {ranked}.", lambda given: same_answer(given.replace(">", " > "), answer))
+
+
+def _choice(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """One of several that the teacher has typed, for what no model knows."""
+    choices, answer = question.texts("choices"), question.text("answer")
+    if sum(same_answer(each, answer) for each in choices) != 1 or len(choices) < 2:
+        raise LessonError("the answer has to be one of the choices, and stand there once.")
+    return Truth(answer, "", _is(answer))
+
+
+def _free(question: Question, picture: Picture | None, source: Source) -> Truth:
+    """Free text, which nobody grades."""
+    return Truth("", "", lambda given: False)
+
+
+KINDS = {
+    "token": Kind(_token, either=("from", "to")),
+    "number": Kind(_weight, ("from", "to"), ("tolerance",)),
+    "head": Kind(_head, ("from", "to")),
+    "cell": Kind(_cell),
+    "output": Kind(_output, optional=("choices",)),
+    "claim": Kind(_claim, ("claim",), ("model",)),
+    "order": Kind(_order, ("words",), either=("from", "by")),
+    "choice": Kind(_choice, ("choices", "answer")),
+    "text": Kind(_free),
+}

@@ -1,0 +1,119 @@
+"""What a right answer is made of: words that are named once, weights that stand clear, and numbers as students type them."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.core.errors import LessonError
+from attnviz.core.shares import Shares
+from attnviz.core.trace import Token
+from attnviz.lessons.picture import Picture
+from attnviz.models.result import Result
+
+# Two weights nearer than this look alike on the screen: which is larger cannot be taught.
+LEAST_MARGIN = 0.03
+
+
+@runtime_checkable
+class Source(Protocol):
+    """What a right answer is computed from: results of models, which the app keeps and a shell computes."""
+
+    def result(self, picture: Picture) -> Result:
+        """Run the picture's model on its text, with its edits."""
+        ...
+
+    def verdict(self, model: str, claim: str) -> ClaimResult:
+        """Test a claim about heads over the corpus."""
+        ...
+
+    def shares(self, picture: Picture, method: str) -> Shares:
+        """Compute by one attribution method what each token was worth to the output."""
+        ...
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The right answer to a question.
+
+    answer    as a student would write it, the best where several are right; empty: nothing is graded
+    sentence  what is said when it is revealed, made of numbers
+    accepts   whether an answer is right
+    """
+
+    answer: str
+    sentence: str
+    accepts: Callable[[str], bool]
+
+
+def word_names(tokens: Sequence[Token]) -> list[str]:
+    """Name every token so that each name stands once: its text, and of several alike their number.
+
+    >>> word_names((Token("the", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
+    ['the(1)', 'cat', 'the(2)']
+    """
+    texts = [token.text.strip() or token.piece for token in tokens]
+    return [f"{text}({texts[: at + 1].count(text)})" if texts.count(text) > 1 else text for at, text in enumerate(texts)]
+
+
+def same_answer(one: str, other: str) -> bool:
+    """Whether two answers are the same but for case, spaces, and a full stop or quotes around them."""
+    return plain(one) == plain(other)
+
+
+def plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .“”\"'!")
+
+
+def place_of(word: str, tokens: Sequence[Token]) -> int:
+    names = word_names(tokens)
+    places = [at for at, name in enumerate(names) if same_answer(name, word)]
+    if len(places) == 1:
+        return places[0]
+    alike = [name for name in names if same_answer(re.sub(r"\(\d+\)$", "", name), word)]
+    if alike:
+        raise LessonError(f"“{word}” stands {len(alike)} times in the text: write {' or '.join(alike)}.")
+    raise LessonError(f"there is no word “{word}” in the picture: it has {', '.join(names[:12])}{' …' * (len(names) > 12)}.")
+
+
+def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Sequence[str]) -> int:
+    """Find the largest weight, which has to stand clear of the next."""
+    order = np.argsort(weights)[::-1]
+    first = int(order[0])
+    if len(order) > 1 and weights[first] - weights[order[1]] < LEAST_MARGIN:
+        second = int(order[1])
+        raise LessonError(
+            f"“{names[first]}” ({percent(float(weights[first]))}) and “{names[second]}” ({percent(float(weights[second]))}) are too near to "
+            "each other to be taught: ask about another word or head."
+        )
+    return first
+
+
+def percent(weight: float) -> str:
+    return f"{100 * weight:.0f} %"
+
+
+def listed(names: Iterable[str], weights: Iterable[float]) -> str:
+    return ", ".join(f"“{name}” {percent(weight)}" for name, weight in zip(names, weights, strict=True))
+
+
+def read_number(written: str) -> float | None:
+    """Read a share as a student types it; None where it is no number.
+
+    >>> read_number("57 %"), read_number(",57"), read_number("0.57"), read_number("half")
+    (0.57, 0.57, 0.57, None)
+    """
+    match = re.fullmatch(r"\s*([0-9]{0,6}[.,]?[0-9]{1,9})\s*(%?)\s*", written)
+    return float(match[1].replace(",", ".")) / (100 if match[2] else 1) if match else None
+
+
+def words_only(weights: np.ndarray, tokens: Sequence[Token], axis: int) -> np.ndarray:
+    """Leave out special tokens, unless there is nothing else: a question asks about words."""
+    special = np.array([token.special for token in tokens])
+    if special.all():
+        return weights
+    return np.where(special if axis else special[:, None], -np.inf, weights)

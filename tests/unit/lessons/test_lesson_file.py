@@ -1,0 +1,120 @@
+"""A lesson is read as it is written; what is wrong with one is a sentence with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from attnviz.core.errors import LessonError
+from attnviz.lessons.lesson_file import LARGEST, parse_lesson, read_lesson
+from attnviz.lessons.picture import PAGES
+
+FRONT = "---\ntitle: Two words\nminutes: 7\nmodels: [minilm]\n---\n\n"
+LINK = "[open](/encode?text=The+cat+sat.&layer=3&head=1)"
+STEP = f"{FRONT}## A step\n\nLook *here*.\n\n{LINK}\n\n"
+QUESTION = "```question\nkind: token\nask: Where?\nfrom: cat\n```\n"
+
+
+def parsed(text: str):
+    return parse_lesson(text.encode(), "a.md")
+
+
+def test_a_lesson_has_its_parts() -> None:
+    lesson = parsed(f"{FRONT}Why.\n\n## One\n\nLook *here*.\n\n{LINK}\n\n{QUESTION}\nThen on.\n\n## Two\n\n- a\n- b\n")
+    assert (lesson.title, lesson.minutes, lesson.models, lesson.intro) == ("Two words", 7, ("minilm",), "Why.")
+    one, two = lesson.steps
+    assert (one.title, one.prose, two.prose) == ("One", "Look *here*.\n\nThen on.", "- a\n- b")
+    assert two.picture is None
+    assert (one.picture.page, one.picture.prompt.text, one.picture.head) == ("encode", "The cat sat.", (3, 1))
+    assert [(number, each.kind, each.text("from"), each.line) for number, _, each in lesson.questions] == [
+        ("1.1", "token", "cat", 15)
+    ]
+
+
+def test_words_that_yaml_takes_for_values_stay_words() -> None:
+    (question,) = (
+        parsed(STEP + "```question\nkind: order\nask: Rank\nwords: [no, 1.0, null]\nfrom: yes\n```").steps[0].questions
+    )
+    assert (question.texts("words"), question.text("from")) == (("no", "1.0", "null"), "yes")
+
+
+def test_every_page_can_be_linked_to() -> None:
+    pages = {path.stem for path in (Path(__file__).parents[3] / "pages").glob("*.py")}
+    assert set(PAGES) == pages
+
+
+BROKEN = {
+    "nothing": ("", "line 1", "front matter"),
+    "no front matter": ("## A step\n", "line 1", "front matter"),
+    "front matter that never ends": ("---\ntitle: a\n## A step\n", "line 1", "front matter"),
+    "no title": (STEP.replace("title: Two words\n", ""), "line 1", "title"),
+    "no minutes": (STEP.replace("minutes: 7\n", ""), "line 1", "minutes"),
+    "no models": (STEP.replace("models: [minilm]\n", ""), "line 1", "models"),
+    "half a minute": (STEP.replace("7", "0.5"), "line 3", "minutes"),
+    "minutes without end": (STEP.replace("7", "9" * 5000), "line 3", "minutes"),
+    "an unknown field": (STEP.replace("title: Two words", "title: a\ncolour: red"), "line 3", "colour"),
+    "a title of several": (STEP.replace("Two words", "[a, b]"), "line 1", "title"),
+    "front matter that is a list": ("---\n- a\n---\n## A step\n", "line 2", "front matter"),
+    "front matter that is no YAML": ("---\ntitle: [a\n---\n## A step\n", "line", "front matter"),
+    "a Python object": (STEP.replace("Two words", "!!python/object/apply:os.system [ls]"), "line 1", "title"),
+    "no step": (FRONT + "Some prose.", "line", "step"),
+    "a question before the first step": (FRONT + QUESTION + "\n## A step\n", "line 1", "##"),
+    "a picture before the first step": (FRONT + LINK + "\n\n## A step\n", "line 1", "##"),
+    "two pictures in a step": (f"{STEP}{LINK}\n", "line 13", "second"),
+    "an image": (STEP + "![a](/b.png)\n", "line 13", "image"),
+    "an image from elsewhere": (STEP + "![a](https://example.org/b.png)\n", "line 13", "image"),
+    "a link to elsewhere": (STEP + "[a](https://example.org)\n", "line 13", "example.org"),
+    "a link to elsewhere without a scheme": (STEP + "[a](//example.org/encode)\n", "line 13", "example.org"),
+    "an address of this machine": (STEP + "[a](http://localhost:8501/encode?text=a)\n", "line 13", "without a host"),
+    "a link that writes a letter": (STEP + "[a](mailto:a@example.org)\n", "line 13", "out of the app"),
+    "an autolink": (STEP + "<https://example.org>\n", "line 13", "example.org"),
+    "a page that is not there": (STEP + "[a](/encoder?text=a)\n", "line 13", "encoder"),
+    "an address that is damaged": (STEP.replace("text=The+cat+sat.", "text=~z~nonsense"), "line 11", "text"),
+    "an address without names": (STEP.replace("?text=", "?"), "line 11", "link"),
+    "edits that are none": (STEP.replace("head=1", "head=1&edits=zzz"), "line 11", "edits"),
+    "a question that is no YAML": (STEP + "```question\nkind: [token\n```\n", "line", "question"),
+    "a question that is a text": (STEP + "```question\ntoken\n```\n", "line 14", "question"),
+    "a question of nothing": (STEP + "```question\n```\n", "line 14", "question"),
+    "a question without a kind": (STEP + "```question\nask: Where?\n```\n", "line 13", "kind"),
+    "a question that asks nothing": (STEP + "```question\nkind: token\n```\n", "line 13", "ask"),
+    "a field of fields": (STEP + "```question\nkind: token\nask: a\nfrom: {a: b}\n```\n", "line 16", "from"),
+    "a list of lists": (STEP + "```question\nkind: token\nask: a\nfrom: [[a]]\n```\n", "line 16", "from"),
+    "a kind of several": (STEP + "```question\nkind: [a]\nask: a\n```\n", "line 13", "kind"),
+    "a NUL byte": (STEP + "a\x00b", "line 13", "NUL"),
+    "deep nesting": (STEP + "```question\nkind: " + "[" * 5000 + "\n```\n", "line", "question"),
+    "too many steps": (FRONT + "## A step\n\na\n\n" * 41, "line", "steps"),
+    "too many questions": (STEP + QUESTION * 41, "line", "questions"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_what_is_wrong_is_one_sentence_with_its_line(broken: str) -> None:
+    text, line, names = BROKEN[broken]
+    with pytest.raises(LessonError) as raised:
+        parsed(text)
+    message = str(raised.value)
+    assert message.startswith("a.md, ")
+    assert line in message
+    assert names in message
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+def test_html_is_text() -> None:
+    lesson = parsed(STEP + "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n")
+    assert "<script>" in lesson.steps[0].prose
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [(b"\xff\xfe" + STEP.encode(), "UTF-8"), (STEP.encode() + b"a" * LARGEST, "kB"), (STEP.encode("utf-16"), "UTF-8")],
+)
+def test_a_file_that_is_no_text_is_refused(data: bytes, names: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_bytes(data)
+    with pytest.raises(LessonError, match=names):
+        read_lesson(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match=r"nowhere\.md"):
+        read_lesson(tmp_path / "nowhere.md")

@@ -1,0 +1,166 @@
+"""Right answers, against weights that stand in the test."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.heads.claim import parse
+from attnviz.analysis.heads.verdict import ClaimResult, Rival
+from attnviz.core.errors import LessonError
+from attnviz.core.shares import Shares
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
+from attnviz.lessons.lesson_file import Question
+from attnviz.lessons.picture import Picture, read_link
+from attnviz.lessons.questions import KINDS, points_of, truth_of
+from attnviz.lessons.truth import read_number, word_names
+from attnviz.models.base import ModelCard
+from attnviz.models.result import Result
+from tests.factories import sentence
+
+TOKENS = sentence("the cat saw the dog")
+# [CLS] the cat saw the dog [SEP]; in head 0 "cat" gives most to [SEP], of words to "dog", and most goes from "saw" to "cat".
+HEAD_0 = np.array(
+    [
+        [1.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00],
+        [0.10, 0.20, 0.30, 0.20, 0.10, 0.05, 0.05],
+        [0.05, 0.05, 0.10, 0.15, 0.05, 0.20, 0.40],
+        [0.05, 0.05, 0.70, 0.05, 0.05, 0.05, 0.05],
+        [0.10, 0.10, 0.10, 0.10, 0.20, 0.31, 0.09],
+        [0.10, 0.05, 0.20, 0.21, 0.20, 0.14, 0.10],
+        [0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 1.00],
+    ]
+)
+HEAD_1 = np.eye(7)
+PICTURE = read_link("/encode?text=the+cat+saw+the+dog&layer=0&head=0")
+
+
+class Given:
+    """One trace, one verdict, some shares."""
+
+    def __init__(self, output: str = "le chat", holds: bool = True, queries: int = 500) -> None:
+        attention = AttentionMap("encoder", TOKENS, TOKENS, DenseWeights((np.stack([HEAD_0, HEAD_1]),)))
+        self.trace = AttentionTrace("one", Prompt("the cat saw the dog"), (attention,), output)
+        self.holds, self.queries = holds, queries
+
+    def result(self, picture: Picture) -> Result:
+        return Result(self.trace, ModelCard("one", "", "encoder", 1, 2, 1, 128, "cpu"), 0.0)
+
+    def verdict(self, model: str, claim: str) -> ClaimResult:
+        rivals = (Rival("chance", 0.1), Rival("offset -1", 0.2))
+        return ClaimResult(parse(claim), 0, 0, 0.7, 0.6, 0.8, 0.7, self.queries, 300, rivals, 0.001, self.holds)
+
+    def shares(self, picture: Picture, method: str) -> Shares:
+        return Shares(method, "the answer", TOKENS, np.array([0, 0.1, 0.5, -0.2, 0.1, 0.3, 0]))
+
+
+def truth(kind: str, picture: Picture | None = PICTURE, source: Given | None = None, **fields):
+    return truth_of(Question(kind, "?", fields, 7), picture, source or Given())
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "answer", "right", "wrong"),
+    [
+        ("token", {"from": "saw"}, "cat", ("cat", " Cat. ", "“cat”"), ("dog", "", "cats", "[CLS]")),
+        ("token", {"from": "cat"}, "dog", ("dog",), ("[SEP]", "saw")),
+        ("token", {"from": "the(2)"}, "dog", ("dog",), ("the(2)",)),
+        ("token", {"to": "cat"}, "saw", ("saw",), ("the(1)", "cat")),
+        ("number", {"from": "saw", "to": "cat"}, "0.70", (".6", "0,8", "70 %", "65%"), (".59", "81 %", "7", "", "nan")),
+        ("number", {"from": "saw", "to": "cat", "tolerance": "0.02"}, "0.70", (".72", ".68"), (".73", ".67")),
+        ("head", {"from": "saw", "to": "cat"}, "L0·H0", ("L0·H0", "0.0", "layer 0, head 0", "L0H0"), ("L0·H1", "1.0", "0", "")),
+        ("cell", {}, "saw → cat", ("saw → cat", "saw -> cat"), ("cat → saw", "saw")),
+        ("output", {}, "le chat", ("le chat", "Le chat."), ("un chat", "")),
+        ("output", {"choices": ("Le chat.", "un chat")}, "le chat", ("Le chat.",), ("un chat",)),
+        ("claim", {"claim": "L0·H0: obj -> head"}, "true", ("true", "yes"), ("false", "no", "perhaps")),
+        ("order", {"words": ("the(1)", "cat", "saw"), "from": "saw"}, None, (), ()),
+        ("order", {"words": ("saw", "dog", "cat"), "from": "cat"}, "dog > saw > cat", ("dog > saw > cat", "dog>saw>cat"), ()),
+        ("order", {"words": ("saw", "dog", "cat"), "by": "any"}, "cat > dog > saw", ("cat > dog > saw",), ("saw > dog > cat",)),
+        ("choice", {"choices": ("one", "two"), "answer": "two"}, "two", ("Two",), ("one", "")),
+        ("text", {}, "", (), ("anything",)),
+    ],
+)  # fmt: skip
+def test_a_right_answer_is_computed(kind: str, fields: dict, answer: str | None, right: tuple, wrong: tuple) -> None:
+    if answer is None:
+        with pytest.raises(LessonError, match="too near"):
+            truth(kind, **fields)
+        return
+    found = truth(kind, **fields)
+    assert found.answer == answer
+    assert [found.accepts(each) for each in (*right, *wrong)] == [True] * len(right) + [False] * len(wrong)
+
+
+def test_a_claim_that_does_not_hold_is_false() -> None:
+    found = truth("claim", source=Given(holds=False), claim="obj -> head")
+    assert (found.answer, found.accepts("no"), found.accepts("true")) == ("false", True, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "names"),
+    [
+        ("token", {"from": "dog"}, "too near"),
+        ("token", {"from": "the"}, r"the\(1\)"),
+        ("token", {"from": "mouse"}, "mouse"),
+        ("token", {}, "from"),
+        ("token", {"from": "cat", "to": "cat"}, "from"),
+        ("token", {"from": "cat", "hnit": "a"}, "hint"),
+        ("token", {"from": "cat", "points": "many"}, "points"),
+        ("number", {"from": "cat"}, "to"),
+        ("number", {"from": "cat", "to": "mouse"}, "mouse"),
+        ("number", {"from": "cat", "to": "saw", "tolerance": "9"}, "tolerance"),
+        ("head", {"from": "cat", "to": "the(1)"}, "no head"),
+        ("head", {"from": "dog", "to": "dog"}, None),
+        ("order", {"words": ("cat",), "from": "cat"}, "two"),
+        ("order", {"words": ("cat", "dog")}, "from"),
+        ("choice", {"choices": ("one", "two"), "answer": "three"}, "choices"),
+        ("choice", {"choices": ("one",), "answer": "one"}, "choices"),
+        ("output", {"choices": ("un chat",)}, "le chat"),
+        ("riddle", {}, "riddle"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_says_why(kind: str, fields: dict, names: str | None) -> None:
+    if names is None:
+        assert truth(kind, **fields).answer == "L0·H1"
+        return
+    with pytest.raises(LessonError, match=names):
+        truth(kind, **fields)
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"choice", "claim", "text"}))
+def test_a_question_about_a_picture_needs_one(kind: str) -> None:
+    fields = {name: "cat" for name in (*KINDS[kind].required, *KINDS[kind].either[:1])}
+    with pytest.raises(LessonError, match="picture"):
+        truth(kind, None, **fields | ({"words": ("cat", "dog")} if kind == "order" else {}))
+
+
+def test_a_claim_of_few_cases_is_not_asked() -> None:
+    with pytest.raises(LessonError, match="few"):
+        truth("claim", source=Given(queries=1), claim="obj -> head")
+
+
+def test_a_model_that_says_nothing_is_not_asked_what_it_says() -> None:
+    with pytest.raises(LessonError, match="says nothing"):
+        truth("output", source=Given(output=""))
+
+
+@pytest.mark.parametrize("address", ["/encode?text=a", "/encode?text=a&layer=3", "/encode?text=a&layer=x&head=1"])
+def test_a_picture_that_names_no_head_is_not_asked_about(address: str) -> None:
+    with pytest.raises(LessonError, match="head"):
+        truth("token", read_link(address), **{"from": "cat"})
+
+
+def test_the_mean_of_a_layer_is_a_picture_too() -> None:
+    found = truth("number", replace(PICTURE, parameters={**PICTURE.parameters, "mean": "true"}), **{"from": "cat", "to": "cat"})
+    assert found.answer == "0.55"
+
+
+def test_points() -> None:
+    assert [points_of(Question("text", "?", fields, 1)) for fields in ({}, {"points": "3"}, {"points": "0"})] == [1, 3, 0]
+
+
+def test_each_word_has_a_name_of_its_own() -> None:
+    assert word_names(TOKENS) == ["[CLS]", "the(1)", "cat", "saw", "the(2)", "dog", "[SEP]"]
+
+
+@pytest.mark.parametrize("written", ["", "%", "1e9", "٧", "0x1", "--1", "9" * 400])
+def test_what_is_no_number_is_none(written: str) -> None:
+    assert read_number(written) is None
