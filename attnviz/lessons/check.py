@@ -10,10 +10,10 @@ from attnviz.attribution.methods import attribute
 from attnviz.attribution.run import run
 from attnviz.core.errors import AttnvizError, LessonError, nearest
 from attnviz.core.shares import Shares
-from attnviz.lessons.lesson_file import Lesson, Step
-from attnviz.lessons.picture import TASKS, Picture, read_link
+from attnviz.lessons.lesson_file import Lesson, LessonStep
+from attnviz.lessons.picture import TASKS, LessonPicture, read_link
 from attnviz.lessons.questions import truth_of
-from attnviz.lessons.truth import Source, Truth
+from attnviz.lessons.truth import AnswerSource, Truth
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.result import Result
@@ -29,14 +29,14 @@ class ComputedSource:
         self.progress = progress
         self._model, self._looks, self._result = cache(self._load), cache(self._look), cache(self._run)
 
-    def result(self, picture: Picture) -> Result:
+    def result(self, picture: LessonPicture) -> Result:
         return self._result(picture.address)
 
     def verdict(self, model: str, claim: str) -> ClaimResult:
         parsed = parse(claim)
         return self._looks(model, WINOGENDER if parsed.needs_antecedent else TREEBANK).test([parsed])[0]
 
-    def shares(self, picture: Picture, method: str) -> Shares:
+    def shares(self, picture: LessonPicture, method: str) -> Shares:
         return attribute(self._model(picture.model), picture.prompt, method)
 
     def _load(self, name: str) -> AttentionModel:
@@ -59,7 +59,7 @@ def shipped_lessons() -> dict[str, Path]:
     return {path.stem: path for path in sorted((assets_folder() / "lessons").glob("*.md"))}
 
 
-def truths(lesson: Lesson, source: Source) -> dict[str, Truth]:
+def truths(lesson: Lesson, source: AnswerSource) -> dict[str, Truth]:
     """Compute the right answer to every question of a lesson, by its number.
 
     Raises:
@@ -75,7 +75,7 @@ def truths(lesson: Lesson, source: Source) -> dict[str, Truth]:
     return found
 
 
-def problems(lesson: Lesson, source: Source) -> Iterator[str]:
+def problems(lesson: Lesson, source: AnswerSource) -> Iterator[str]:
     """Say what is wrong with a lesson that could be read: a sentence each, with its line."""
     for name in lesson.models:
         if name not in catalog.CATALOG and "/" not in name:
@@ -93,7 +93,7 @@ def problems(lesson: Lesson, source: Source) -> Iterator[str]:
                 yield f"line {question.line}: {error}"
 
 
-def _wrong_picture(lesson: Lesson, step: Step, source: Source) -> str:
+def _wrong_picture(lesson: Lesson, step: LessonStep, source: AnswerSource) -> str:
     """What is wrong with a step's picture; empty: nothing."""
     picture = step.picture
     if picture is None or picture.page not in TASKS:

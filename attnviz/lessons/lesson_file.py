@@ -15,7 +15,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from attnviz.core.errors import LessonError
-from attnviz.lessons.picture import PAGES, Picture, page_of, read_link
+from attnviz.lessons.picture import PAGES, LessonPicture, page_of, read_link
 
 # Bytes of a file: the longest lesson that is shipped has a twentieth.
 LARGEST = 200_000
@@ -26,7 +26,7 @@ Fields = Mapping[str, str | tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Question:
+class LessonQuestion:
     """A question as it is written.
 
     kind    a name of `attnviz.lessons.questions.KINDS`
@@ -51,13 +51,13 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Step:
+class LessonStep:
     """One step: its heading, its prose as Markdown without the questions, the picture that its link opens, its questions."""
 
     title: str
     prose: str
-    picture: Picture | None
-    questions: tuple[Question, ...]
+    picture: LessonPicture | None
+    questions: tuple[LessonQuestion, ...]
     line: int
 
 
@@ -69,13 +69,13 @@ class Lesson:
     title: str
     minutes: int
     models: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     language: str = "en"
     audience: str = ""
     intro: str = ""
 
     @property
-    def questions(self) -> Iterator[tuple[str, Step, Question]]:
+    def questions(self) -> Iterator[tuple[str, LessonStep, LessonQuestion]]:
         """All questions with their steps, each under its number, such as "2.1": the first of the second step."""
         for number, step in enumerate(self.steps, 1):
             for place, question in enumerate(step.questions, 1):
@@ -123,8 +123,12 @@ class _Draft:
     title: str
     line: int
     prose: list[str] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    pictures: list[LessonPicture] = field(default_factory=list)
+    questions: list[LessonQuestion] = field(default_factory=list)
+
+    def step(self) -> LessonStep:
+        picture = next(iter(self.pictures), None)
+        return LessonStep(self.title, "\n\n".join(self.prose), picture, tuple(self.questions), self.line)
 
 
 class _Reader:
@@ -158,7 +162,9 @@ class _Reader:
             minutes=self._minutes(front["minutes"]),
             models=tuple(front["models"]) if isinstance(front["models"], list) else (front["models"],),
             steps=tuple(
-                Step(each.title, "\n\n".join(each.prose), next(iter(each.pictures), None), tuple(each.questions), each.line)
+                LessonStep(
+                    each.title, "\n\n".join(each.prose), next(iter(each.pictures), None), tuple(each.questions), each.line
+                )
                 for each in steps
             ),
             language=front.get("language") or "en",
@@ -203,7 +209,7 @@ class _Reader:
             if not (pictures and _is_link_alone(tokens)):
                 drafts[-1].prose.append("\n".join(self.lines[begin:end]).rstrip())
 
-    def _pictures(self, tokens: Sequence[Token]) -> Iterator[Picture]:
+    def _pictures(self, tokens: Sequence[Token]) -> Iterator[LessonPicture]:
         line = 1
         for block in tokens:
             line = block.map[0] + 1 if block.map else line
@@ -213,7 +219,7 @@ class _Reader:
                 if inline.type == "link_open" and (picture := self._picture(str(inline.attrGet("href") or ""), line)):
                     yield picture
 
-    def _picture(self, href: str, line: int) -> Picture | None:
+    def _picture(self, href: str, line: int) -> LessonPicture | None:
         page = page_of(href)
         if page is None:
             self.fail(
@@ -229,7 +235,7 @@ class _Reader:
         except LessonError as error:
             self.fail(line, str(error))
 
-    def _question(self, fence: Token, line: int) -> Question:
+    def _question(self, fence: Token, line: int) -> LessonQuestion:
         written = self._yaml(fence.content, line + 1, "a question")
         fields: dict[str, str | tuple[str, ...]] = {}
         for name, value in written.items():
@@ -244,7 +250,7 @@ class _Reader:
             self.fail(line, "this question has no kind: add a line “kind: token”, or another kind.")
         if not isinstance(ask, str) or not ask.strip():
             self.fail(line, "this question asks nothing: add a line “ask: …”.")
-        return Question(kind, ask, fields, line)
+        return LessonQuestion(kind, ask, fields, line)
 
     def _yaml(self, text: str, line: int, name: str) -> dict[str, Any]:
         try:

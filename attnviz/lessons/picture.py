@@ -25,7 +25,7 @@ _USUAL = {"translate": "transformer-en-fr", "answer": "answer-en", "summarize": 
 
 
 @dataclass(frozen=True)
-class Picture:
+class LessonPicture:
     """What a link opens.
 
     address     without a host, as it is written
@@ -140,7 +140,7 @@ def page_of(href: str) -> str | None:
     return None if parts.scheme or parts.netloc or href.startswith("//") else parts.path.strip("/").split("/")[-1]
 
 
-def read_link(href: str) -> Picture:
+def read_link(href: str) -> LessonPicture:
     """Read an address of the app.
 
     Raises:
@@ -159,7 +159,7 @@ def read_link(href: str) -> Picture:
         if (value := unpack(values[0])) is None:
             raise LessonError(f"the {name} of this link is damaged: copy the link from the app again.")
         parameters[name] = value
-    picture = Picture(page_of(href) or "", href, parameters)
+    picture = LessonPicture(page_of(href) or "", href, parameters)
     try:
         _ = picture.edits
     except AttnvizError as error:

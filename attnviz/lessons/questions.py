@@ -12,10 +12,10 @@ import numpy as np
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import LessonError, nearest
-from attnviz.lessons.lesson_file import Question
-from attnviz.lessons.picture import Picture
+from attnviz.lessons.lesson_file import LessonQuestion
+from attnviz.lessons.picture import LessonPicture
 from attnviz.lessons.truth import (
-    Source,
+    AnswerSource,
     Truth,
     clear_first,
     listed,
@@ -35,10 +35,10 @@ NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True)
-class Kind:
+class QuestionKind:
     """One kind of question: the fields it must have, those it may have, and the function of its right answer."""
 
-    truth: Callable[[Question, Picture | None, Source], Truth]
+    truth: Callable[[LessonQuestion, LessonPicture | None, AnswerSource], Truth]
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     # Fields of which exactly one must be there.
@@ -49,7 +49,7 @@ class Kind:
 COMMON = ("hint", "right", "wrong", "points")
 
 
-def truth_of(question: Question, picture: Picture | None, source: Source) -> Truth:
+def truth_of(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Compute the right answer to a question of a step that shows `picture`.
 
     Raises:
@@ -60,7 +60,7 @@ def truth_of(question: Question, picture: Picture | None, source: Source) -> Tru
     return KINDS[question.kind].truth(question, picture, source)
 
 
-def check_fields(question: Question) -> None:
+def check_fields(question: LessonQuestion) -> None:
     """Check what can be checked without a model.
 
     Raises:
@@ -81,7 +81,7 @@ def check_fields(question: Question) -> None:
     points_of(question)
 
 
-def points_of(question: Question) -> int:
+def points_of(question: LessonQuestion) -> int:
     """Read how many points a right answer gives, 1 unless the question says otherwise.
 
     Raises:
@@ -93,7 +93,7 @@ def points_of(question: Question) -> int:
     return int(written)
 
 
-def _needs(picture: Picture | None) -> Picture:
+def _needs(picture: LessonPicture | None) -> LessonPicture:
     if picture is None:
         raise LessonError("this question is about a picture, and its step links to none: add a link such as /encode?text=….")
     return picture
@@ -103,7 +103,7 @@ def _is(answer: str) -> Callable[[str], bool]:
     return lambda given: same_answer(given, answer)
 
 
-def _token(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _token(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Which word gets most of `from`, or which sends most to `to`."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
@@ -120,7 +120,7 @@ def _token(question: Question, picture: Picture | None, source: Source) -> Truth
     return Truth(names[best], sentence, _is(names[best]))
 
 
-def _weight(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _weight(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """How large a weight is, within a tolerance."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
@@ -136,7 +136,7 @@ def _weight(question: Question, picture: Picture | None, source: Source) -> Trut
     return Truth(f"{weight:.2f}", f"“{question.text('from')}” gives “{question.text('to')}” {percent(weight)}.", accepts)
 
 
-def _head(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _head(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Which head sends `from` to `to`: any in which no other word gets more of it."""
     picture = _needs(picture)
     result = source.result(picture)
@@ -160,7 +160,7 @@ def _head(question: Question, picture: Picture | None, source: Source) -> Truth:
     return Truth(names[0], sentence, lambda given: tuple(str(int(each)) for each in re.findall(r"\d{1,4}", given)) in right)
 
 
-def _cell(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _cell(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Which cell of the picture is the strongest, between two words."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
@@ -172,7 +172,7 @@ def _cell(question: Question, picture: Picture | None, source: Source) -> Truth:
     return Truth(names[best], sentence, lambda given: same_answer(given.replace("->", ARROW), names[best]))
 
 
-def _output(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _output(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """What the model says: the translation, the answer or the summary, with the edits of the link."""
     result = source.result(_needs(picture))
     output = result.trace.output or (NO_ANSWER if result.task == "answer" else "")
@@ -185,7 +185,7 @@ def _output(question: Question, picture: Picture | None, source: Source) -> Trut
     return Truth(output, f"The model says “{output}”.{edited}", _is(output))
 
 
-def _claim(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _claim(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Whether a claim about heads holds, tested over the corpus."""
     verdict = source.verdict(question.text("model") or (picture.model if picture else "minilm"), question.text("claim"))
     if verdict.is_small:
@@ -197,7 +197,7 @@ def _claim(question: Question, picture: Picture | None, source: Source) -> Truth
     return Truth(answer, describe_verdict(verdict), lambda given: plain(given) in words)
 
 
-def _order(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _order(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Some words, ranked by the weight that `from` gives them, or by what an attribution method says they are worth."""
     picture, words = _needs(picture), question.texts("words")
     if not 2 <= len(words) <= 8:
@@ -218,7 +218,7 @@ def _order(question: Question, picture: Picture | None, source: Source) -> Truth
     return Truth(answer, f"In order: {ranked}.", lambda given: same_answer(given.replace(">", " > "), answer))
 
 
-def _choice(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _choice(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """One of several that the teacher has typed, for what no model knows."""
     choices, answer = question.texts("choices"), question.text("answer")
     if sum(same_answer(each, answer) for each in choices) != 1 or len(choices) < 2:
@@ -226,19 +226,19 @@ def _choice(question: Question, picture: Picture | None, source: Source) -> Trut
     return Truth(answer, "", _is(answer))
 
 
-def _free(question: Question, picture: Picture | None, source: Source) -> Truth:
+def _free(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:
     """Free text, which nobody grades."""
     return Truth("", "", lambda given: False)
 
 
 KINDS = {
-    "token": Kind(_token, either=("from", "to")),
-    "number": Kind(_weight, ("from", "to"), ("tolerance",)),
-    "head": Kind(_head, ("from", "to")),
-    "cell": Kind(_cell),
-    "output": Kind(_output, optional=("choices",)),
-    "claim": Kind(_claim, ("claim",), ("model",)),
-    "order": Kind(_order, ("words",), either=("from", "by")),
-    "choice": Kind(_choice, ("choices", "answer")),
-    "text": Kind(_free),
+    "token": QuestionKind(_token, either=("from", "to")),
+    "number": QuestionKind(_weight, ("from", "to"), ("tolerance",)),
+    "head": QuestionKind(_head, ("from", "to")),
+    "cell": QuestionKind(_cell),
+    "output": QuestionKind(_output, optional=("choices",)),
+    "claim": QuestionKind(_claim, ("claim",), ("model",)),
+    "order": QuestionKind(_order, ("words",), either=("from", "by")),
+    "choice": QuestionKind(_choice, ("choices", "answer")),
+    "text": QuestionKind(_free),
 }

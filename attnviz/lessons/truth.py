@@ -12,7 +12,7 @@ from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.core.errors import LessonError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Token
-from attnviz.lessons.picture import Picture
+from attnviz.lessons.picture import LessonPicture
 from attnviz.models.result import Result
 
 # Two weights nearer than this look alike on the screen: which is larger cannot be taught.
@@ -20,10 +20,10 @@ LEAST_MARGIN = 0.03
 
 
 @runtime_checkable
-class Source(Protocol):
+class AnswerSource(Protocol):
     """What a right answer is computed from: results of models, which the app keeps and a shell computes."""
 
-    def result(self, picture: Picture) -> Result:
+    def result(self, picture: LessonPicture) -> Result:
         """Run the picture's model on its text, with its edits."""
         ...
 
@@ -31,7 +31,7 @@ class Source(Protocol):
         """Test a claim about heads over the corpus."""
         ...
 
-    def shares(self, picture: Picture, method: str) -> Shares:
+    def shares(self, picture: LessonPicture, method: str) -> Shares:
         """Compute by one attribution method what each token was worth to the output."""
         ...
 
@@ -82,14 +82,10 @@ def place_of(word: str, tokens: Sequence[Token]) -> int:
 
 def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Sequence[str]) -> int:
     """Find the largest weight, which has to stand clear of the next."""
-    order = np.argsort(weights)[::-1]
-    first = int(order[0])
-    if len(order) > 1 and weights[first] - weights[order[1]] < LEAST_MARGIN:
-        second = int(order[1])
-        raise LessonError(
-            f"“{names[first]}” ({percent(float(weights[first]))}) and “{names[second]}” ({percent(float(weights[second]))}) are too near to "
-            "each other to be taught: ask about another word or head."
-        )
+    first, *others = (int(at) for at in np.argsort(weights)[::-1])
+    if others and weights[first] - weights[others[0]] < LEAST_MARGIN:
+        one, other = (f"“{names[at]}” ({percent(float(weights[at]))})" for at in (first, others[0]))
+        raise LessonError(f"{one} and {other} are too near to each other to be taught: ask about another word or head.")
     return first
 
 

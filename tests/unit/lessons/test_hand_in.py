@@ -10,14 +10,16 @@ import pytest
 from attnviz.cli import main
 from attnviz.core.errors import LessonError
 from attnviz.lessons.hand_in import FORMAT, HandIn, grade, grades_csv, read_folder, read_hand_in, write_hand_in
-from attnviz.lessons.lesson_file import Lesson, Question, Step
+from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.truth import Truth, same_answer
 
 LESSON = Lesson(
     "pets", "Pets", 7, ("minilm",),
     (
-        Step("One", "", None, (Question("token", "Which?", {"points": "3"}, 1), Question("text", "Why?", {}, 2)), 1),
-        Step("Two", "", None, (Question("choice", "Or?", {}, 3),), 3),
+        LessonStep(
+            "One", "", None, (LessonQuestion("token", "Which?", {"points": "3"}, 1), LessonQuestion("text", "Why?", {}, 2)), 1
+        ),
+        LessonStep("Two", "", None, (LessonQuestion("choice", "Or?", {}, 3),), 3),
     ),
 )  # fmt: skip
 RIGHT = {

@@ -10,8 +10,8 @@ from attnviz.analysis.heads.verdict import ClaimResult, Rival
 from attnviz.core.errors import LessonError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
-from attnviz.lessons.lesson_file import Question
-from attnviz.lessons.picture import Picture, read_link
+from attnviz.lessons.lesson_file import LessonQuestion
+from attnviz.lessons.picture import LessonPicture, read_link
 from attnviz.lessons.questions import KINDS, points_of, truth_of
 from attnviz.lessons.truth import read_number, word_names
 from attnviz.models.base import ModelCard
@@ -43,19 +43,19 @@ class Given:
         self.trace = AttentionTrace("one", Prompt("the cat saw the dog"), (attention,), output)
         self.holds, self.queries = holds, queries
 
-    def result(self, picture: Picture) -> Result:
+    def result(self, picture: LessonPicture) -> Result:
         return Result(self.trace, ModelCard("one", "", "encoder", 1, 2, 1, 128, "cpu"), 0.0)
 
     def verdict(self, model: str, claim: str) -> ClaimResult:
         rivals = (Rival("chance", 0.1), Rival("offset -1", 0.2))
         return ClaimResult(parse(claim), 0, 0, 0.7, 0.6, 0.8, 0.7, self.queries, 300, rivals, 0.001, self.holds)
 
-    def shares(self, picture: Picture, method: str) -> Shares:
+    def shares(self, picture: LessonPicture, method: str) -> Shares:
         return Shares(method, "the answer", TOKENS, np.array([0, 0.1, 0.5, -0.2, 0.1, 0.3, 0]))
 
 
-def truth(kind: str, picture: Picture | None = PICTURE, source: Given | None = None, **fields):
-    return truth_of(Question(kind, "?", fields, 7), picture, source or Given())
+def truth(kind: str, picture: LessonPicture | None = PICTURE, source: Given | None = None, **fields):
+    return truth_of(LessonQuestion(kind, "?", fields, 7), picture, source or Given())
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_mean_of_a_layer_is_a_picture_too() -> None:
 
 
 def test_points() -> None:
-    assert [points_of(Question("text", "?", fields, 1)) for fields in ({}, {"points": "3"}, {"points": "0"})] == [1, 3, 0]
+    assert [points_of(LessonQuestion("text", "?", fields, 1)) for fields in ({}, {"points": "3"}, {"points": "0"})] == [1, 3, 0]
 
 
 def test_each_word_has_a_name_of_its_own() -> None:
