@@ -20,6 +20,7 @@ USER attnviz
 WORKDIR /home/attnviz
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1
 EXPOSE 8501
-HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://localhost:8501/_stcore/health', timeout=4)"]
+# An app that hangs is ended, so that `restart` begins it again; --init has to be there, for nothing ends the first process.
+HEALTHCHECK --interval=15s --timeout=30s --start-period=60s --retries=3 CMD ["python", "-c", \
+    "import os, urllib.request\ntry: urllib.request.urlopen('http://localhost:8501/_stcore/health', timeout=20)\nexcept TimeoutError: os.kill(-1, 9)"]
 CMD ["attnviz", "--host", "0.0.0.0", "--port", "8501"]

@@ -16,7 +16,7 @@ WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help run test bench docs lint types chromium clean
+.PHONY: help run test bench docs lint types chromium caddy clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -26,7 +26,7 @@ help: ## this list
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
-test: lint types chromium ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
+test: lint types chromium caddy ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table and ends within the time that it states
@@ -80,3 +80,10 @@ chromium: $(VENV)/.installed-test
 		{ $$install chromium-headless-shell $(FONTS) 2>/dev/null || $$install chromium $(FONTS); } >/dev/null; \
 	else $(BIN)/playwright install chromium; fi; \
 	$(BIN)/python -m tests.browser.chromium || true
+
+# The proxy of docs/deploy.md, out of Debian's package but not installed: that would serve port 80.
+caddy: $(VENV)/.installed-test
+	@command -v caddy $(BIN)/caddy >/dev/null && exit 0; \
+	command -v apt-get >/dev/null && place=$$(mktemp -d) && cd "$$place" && \
+		apt-get download -qq caddy >/dev/null && dpkg-deb -x caddy_*.deb . && cp usr/bin/caddy "$(CURDIR)/$(BIN)/"; \
+	rm -rf "$$place"

@@ -1,6 +1,16 @@
 """The files that put the app on the web agree with the app and with each other; no engine is needed to see that."""
 
+import http.client
+import os
 import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -53,7 +63,10 @@ def test_the_image_runs_the_app_as_nobody_special_and_watches_it() -> None:
     (port,) = instructions("EXPOSE")
     assert f"http://localhost:{port}{HEALTH}" in instructions("HEALTHCHECK")[0]
     assert yaml.safe_load(instructions("CMD")[-1]) == ["attnviz", "--host", "0.0.0.0", "--port", port]
-    assert re.search(rf"dynamic a \{{\s+name app\s+port {port}\b", CADDYFILE)
+    copies = COMPOSE["services"]["app"]["deploy"]["replicas"]
+    assert re.search(r"reverse_proxy (.*) \{", CADDYFILE)[1].split() == [
+        f"{COMPOSE['name']}-app-{n + 1}:{port}" for n in range(copies)
+    ]
 
 
 def test_a_class_is_shared_out_and_every_browser_stays_where_it_is() -> None:
@@ -68,3 +81,88 @@ def test_a_class_is_shared_out_and_every_browser_stays_where_it_is() -> None:
     assert (place, mode) == ("/etc/caddy/Caddyfile", "ro")
     assert proxy["depends_on"]["app"]["condition"] == "service_healthy"
     assert CADDYFILE.count("{") == CADDYFILE.count("}")
+
+
+# A copy of the app: only what answers, at which names, and with its own name.
+COPY = """
+import sys, uvicorn
+from starlette.responses import PlainTextResponse
+from attnviz.ui.server import HostCheck
+uvicorn.run(HostCheck(PlainTextResponse(sys.argv[1])), port=int(sys.argv[1]), log_level="error")
+"""
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        return [stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(count)]
+
+
+def get(port: int, path: str = "/", cookie: str = "") -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", path, headers={"Cookie": cookie} if cookie else {})
+    return connection.getresponse()
+
+
+def wait_for(port: int) -> None:
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        with suppress(OSError):
+            if get(port, HEALTH).status == 200:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"nobody answers at port {port}")
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[tuple[int, dict[str, subprocess.Popen[bytes]]]]:
+    """The port of a real Caddy with the project's own file, and three copies behind it by their names."""
+    if not (caddy := shutil.which("caddy") or shutil.which("caddy", path=Path(sys.executable).parent)):
+        pytest.fail("There is no Caddy: run `make caddy`, or install it from caddyserver.com.")
+    front, *ports = free_ports(4)
+    text = re.sub(r"attnviz-app-(\d):8501", lambda each: f"127.0.0.1:{ports[int(each[1]) - 1]}", CADDYFILE)
+    (tmp_path / "Caddyfile").write_text("{\n\tadmin off\n}\n" + text.replace("\n:80 {", f"\n:{front} {{"), encoding="utf-8")
+    home = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    copies = {str(port): subprocess.Popen([sys.executable, "-c", COPY, str(port)], cwd=ROOT) for port in ports}
+    command = [caddy, "run", "--config", "Caddyfile", "--adapter", "caddyfile"]
+    server = subprocess.Popen(command, cwd=tmp_path, env=home, stderr=subprocess.DEVNULL)
+    try:
+        for port in (*ports, front):
+            wait_for(port)
+        yield front, copies
+    finally:
+        for each in (server, *copies.values()):
+            each.send_signal(signal.SIGCONT)
+            each.kill()
+            each.wait()
+
+
+def test_a_new_visitor_is_answered_though_a_copy_hangs(proxy: tuple[int, dict[str, subprocess.Popen[bytes]]]) -> None:
+    front, copies = proxy
+    ours = get(front)
+    cookie, home = ours.headers["Set-Cookie"], ours.read().decode()
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(cookie.split("; "))
+    # A browser comes back to its copy.
+    assert {get(front, cookie=cookie.split(";")[0]).read().decode() for _ in range(7)} == {home}
+    copies[home].send_signal(signal.SIGSTOP)
+    # One that asks before Caddy has noticed is answered by another copy.
+    assert get(front, cookie=cookie.split(";")[0]).read().decode() in {*copies} - {home}
+    time.sleep(4)
+    for _ in range(11):
+        begun = time.monotonic()
+        assert get(front).read().decode() in {*copies} - {home}
+        assert time.monotonic() - begun < 2
+
+
+def test_a_copy_that_does_not_answer_is_ended_and_one_that_begins_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The image's own check."""
+    check = yaml.safe_load(instructions("HEALTHCHECK")[0].partition("CMD ")[2])[2].replace("timeout=20", "timeout=0.3")
+    ended: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *which: ended.append(which))
+    (port,) = free_ports(1)
+    with pytest.raises(OSError, match="refused"):
+        exec(check.replace("8501", str(port)), {})
+    assert not ended
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        exec(check.replace("8501", str(silent.getsockname()[1])), {})
+    assert ended == [(-1, signal.SIGKILL)]
+    assert COMPOSE["services"]["app"]["init"]
