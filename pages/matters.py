@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import finish
-from attnviz.ui.background.measures import deletion, matters, without
+from attnviz.ui.background.measures import deletion, matters, matters_slowly, without
 from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import header, hero
 from attnviz.ui.matters.controls import (
@@ -43,7 +43,7 @@ fast = (seen, *FAST) if seen else FAST
 report = matters(model, prompt, target, fast) if prompt else None
 if prompt and report:
     target_picker(report)
-    slow = matters(model, prompt, target, SLOW) if waits_for_slow() else None
+    slow = matters_slowly(model, prompt, target, SLOW) if waits_for_slow() else None
     report = report.joined(slow) if slow else report
     removed, rows, method = removed_words(report), (*fast[:-1], *SLOW, fast[-1]), chosen_method(report)
     with hero() as heading:
@@ -62,7 +62,7 @@ if prompt and report:
     show_toolbar(opens="Opens these words, shaded as they are here", own=files)
     # The page is whole before the slow methods run: its address, its toolbar, and all that can be clicked.
     finish()
-    if slow is None and (slow := matters(model, prompt, target, SLOW)):
+    if slow is None and (slow := matters_slowly(model, prompt, target, SLOW)):
         show_methods(table, report.joined(slow), rows, method, waits=False)
 elif prompt:
     default_target_button()

@@ -57,6 +57,10 @@ class LessonError(AttnvizError, ValueError):
     """A lesson, a question of one, or what was handed in cannot be read or has no answer; the message has the line."""
 
 
+class BusyError(AttnvizError):
+    """A server has too much to do to begin, or to end, this work soon."""
+
+
 class EditError(AttnvizError, ValueError):
     """An edit of a model's attention cannot be made: there is no such head or word, or nothing would be left to look at."""
 

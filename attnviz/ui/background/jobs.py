@@ -33,6 +33,8 @@ GRACE_SECONDS = 1.0
 MOST_THREADS = 256
 # A page that is complete is still to be drawn, at home by the same cores.
 DRAWING_SECONDS = 0.4
+# Work that has waited for places longer than this ends, and its page says that there is too much to do.
+BUSY_SECONDS = 12.0
 
 
 class Priority:
@@ -103,6 +105,8 @@ class Job(Generic[Made]):
         self._waiting, self._left_at = 0, 0.0
         self._cancelled = False
         self._future: Future[Made] | None = None
+        # Of the page that asked first.
+        self._asked = st.session_state.get("begun", time.monotonic())
 
     def result(self, place: DeltaGenerator, pixels: int = PICTURE_PIXELS) -> Made:
         """Waits, showing the progress in `place`, over a blank as high (pixels) as what will stand there.
@@ -150,7 +154,8 @@ class Job(Generic[Made]):
 
     def _run(self) -> Made:
         try:
-            with self._places.place(self._check, self._expected):
+            patience = BUSY_SECONDS if self._places is computing() else math.inf
+            with self._places.place(self._check, self._expected, asked=self._asked, patience=patience):
                 return self._at_work()
         except Exception:
             self._failed(self)

@@ -4,6 +4,8 @@ Each function takes the model's name, and what stands here behind the progress; 
 is nothing (`attnviz.ui.background.results.computed`).
 """
 
+from functools import partial
+
 from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.analysis.matters.faithfulness import AttributionReport, Removals, Without
 from attnviz.core.edits import HeadValue
@@ -13,14 +15,17 @@ from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.background.results import computed
 
 
-@computed
-def matters(
+def _matters(
     model: AttentionModel, progress: Progress, prompt: Prompt, target: str, methods: tuple[str, ...]
 ) -> AttributionReport:
     """What each word was worth to a target, by these methods."""
     from attnviz.attribution.token_removal import attribution_report
 
     return attribution_report(model, prompt, target, methods, progress)
+
+
+# The methods of Matters that take few passes of the model, and those that take many.
+matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
 
 
 @computed
@@ -32,7 +37,7 @@ def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: s
     return without_words(model, prompt, target, removed)
 
 
-@computed
+@partial(computed, passes=5)
 def deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, ranked: tuple[int, ...]) -> Removals:
     """How p of the output falls as words go in this order."""
     from attnviz.attribution.token_removal import deletion
@@ -41,7 +46,7 @@ def deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: 
     return deletion(model, prompt, target, ranked)
 
 
-@computed
+@partial(computed, passes=10)
 def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
     """What each head costs the output."""
     from attnviz.models.ablate import head_costs
@@ -49,7 +54,7 @@ def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: He
     return head_costs.head_costs(model, prompt, to=to, progress=progress)
 
 
-@computed
+@partial(computed, passes=40)
 def removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
     """How the output holds when many heads are off."""
     from attnviz.models.ablate import head_costs

@@ -44,17 +44,17 @@ TRACES_KEPT, TRACES_BYTES = 192, 128 * 2**20
 
 
 def computed(
-    work: Callable[Concatenate[AttentionModel, Progress, Asked], Made],
+    work: Callable[Concatenate[AttentionModel, Progress, Asked], Made], passes: int = 1
 ) -> Callable[Concatenate[str, Asked], Made | None]:
     """Makes a function of a model one of the model's name, which is done once for everybody who asks for the same.
 
     It gives None after the page has said why there is nothing. What it is asked for stands in its places, the prompt first;
-    what is given by name is only used, since it follows from those.
+    what is given by name is only used, since it follows from those. `passes`: how many passes of the model it takes about.
     """
 
     @wraps(work)
     def once(name: str, *asked: Asked.args, **given: Asked.kwargs) -> Made | None:
-        return compute_once(work, name, asked, given)
+        return compute_once(work, name, asked, given, passes=passes)
 
     return once
 
@@ -65,6 +65,7 @@ def compute_once(
     asked: tuple[Any, ...],
     given: Mapping[str, Any],
     passed: tuple[type[AttnvizError], ...] = (),
+    passes: int = 1,
 ) -> Any:
     """What `work` gives for the model of that name; None after the page has said why there is nothing.
 
@@ -83,7 +84,7 @@ def compute_once(
             kept.weigh(key, made.nbytes)
             return made
 
-        return shared(kept, key, once, place, expected=len(asked[0].text) / CHARACTERS_A_SECOND)
+        return shared(kept, key, once, place, expected=passes * len(asked[0].text) / CHARACTERS_A_SECOND)
     except passed:
         raise
     except (AttnvizError, MemoryError) as error:

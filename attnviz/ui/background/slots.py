@@ -1,48 +1,98 @@
 """Slots to work in: a bounded number of them, shared so that short work never waits for long work to end."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 
-from attnviz import settings
+from attnviz import memory, settings
 from attnviz.core.cancellation import cancellable
+from attnviz.core.errors import BusyError
 
 # Work keeps its place for so long at least, if it wants to: handing it over costs time, too.
 SLICE_SECONDS = 0.25
+# Work that is expected to take so long is long: it may be told that there is too much of it.
+LONG_SECONDS = 0.5
+# Of the time that is worked, how much goes to whoever has been waited for the longest, as soon as so many seconds are owed.
+ELDEST_SHARE, OWED_SECONDS = 0.3, 0.25
+# The share of the memory from which on one piece of long work is begun at a time.
+FULL = 0.6
 # Downloads compute nothing, so they share no place with models; and one that hangs must not keep all others waiting.
 DOWNLOADS = 4
 _LOOK_SECONDS = 0.1
+_BUSY = "This server computes for too many people just now: try again in a minute."
 
 
+@dataclass(eq=False)
 class Turn:
-    """One piece of work: how long it has had a place, or is expected to want one (seconds). Two turns are never equal."""
+    """One piece of work: how long it may take, since when its page is waited for, and what it has had so far (seconds).
 
-    def __init__(self, expected: float) -> None:
-        self.used = expected
-        self.entered = 0.0
+    used      how long it has had a place; at first how long it is expected to want one
+    waited    how long it has waited for places
+    patience  how long it may wait
+    eldest    whether it has its place because its page has been waited for the longest
+    """
+
+    expected: float
+    asked: float
+    patience: float
+    used: float = 0.0
+    waited: float = 0.0
+    entered: float = 0.0
+    has_begun: bool = False
+    eldest: bool = False
+
+    def __post_init__(self) -> None:
+        self.used = self.expected
+
+    @property
+    def is_long(self) -> bool:
+        return self.expected >= LONG_SECONDS
 
 
 class Slots:
     """Whoever has worked least so far goes first, of equals the first to come; long work makes room between its steps.
 
-    What takes a moment is thus done in a moment, however much long work there is ("least attained service first").
+    What takes a moment is thus done in a moment, however much long work there is ("least attained service first"). Of the time
+    that is worked while others wait, a share goes to whoever has been waited for the longest, so that long work ends, too,
+    however much short work comes.
+
+    `is_full` tells whether no further long work may begin beside what has begun: what has begun keeps its tensors.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, is_full: Callable[[], bool] = lambda: False) -> None:
         self._changed = threading.Condition()
         self._free = count
         self._waiting: list[Turn] = []
+        self._owed = 0.0
+        self._long_begun = 0
+        self._is_full = is_full
 
     @contextmanager
-    def place(self, check: Callable[[], None] = lambda: None, expected: float = 0.0) -> Iterator[None]:
+    def place(
+        self,
+        check: Callable[[], None] = lambda: None,
+        expected: float = 0.0,
+        *,
+        asked: float | None = None,
+        patience: float = math.inf,
+    ) -> Iterator[None]:
         """Waits for a place, and holds it, but for pauses at the cancellation points of what is done there.
 
         `check` is called while this waits, and at every cancellation point: what it raises ends the work. Work that is
-        `expected` to take so many seconds lets shorter work go first from the beginning.
+        `expected` to take so many seconds lets shorter work go first from the beginning. Its page was `asked` for at that time.
+
+        Raises:
+            BusyError: it has waited longer than `patience` seconds, or is long where others have waited half as long.
         """
-        turn = Turn(expected)
+        turn = Turn(expected, time.monotonic() if asked is None else asked, max(patience, 2 * expected))
+        with self._changed:
+            if turn.is_long and any(each.waited > patience / 2 for each in self._waiting):
+                raise BusyError(_BUSY)
         self._enter(turn, check)
 
         def pause() -> None:
@@ -54,33 +104,51 @@ class Slots:
                 yield
         finally:
             self._leave(turn)
+            with self._changed:
+                self._long_begun -= turn.is_long and turn.has_begun
 
     def _enter(self, turn: Turn, check: Callable[[], None]) -> None:
         with self._changed:
             self._waiting.append(turn)
+            begun, before = time.monotonic(), turn.waited
             try:
-                while not self._free or turn is not min(self._waiting, key=lambda each: each.used):
+                while not self._free or turn is not self._next():
                     check()
                     self._changed.wait(_LOOK_SECONDS)
+                    turn.waited = before + time.monotonic() - begun
+                    if turn.waited > turn.patience:
+                        raise BusyError(_BUSY)
                 self._free -= 1
-                turn.entered = time.monotonic()
+                self._long_begun += turn.is_long and not turn.has_begun
+                turn.entered, turn.has_begun, turn.eldest = time.monotonic(), True, self._owed >= OWED_SECONDS
             finally:
                 self._waiting.remove(turn)
                 self._changed.notify_all()
+
+    def _next(self) -> Turn | None:
+        """Whose turn it is of those who wait."""
+        fresh = [turn for turn in self._waiting if turn.is_long and not turn.has_begun] if self._long_begun else []
+        ready = [turn for turn in self._waiting if turn not in fresh] if fresh and self._is_full() else self._waiting
+        by = attrgetter("asked" if self._owed >= OWED_SECONDS else "used")
+        return min(ready, key=by, default=None)
 
     def _leave(self, turn: Turn) -> None:
         with self._changed:
             # Who was told to end while it waited has no place to leave.
             if turn.entered:
-                turn.used += time.monotonic() - turn.entered
+                had = time.monotonic() - turn.entered
+                turn.used += had
                 turn.entered = 0.0
+                owed = self._owed + had * (ELDEST_SHARE - turn.eldest)
+                self._owed = min(max(owed, 0.0), 2 * OWED_SECONDS) if self._waiting else 0.0
                 self._free += 1
                 self._changed.notify_all()
 
     def _make_room(self, turn: Turn, check: Callable[[], None]) -> None:
         had = time.monotonic() - turn.entered
         with self._changed:
-            others = any(each.used < turn.used + had for each in self._waiting)
+            owed = self._owed + had * (ELDEST_SHARE - turn.eldest) >= OWED_SECONDS
+            others = any(each.used < turn.used + had or (owed and each.asked < turn.asked) for each in self._waiting)
         if others and had > SLICE_SECONDS:
             self._leave(turn)
             self._enter(turn, check)
@@ -94,7 +162,11 @@ def workers() -> int:
 @cache
 def computing() -> Slots:
     """Where models compute, and whatever else takes the processor for long."""
-    return Slots(workers())
+    return Slots(workers(), _is_full)
+
+
+def _is_full() -> bool:
+    return (held := memory.read()) is not None and held.used > FULL * held.limit
 
 
 @cache

@@ -4,6 +4,8 @@ A server imports `app.py` once, so that cannot be this script. Nor does it stand
 folder for pages of the older kind, and open the first one without the menu.
 """
 
+import time
+
 import streamlit as st
 
 from attnviz import memory
@@ -31,6 +33,7 @@ def draw() -> None:
     st.set_page_config(page_title="attnviz", page_icon=str(icon), layout="wide")
     st.logo(assets_folder() / "logo.svg", size="large", icon_image=icon)
     page = st.navigation({section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()})
+    st.session_state.begun = time.monotonic()
     with PRIORITY.at_work(DRAWING_SECONDS):
         page.run()
     show_history()

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from attnviz.core.cancellation import cancellation_point
-from attnviz.core.errors import CancelledError
+from attnviz.core.errors import BusyError, CancelledError
 from attnviz.ui.background import slots
 from attnviz.ui.background.slots import Slots
 
@@ -149,6 +149,91 @@ def test_what_is_raised_while_it_makes_room_frees_no_place_twice():
     assert not thread.is_alive()
     assert ends.is_set()
     assert shared._free == 1
+
+
+def test_long_work_ends_though_short_work_comes_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "OWED_SECONDS", 0.02)
+    shared, ended, steps = Slots(1), threading.Event(), []
+
+    def long() -> None:
+        with shared.place(expected=7.0):
+            for _ in range(5):
+                time.sleep(0.01)
+                steps.append(len(shared._waiting))
+                cancellation_point()
+        ended.set()
+
+    def short() -> None:
+        while not ended.is_set():
+            with shared.place():
+                time.sleep(0.005)
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (short, short, short, long)]
+    for each in threads:
+        each.start()
+    in_time = ended.wait(10)
+    ended.set()
+    for each in threads:
+        each.join(30)
+    assert in_time
+    # Short work has waited beside each of its steps.
+    assert min(steps) > 0
+    assert shared._free == 1
+
+
+def test_who_has_waited_too_long_is_told_and_so_is_at_once_who_would_wait_as_long() -> None:
+    shared, told = Slots(1), []
+
+    def long() -> None:
+        try:
+            with shared.place(expected=1.0, patience=3.0):
+                told.append("worked")
+        except BusyError:
+            told.append("told")
+
+    thread = threading.Thread(target=long, daemon=True)
+    with shared.place():
+        thread.start()
+        wait_until(lambda: shared._waiting and shared._waiting[0].waited > 1.5)
+        begun = time.monotonic()
+        with pytest.raises(BusyError), shared.place(expected=1.0, patience=3.0):
+            told.append("never")
+        assert time.monotonic() - begun < 0.5
+        thread.join(30)
+    assert told == ["told"]
+    assert (shared._free, shared._waiting) == (1, [])
+
+
+def test_where_memory_is_full_no_long_work_begins_beside_another_and_short_work_does() -> None:
+    full = threading.Event()
+    shared, order = Slots(2, full.is_set), []
+    inside, go_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with shared.place(expected=5.0):
+            inside.set()
+            go_on.wait(30)
+            order.append("first")
+
+    def second() -> None:
+        with shared.place(expected=5.0):
+            order.append("second")
+
+    full.set()
+    threads = [threading.Thread(target=work, daemon=True) for work in (first, second)]
+    threads[0].start()
+    assert inside.wait(30)
+    threads[1].start()
+    wait_until(lambda: len(shared._waiting) == 1)
+    with shared.place():
+        order.append("short")
+    time.sleep(0.3)
+    assert order == ["short"]
+    go_on.set()
+    for each in threads:
+        each.join(30)
+    assert order == ["short", "first", "second"]
+    assert (shared._free, shared._long_begun) == (2, 0)
 
 
 def wait_until(holds) -> None:
