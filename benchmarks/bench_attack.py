@@ -22,7 +22,9 @@ from benchmarks.bench_class import lesson_rows, sentence, warm_up
 from benchmarks.harness import APP, App, Row, at_most, none, run, serving
 from benchmarks.visitor import Visit, p95
 
-ENCODE_SECONDS, PEAK_MB = 2.0, 1_500
+ENCODE_SECONDS, MOST_SECONDS = 1.0, 2.0
+# What the server is told that it may take, and by how much it may miss that.
+MEMORY_MB, PEAK_MB = 2_000, 2_200
 BARS = {"encode": 2.5, "answer": 2.5, "summarize": 2.5, "translate": 4.0}
 PUBLIC = (*APP, "--host", "0.0.0.0")
 # What each attack does as long as it lasts, with a number that no other call has.
@@ -87,6 +89,16 @@ def opening(page: str, query: Callable[[int], dict[str, str | list[str]] | dict[
     return attack
 
 
+def long_sentences(app: App, number: int) -> None:
+    """Ten megabytes in the box for one's own sentences on Heads, in one message."""
+    visit = Visit(app)
+    visit.open("heads", claim="any -> next")
+    visit.type("One sentence a line", words(number, 1_000) * 10_000, "heads")
+    with suppress(TimeoutError):
+        visit.wait(time.perf_counter(), patience=10)
+    visit.close()
+
+
 TRANSLATORS = ["dot-lstm-en-fr", "bilstm-en-fr", "bahdanau-en-fr", "transformer-en-fr"]
 # How many do it at once, and what.
 ATTACKS: dict[str, tuple[int, Attack]] = {
@@ -105,6 +117,12 @@ ATTACKS: dict[str, tuple[int, Attack]] = {
     "steered": (4, opening("translate", lambda at: {
         "text": words(at, 500), "models": TRANSLATORS, "decoding": "Beam", "width": "10",
     })),
+    # A regular expression that expands to gigabytes, and sentences of ten megabytes, on Heads.
+    "expression": (4, opening("heads", lambda at: {"claim": f"/(?:a{{{3000 + at % 97}}}){{3000}}/ -> head"})),
+    "sentences": (2, long_sentences),
+    # Every method of Matters, and every head of Ablate, on long texts.
+    "matters": (8, opening("matters", lambda at: {"model": "minilm", "text": words(at, 6_000)})),
+    "ablate": (8, opening("ablate", lambda at: {"text": words(at, 2_000)})),
     # A file of 64 MB, and one of 200.
     "uploads": (2, uploads),
 }  # fmt: skip
@@ -154,13 +172,15 @@ def rows(given: Namespace) -> Iterator[Row]:
     """Each attack, then many visits at once, each on a page of its own."""
     with hanging() as port:
         public = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": f"http://127.0.0.1:{port}"}
+        public["ATTNVIZ_MEMORY_MB"] = str(MEMORY_MB)
         with serving(command=PUBLIC, environment=public) as app:
             warm_up(app, BARS if given.lesson else ["encode"])
             yield Row("memory before", f"{app.megabytes():,.0f} MB")
             for name in given.attacks:
                 actual, errors, peak, acts = attacked(app, *ATTACKS[name], given.seconds)
-                told = f" of {len(actual)} Encodes, at most {max(actual):.2f} s; acts: {dict(acts)}"
+                told = f" of {len(actual)} Encodes; acts: {dict(acts)}"
                 yield at_most(f"{name}: all but one Encode in twenty", p95(actual), ENCODE_SECONDS, note=told)
+                yield at_most(f"{name}: the slowest Encode", max(actual), MOST_SECONDS)
                 yield at_most(f"{name}: memory at most", peak, PEAK_MB, "MB")
                 yield none(f"{name}: errors on the others' pages", errors)
             if given.lesson:

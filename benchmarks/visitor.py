@@ -27,6 +27,7 @@ class Visit:
         self.errors: list[str] = []
         self.shown = self.session = ""
         self.silence = 0.0
+        self._boxes: dict[str, str] = {}
         self.socket = connect(
             f"ws://{app.host}/_stcore/stream",
             subprotocols=[Subprotocol("streamlit")],
@@ -46,6 +47,13 @@ class Visit:
         asked.rerun_script.query_string = urlencode(query, doseq=True)
         asked.rerun_script.page_name = page
         self.shown = ""
+        self.socket.send(asked.SerializeToString())
+
+    def type(self, label: str, text: str, page: str) -> None:
+        """Types a text into the box of that label, on the page that was opened last, and does not wait for it."""
+        asked = BackMsg()
+        asked.rerun_script.page_name = page
+        asked.rerun_script.widget_states.widgets.add(id=self._boxes[label], string_value=text)
         self.socket.send(asked.SerializeToString())
 
     def wait(self, started: float, patience: float = PATIENCE_SECONDS) -> float:
@@ -68,6 +76,8 @@ class Visit:
             elif kind == "delta":
                 self.shown += message.SerializeToString().decode("utf-8", "ignore")
                 self._note_errors(message)
+                if (area := message.delta.new_element.text_area).id:
+                    self._boxes[area.label] = area.id
             elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 return time.perf_counter() - started
 

@@ -1,8 +1,11 @@
 """A model folder, opened with care: every way in which one can be broken ends in one clear sentence."""
 
+import pickletools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile
 
 import torch
 import transformers
@@ -40,6 +43,12 @@ TOPS = (
 )
 # Of a model that answers questions, this last layer is what finds the answer.
 SPANS = "qa_outputs"
+_LEGACY_PICKLES = 5
+# What the pickle of a model's tensors names. What else torch.load allows makes room for as much as a pickle asks for.
+_OF_TENSORS = re.compile(
+    r"collections OrderedDict|torch\._utils _rebuild_(tensor|tensor_v2|parameter)|torch\.nn\.parameter Parameter|torch Size|"
+    r"torch (\w+Storage|float\d+|bfloat16|u?int\d+|bool|half|long|double|float|int)"
+)
 _ELSE = "choose a transformer, such as bert-base-uncased"
 
 
@@ -72,6 +81,8 @@ class Checkpoint:
         with failing_as(ModelError, f"The {CONFIG} of {self.name} contradicts itself or is damaged; get the model again."):
             try:
                 config = AutoConfig.from_pretrained(self.folder, trust_remote_code=False)
+                # A configuration may name any, such as one that transformers would fetch from the hub.
+                config._attn_implementation = "eager"
                 parameters = count_parameters(_kind(config), config)
             except ValueError as error:
                 if unsupported := self._unsupported(str(error)):
@@ -111,6 +122,9 @@ class Checkpoint:
         # Of a pickle only tensors are read: what else stands in it is an error, and is not run.
         options = {"use_safetensors": self.has_safetensors(), "weights_only": True, "trust_remote_code": False}
         with failing_as(ModelError, self._damaged):
+            if not options["use_safetensors"]:
+                for path in self.folder.glob(PICKLES):
+                    check_pickle(path)
             model, report = _kind(config).from_pretrained(
                 self.folder,
                 config=config,
@@ -172,6 +186,36 @@ class Checkpoint:
         if "nrecognized" in reason or "not recognize" in reason:
             return f"{self.name} is of a kind that transformers {transformers.__version__} cannot read text with; {_ELSE}."
         return ""
+
+
+def check_pickle(path: Path) -> None:
+    """Stops at a pickle that names more than tensors, or a file that unpacks to more than it has: either could fill the memory.
+
+    Raises:
+        ValueError: it does, or is no file of PyTorch's.
+    """
+    with path.open("rb") as file:
+        # PyTorch, too, asks for nothing but these.
+        if file.read(4) != b"PK\x03\x04":
+            # Before PyTorch 1.6: magic number, version, system, tensors and the keys of their storages, one after the other.
+            file.seek(0)
+            for _ in range(_LEGACY_PICKLES):
+                _check_names(file)
+            return
+        with ZipFile(file) as archive:
+            entries = archive.infolist()
+            if any(entry.compress_type != ZIP_STORED for entry in entries):
+                raise ValueError("an entry is compressed")
+            for entry in entries:
+                if entry.filename.endswith("/data.pkl"):
+                    with archive.open(entry) as pickled:
+                        _check_names(pickled)
+
+
+def _check_names(file: Any) -> None:
+    for code, given, _ in pickletools.genops(file):
+        if code.name in ("STACK_GLOBAL", "INST") or (code.name == "GLOBAL" and not _OF_TENSORS.fullmatch(str(given))):
+            raise ValueError(f"it names {given}")
 
 
 def no_weights(name: str) -> ModelNotFoundError:

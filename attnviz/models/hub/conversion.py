@@ -4,7 +4,7 @@ Many older models have pickles on their main branch and nothing else. transforme
 attnviz: if the bot made the pull request, and if every file in it that is read is the very one of the main branch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
@@ -42,8 +42,11 @@ def files(name: str, revision: str) -> Mapping[str, Blob]:
     return _contents(name, revision).files
 
 
-def find(name: str, read: Mapping[str, Blob], pattern: str) -> Conversion | None:
-    """The bot's conversion of exactly the files that would be read, with weights of that pattern, if there is one."""
+def find(name: str, read: Mapping[str, Blob], pattern: str, wants: Callable[[str], bool]) -> Conversion | None:
+    """The bot's conversion of exactly the files that would be read, with weights of that pattern, if there is one.
+
+    `wants` tells which of its files are read: none of them may be new, but for the weights and their index.
+    """
     try:
         requests = list(
             HfApi().get_repo_discussions(name, author=BOT, discussion_type="pull_request", discussion_status="open")
@@ -55,7 +58,10 @@ def find(name: str, read: Mapping[str, Blob], pattern: str) -> Conversion | None
         if request.author != BOT or request.title != TITLE or request.status != "open" or not request.is_pull_request:
             continue
         pull = _contents(name, f"refs/pr/{request.num}")
-        if any(fnmatch(file, pattern) for file in pull.files) and all(pull.has(file, blob) for file, blob in read.items()):
+        weights = {file for file in pull.files if fnmatch(file, pattern)}
+        own = weights | {f"{pattern.replace('*', '')}.index.json"}
+        is_new = any(wants(file) and file not in own and file not in read for file in pull.files)
+        if weights and not is_new and all(pull.has(file, blob) for file, blob in read.items()):
             return pull
     return None
 

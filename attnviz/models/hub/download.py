@@ -163,7 +163,7 @@ def _choose(name: str, commit: str, allow_pickles: bool) -> tuple[_Source, dict[
     if here[SAFETENSORS]:
         return replace(_SAFETENSORS, commit=commit), sizes
     read = {file: blob for file, blob in files.items() if _PICKLE.wants(file)}
-    if here[PICKLES] and (converted := conversion.find(name, read, SAFETENSORS)):
+    if here[PICKLES] and (converted := conversion.find(name, read, SAFETENSORS, _CONVERTED.wants)):
         return replace(_CONVERTED, commit=converted.commit), {file: blob.size for file, blob in converted.files.items()}
     if here[PICKLES] and allow_pickles:
         return replace(_PICKLE, commit=commit), sizes

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
+import torch
 import transformers as hf
 from safetensors.torch import load_file
 
@@ -170,6 +172,38 @@ def test_weights_in_a_file_of_another_name_are_none(saved: Path, tmp_path: Path)
     (folder / "model.safetensors").rename(folder / "adapter.safetensors")
     assert load_file(folder / "adapter.safetensors")
     assert "has no weights" in str(refusal(folder))
+
+
+class Allocating:
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        return bytearray, (307,)
+
+
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_a_pickle_that_holds_more_than_tensors_is_refused_before_it_is_read(is_zip: bool, saved: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(saved / "bert", tmp_path / "bert"))
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    path = folder / "pytorch_model.bin"
+    torch.save(weights, path, _use_new_zipfile_serialization=is_zip)
+    assert catalog.load(str(folder)).trace("the cat").encoder.n_layers
+    torch.save({**weights, "more": Allocating()}, path, _use_new_zipfile_serialization=is_zip)
+    assert "damaged" in str(refusal(folder))
+
+
+def test_a_pickle_that_is_compressed_is_refused(saved: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pytorch_model.bin"
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data/0", bytes(3 * 2**20))
+    with pytest.raises(ValueError, match="compressed"):
+        checkpoint.check_pickle(path)
+
+
+def test_no_configuration_chooses_how_attention_is_computed(saved: Path, tmp_path: Path) -> None:
+    folder = crafted(saved, tmp_path, "bert", "config.json", {"attn_implementation": "nobody/kernel"})
+    assert checkpoint.Checkpoint("bert", folder).config()._attn_implementation == "eager"
+    folder = crafted(saved, tmp_path / "2", "bert", "config.json", {"_attn_implementation": "sdpa"})
+    assert checkpoint.Checkpoint("bert", folder).config()._attn_implementation == "eager"
 
 
 @pytest.mark.parametrize("name", ["a" * 256, "~nobody-of-that-name/x", "/" + "a/" * 3000, "a\x00b", "a" * 256 + ".safetensors"])

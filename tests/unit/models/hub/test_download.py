@@ -99,6 +99,15 @@ def test_no_other_pull_request_is_trusted(server: Hub, marian: hub.Files, change
     assert not server.fetched("model.safetensors")
 
 
+def test_a_pull_request_that_brings_a_file_of_its_own_is_not_trusted(server: Hub, marian: hub.Files) -> None:
+    main = without(marian, "model.safetensors")
+    proposed = marian | {"adapter_config.json": b"{}"}
+    server.repositories[NAME] = Repository({"main": main, "refs/pr/7": proposed}, [pull_request(7)])
+    with pytest.raises(UnsupportedModelError, match="only as pickle files"):
+        catalog.load(NAME, allow_pickles=False)
+    assert not server.fetched("adapter_config.json")
+
+
 def test_without_a_conversion_the_numbers_of_the_pickle_are_read_where_they_may_be(
     server: Hub, marian: hub.Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
