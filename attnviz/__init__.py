@@ -9,6 +9,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 if TYPE_CHECKING:
     from attnviz.analysis.compare.comparison import compare
+    from attnviz.analysis.head_ranking import rank_heads
     from attnviz.attribution.run import run
     from attnviz.core.from_weights import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
@@ -20,7 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AttentionMap", "AttentionTrace", "AttnvizError", "Edits", "HeadPatched", "HeadSet", "LinkCut", "Prompt", "Token",
     "WeightSet", "WordHidden", "alignment", "available", "bertviz", "compare", "explore", "from_weights", "grid", "heatmap",
-    "load", "open", "run", "save", "wrap",
+    "load", "open", "rank_heads", "run", "save", "wrap",
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
@@ -34,6 +35,7 @@ _LAZY = {
     "heatmap": "attnviz.figures.notebook:heatmap",
     "load": "attnviz.models.catalog:load",
     "open": "attnviz.files:open_trace",
+    "rank_heads": "attnviz.analysis.head_ranking:rank_heads",
     "run": "attnviz.attribution.run:run",
     "save": "attnviz.files:save",
     "wrap": "attnviz.models.catalog:wrap",

@@ -11,7 +11,7 @@ import attnviz
 from attnviz import export
 from attnviz.analysis.view import View
 from attnviz.analysis.wording import plain
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN
+from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
 from attnviz.core import disk
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
@@ -33,13 +33,19 @@ _SHOW = f"""examples:
 _COMPARE = f"""examples:
   attnviz compare tired.attn wide.attn
   attnviz compare before.attn after.attn --json{_CODES}"""
+_RANK = f"""examples:
+  attnviz rank trophy.attn it trophy            the heads that send "it" to "trophy", the strongest first
+  attnviz rank trophy.attn it                   the heads that look hardest from "it", and at which word
+  attnviz rank trophy.attn "the(2)" trophy,suitcase --json
+
+A word that stands twice has a number, such as "the(2)"; several are written with commas.{_CODES}"""
 _MODELS = f"""examples:
   attnviz models
   attnviz models minilm --json{_CODES}"""
 
 
 def add_trace_commands(commands: Any) -> None:
-    """Add the four commands."""
+    """Add the five commands."""
     trace = commands.add_parser("trace", help="trace a text and save it", epilog=_TRACE, formatter_class=PLAIN)
     trace.add_argument("model", help=MODEL)
     trace.add_argument("text", nargs="?", default=STREAM, help="the text; - or nothing: from stdin")
@@ -55,7 +61,6 @@ def add_trace_commands(commands: Any) -> None:
     show.add_argument("file", help="a trace file; -: from stdin")
     show.add_argument("-o", "--out", metavar="FILE", help=f"write a file: {', '.join(export.FORMATS)}; -: stdout")
     show.add_argument("--format", choices=export.FORMATS, help="the format, where the name of FILE does not say it")
-    show.add_argument("--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)")
     show.add_argument("--layer", type=int, help="from 0 (default: the last in a picture, all in a table)")
     show.add_argument("--head", type=int, help="from 0 (default: the mean in a picture, all in a table)")
     show.add_argument("--words", action="store_true", help="merge subwords to words")
@@ -65,13 +70,28 @@ def add_trace_commands(commands: Any) -> None:
     both = commands.add_parser("compare", help="two traces, head by head", epilog=_COMPARE, formatter_class=PLAIN)
     both.add_argument("before", help="a trace file")
     both.add_argument("after", help="another, of the same model or one of the same shape")
-    both.add_argument("--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)")
     both.add_argument("--json", action="store_true", help="as JSON")
     both.set_defaults(command=compare_traces)
+    rank = _add_rank_command(commands)
+    for each in (show, both, rank):
+        each.add_argument(
+            "--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: the last there is)"
+        )
     models = commands.add_parser("models", help="the models there are", epilog=_MODELS, formatter_class=PLAIN)
     models.add_argument("name", nargs="?", help="tell all about this one")
     models.add_argument("--json", action="store_true", help="as JSON")
     models.set_defaults(command=list_models)
+
+
+def _add_rank_command(commands: Any) -> argparse.ArgumentParser:
+    rank = commands.add_parser("rank", help="the heads that link two words", epilog=_RANK, formatter_class=PLAIN)
+    rank.add_argument("file", help="a trace file; -: from stdin")
+    rank.add_argument("query", help="the word that looks")
+    rank.add_argument("key", nargs="?", help="the word that is looked at (default: whichever the head looks at hardest)")
+    rank.add_argument("--first", type=positive, default=5, metavar="N", help="how many heads to list (default: 5)")
+    rank.add_argument("--json", action="store_true", help="as JSON")
+    rank.set_defaults(command=rank_trace)
+    return rank
 
 
 def trace_text(arguments: argparse.Namespace) -> int:
@@ -99,7 +119,7 @@ def trace_text(arguments: argparse.Namespace) -> int:
 
 def show_trace(arguments: argparse.Namespace) -> int:
     """Tell what is in a trace, or write its picture or table."""
-    trace = attnviz.open(io.BytesIO(sys.stdin.buffer.read()) if arguments.file == STREAM else arguments.file)
+    trace = _opened(arguments.file)
     if not arguments.out and not arguments.format:
         print(json.dumps(summary(trace), ensure_ascii=False) if arguments.json else _described(trace))
         return 0
@@ -121,6 +141,10 @@ def show_trace(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _opened(file: str) -> AttentionTrace:
+    return attnviz.open(io.BytesIO(sys.stdin.buffer.read()) if file == STREAM else file)
+
+
 def compare_traces(arguments: argparse.Namespace) -> int:
     """Print how far each head of two traces is apart, in bits, and what changed most."""
     comparison = attnviz.compare(attnviz.open(arguments.before), attnviz.open(arguments.after), kind=arguments.kind)
@@ -133,6 +157,18 @@ def compare_traces(arguments: argparse.Namespace) -> int:
     print("".join(f"{f'H{head}':>7}" for head in range(comparison.before.n_heads)).rjust(7 * comparison.before.n_heads + 5))
     for layer, row in enumerate(comparison.divergence):
         print(f"{f'L{layer}':<5}" + "".join(f"{bits:7.3f}" for bits in row))
+    return 0
+
+
+def rank_trace(arguments: argparse.Namespace) -> int:
+    """Print the heads that link two words, or that look hardest from one, the strongest first."""
+    several = [each.split(",") if each else None for each in (arguments.query, arguments.key)]
+    ranked = attnviz.rank_heads(_opened(arguments.file), several[0] or [], several[1], kind=arguments.kind)[: arguments.first]
+    if arguments.json:
+        print(json.dumps([{**vars(each), "weight": round(each.weight, 6)} for each in ranked], ensure_ascii=False))
+        return 0
+    for each in ranked:
+        print(f"{each.name:<9}{100 * each.weight:5.1f} %  {arguments.query} → {arguments.key or each.key}")
     return 0
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.analysis.head_ranking import word_at, word_names
 from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import LessonError, nearest
@@ -20,11 +21,9 @@ from attnviz.lessons.truth import (
     clear_first,
     listed,
     percent,
-    place_of,
     plain,
     read_number,
     same_answer,
-    word_names,
     words_only,
 )
 
@@ -109,7 +108,7 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     matrix = picture.matrix(source.result(picture))
     sends = "to" in question.fields
     tokens = matrix.queries if sends else matrix.keys
-    place = place_of(question.text("to" if sends else "from"), matrix.keys if sends else matrix.queries)
+    place = word_at(question.text("to" if sends else "from"), matrix.keys if sends else matrix.queries)
     column = matrix.weights[:, place, None] if sends else matrix.weights[None, place]
     weights = words_only(column, tokens, axis=int(not sends)).ravel()
     names = word_names(tokens)
@@ -124,7 +123,7 @@ def _weight(question: LessonQuestion, picture: LessonPicture | None, source: Ans
     """How large a weight is, within a tolerance."""
     picture = _needs(picture)
     matrix = picture.matrix(source.result(picture))
-    weight = float(matrix.weights[place_of(question.text("from"), matrix.queries), place_of(question.text("to"), matrix.keys)])
+    weight = float(matrix.weights[word_at(question.text("from"), matrix.queries), word_at(question.text("to"), matrix.keys)])
     tolerance = read_number(question.text("tolerance") or str(TOLERANCE))
     if tolerance is None or not 0 < tolerance <= 0.5:
         raise LessonError("tolerance is a number from 0.01 to 0.5.")
@@ -144,8 +143,8 @@ def _head(question: LessonQuestion, picture: LessonPicture | None, source: Answe
     found: dict[str, float] = {}
     for layer, head in np.ndindex(attention.n_layers, attention.n_heads):
         matrix = picture.matrix(result, int(layer), int(head))
-        row = matrix.weights[place_of(question.text("from"), matrix.queries)]
-        key = place_of(question.text("to"), matrix.keys)
+        row = matrix.weights[word_at(question.text("from"), matrix.queries)]
+        key = word_at(question.text("to"), matrix.keys)
         if row[key] >= words_only(row[None], matrix.keys, axis=1).max():
             found[head_name(int(layer), int(head))] = float(row[key])
     names = sorted(found, key=found.__getitem__, reverse=True)
@@ -205,11 +204,11 @@ def _order(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     if "by" in question.fields:
         shares = source.shares(picture, question.text("by"))
         values = shares.values / max(float(np.abs(shares.values).sum()), 1e-12)
-        weights = [float(values[place_of(word, shares.tokens)]) for word in words]
+        weights = [float(values[word_at(word, shares.tokens)]) for word in words]
     else:
         matrix = picture.matrix(source.result(picture))
-        row = matrix.weights[place_of(question.text("from"), matrix.queries)]
-        weights = [float(row[place_of(word, matrix.keys)]) for word in words]
+        row = matrix.weights[word_at(question.text("from"), matrix.queries)]
+        weights = [float(row[word_at(word, matrix.keys)]) for word in words]
     order = [int(at) for at in np.argsort(weights)[::-1]]
     for after, place in enumerate(order[:-1], 1):
         clear_first([weights[place], weights[order[after]]], [words[place], words[order[after]]])

@@ -50,16 +50,6 @@ class Truth:
     accepts: Callable[[str], bool]
 
 
-def word_names(tokens: Sequence[Token]) -> list[str]:
-    """Name every token so that each name stands once: its text, and of several alike their number.
-
-    >>> word_names((Token("the", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
-    ['the(1)', 'cat', 'the(2)']
-    """
-    texts = [token.text.strip() or token.piece for token in tokens]
-    return [f"{text}({texts[: at + 1].count(text)})" if texts.count(text) > 1 else text for at, text in enumerate(texts)]
-
-
 def same_answer(one: str, other: str) -> bool:
     """Whether two answers are the same but for case, spaces, and a full stop or quotes around them."""
     return plain(one) == plain(other)
@@ -67,17 +57,6 @@ def same_answer(one: str, other: str) -> bool:
 
 def plain(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .“”\"'!")
-
-
-def place_of(word: str, tokens: Sequence[Token]) -> int:
-    names = word_names(tokens)
-    places = [at for at, name in enumerate(names) if same_answer(name, word)]
-    if len(places) == 1:
-        return places[0]
-    alike = [name for name in names if same_answer(re.sub(r"\(\d+\)$", "", name), word)]
-    if alike:
-        raise LessonError(f"“{word}” stands {len(alike)} times in the text: write {' or '.join(alike)}.")
-    raise LessonError(f"there is no word “{word}” in the picture: it has {', '.join(names[:12])}{' …' * (len(names) > 12)}.")
 
 
 def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Sequence[str]) -> int:

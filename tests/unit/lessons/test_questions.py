@@ -7,13 +7,13 @@ import pytest
 
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
-from attnviz.core.errors import LessonError
+from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture import LessonPicture, read_link
 from attnviz.lessons.questions import KINDS, points_of, truth_of
-from attnviz.lessons.truth import read_number, word_names
+from attnviz.lessons.truth import read_number
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from tests.factories import sentence
@@ -121,7 +121,7 @@ def test_a_question_that_cannot_be_asked_says_why(kind: str, fields: dict, names
     if names is None:
         assert truth(kind, **fields).answer == "L0·H1"
         return
-    with pytest.raises(LessonError, match=names):
+    with pytest.raises(AttnvizError, match=names):
         truth(kind, **fields)
 
 
@@ -155,10 +155,6 @@ def test_the_mean_of_a_layer_is_a_picture_too() -> None:
 
 def test_points() -> None:
     assert [points_of(LessonQuestion("text", "?", fields, 1)) for fields in ({}, {"points": "3"}, {"points": "0"})] == [1, 3, 0]
-
-
-def test_each_word_has_a_name_of_its_own() -> None:
-    assert word_names(TOKENS) == ["[CLS]", "the(1)", "cat", "saw", "the(2)", "dog", "[SEP]"]
 
 
 @pytest.mark.parametrize("written", ["", "%", "1e9", "٧", "0x1", "--1", "9" * 400])

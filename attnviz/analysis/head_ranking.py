@@ -1,0 +1,98 @@
+"""Rank the heads of a map by what was asked: by a link between two words, or by how far they look for one word."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.analysis.view import Lens, View, default_map
+from attnviz.analysis.wording import head_name
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionTrace, Token
+
+# A word, or several whose weights are added up.
+Words = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class RankedHead:
+    """One head, and the weight that it was ranked by, 0 to 1: of the link, or of the word that it looks at hardest.
+
+    key  the word that is looked at; of several, the one that is looked at most
+    """
+
+    layer: int
+    head: int
+    weight: float
+    key: str
+
+    @property
+    def name(self) -> str:
+        return head_name(self.layer, self.head)
+
+
+def rank_heads(trace: AttentionTrace, query: Words, key: Words | None = None, *, kind: str | None = None) -> list[RankedHead]:
+    """Rank all heads of a trace's map, the strongest first, by the weight that `query` gives to `key`.
+
+    A word is written as it stands in the text, and with a number where it stands there several times: "the(2)". Subwords are
+    merged to words. Of several queries the mean counts, of several keys the sum. Without a key, a head is ranked by the word
+    that it looks at hardest besides the query itself, its two neighbours and special tokens.
+
+    kind  "encoder", "decoder" or "cross"; where it is not given, the attention across, if there is one
+
+    Raises:
+        TraceError: there is no such word or map; the message names the words that there are.
+
+    >>> from attnviz import from_weights
+    >>> trace = from_weights([[[0.2, 0.8], [0.5, 0.5]], [[0.9, 0.1], [0.5, 0.5]]], queries=["it", "rains"])
+    >>> [(each.name, round(each.weight, 2)) for each in rank_heads(trace, "it", "rains")]
+    [('L0·H0', 0.8), ('L0·H1', 0.1)]
+    """
+    attention = default_map(trace, kind)
+    lens = Lens(attention, View(words=True))
+    rows, names = [word_at(word, lens.queries) for word in _several(query)], word_names(lens.keys)
+    columns = [word_at(word, lens.keys) for word in _several(key)] if key else _elsewhere(rows, lens.own, lens.keys)
+    if not columns:
+        raise TraceError(f"“{' '.join(_several(query))}” has no word to look at besides its neighbours: type a longer text.")
+    ranked = []
+    for layer, head in np.ndindex(attention.n_layers, attention.n_heads):
+        weights = lens.matrix(attention.weights(int(layer), int(head)), attention.visible(int(layer))).weights
+        row = weights[rows].mean(axis=0)[columns]
+        weight = float(row.sum() if key else row.max())
+        ranked.append(RankedHead(int(layer), int(head), weight, names[columns[int(row.argmax())]]))
+    return sorted(ranked, key=lambda each: -each.weight)
+
+
+def word_names(tokens: Sequence[Token]) -> list[str]:
+    """Name every token so that each name stands once: its text, and of several alike their number.
+
+    >>> word_names((Token("the", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
+    ['the(1)', 'cat', 'the(2)']
+    """
+    texts = [token.text.strip() or token.piece for token in tokens]
+    return [f"{text}({texts[: at + 1].count(text)})" if texts.count(text) > 1 else text for at, text in enumerate(texts)]
+
+
+def word_at(word: str, tokens: Sequence[Token]) -> int:
+    """Find a word among tokens by its name of `word_names`; capitals do not matter.
+
+    Raises:
+        TraceError: there is none, or there are several; the message names them.
+    """
+    names, wanted = word_names(tokens), word.strip().casefold()
+    if len(places := [at for at, name in enumerate(names) if name.casefold() == wanted]) == 1:
+        return places[0]
+    if alike := [name for name in names if re.sub(r"\(\d+\)$", "", name).casefold() == wanted]:
+        raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {' or '.join(alike)}.")
+    raise TraceError(f"There is no word “{word[:40]}”: there are {', '.join(names[:12])}{' …' * (len(names) > 12)}.")
+
+
+def _several(words: Words) -> Sequence[str]:
+    return [words] if isinstance(words, str) else words
+
+
+def _elsewhere(rows: Sequence[int], own: Sequence[int | None], keys: Sequence[Token]) -> list[int]:
+    """The columns that are neither a query itself, nor beside one, nor special."""
+    near = {place + step for row in rows if (place := own[row]) is not None for step in (-1, 0, 1)}
+    return [column for column, token in enumerate(keys) if column not in near and not token.special]

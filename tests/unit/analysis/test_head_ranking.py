@@ -1,0 +1,87 @@
+"""Heads ranked by a link or by a word, against plain loops over the weights."""
+
+import json
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.analysis.head_ranking import rank_heads, word_names
+from attnviz.cli import main
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.files import save
+from tests.factories import make_map, sentence
+
+TOKENS = sentence("the cat saw un|believ|able dogs near the barn")
+ATTENTION = make_map(TOKENS, layers=3, heads=5)
+TRACE = AttentionTrace("one", Prompt("the cat saw unbelievable dogs near the barn"), (ATTENTION,), "")
+# Where each word stands among the tokens.
+WORDS = {
+    "the(1)": [1],
+    "cat": [2],
+    "saw": [3],
+    "unbelievable": [4, 5, 6],
+    "dogs": [7],
+    "near": [8],
+    "the(2)": [9],
+    "barn": [10],
+}
+
+
+def weight(layer: int, head: int, query: str, key: str) -> float:
+    weights = ATTENTION.weights(layer, head)
+    return float(np.mean([sum(weights[row, column] for column in WORDS[key]) for row in WORDS[query]]))
+
+
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [("cat", "barn"), ("unbelievable", "cat"), ("cat", "unbelievable"), (("cat", "dogs"), ("saw", "the(2)"))],
+)
+def test_a_links_heads_are_ranked_by_its_weight(query: str | tuple, key: str | tuple) -> None:
+    queries, keys = ((each,) if isinstance(each, str) else each for each in (query, key))
+    wanted = {
+        (layer, head): np.mean([sum(weight(layer, head, one, other) for other in keys) for one in queries])
+        for layer, head in np.ndindex(3, 5)
+    }
+    ranked = rank_heads(TRACE, query, key)
+    assert [(each.layer, each.head) for each in ranked] == sorted(wanted, key=wanted.__getitem__, reverse=True)
+    np.testing.assert_allclose([each.weight for each in ranked], sorted(wanted.values(), reverse=True), atol=1e-6)
+
+
+def test_a_words_heads_are_ranked_by_where_they_look_besides_its_neighbours() -> None:
+    far = [word for word in WORDS if word not in ("cat", "saw", "unbelievable")]
+    for each in rank_heads(TRACE, "saw"):
+        weights = {word: weight(each.layer, each.head, "saw", word) for word in far}
+        assert each.key == max(weights, key=weights.__getitem__)
+        assert each.weight == pytest.approx(weights[each.key], abs=1e-6)
+
+
+def test_each_word_has_a_name_of_its_own() -> None:
+    assert word_names(TOKENS[:4]) == ["[CLS]", "the", "cat", "saw"]
+    assert word_names(TOKENS)[1] == "the(1)"
+
+
+@pytest.mark.parametrize(("query", "names"), [("mouse", "cat"), ("the", r"the\(2\)"), ("", "no word")])
+def test_a_word_that_is_not_there_is_named_with_those_that_are(query: str, names: str) -> None:
+    with pytest.raises(TraceError, match=names):
+        rank_heads(TRACE, query)
+
+
+def test_a_word_that_has_only_neighbours_says_so() -> None:
+    tokens = sentence("two words")
+    trace = AttentionTrace("one", Prompt("two words"), (make_map(tokens),), "")
+    with pytest.raises(TraceError, match="longer"):
+        rank_heads(trace, "two")
+
+
+def test_the_shell_lists_the_first_heads(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(TRACE, tmp_path / "a.attn", exact=True)
+    first = attnviz.rank_heads(TRACE, ["cat", "dogs"], "barn")
+    assert main(["rank", str(tmp_path / "a.attn"), "cat,dogs", "barn", "--first", "2", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(each["layer"], each["head"]) for each in listed] == [(each.layer, each.head) for each in first[:2]]
+    assert main(["rank", str(tmp_path / "a.attn"), "cat"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert main(["rank", str(tmp_path / "a.attn"), "mouse"]) == 1
+    assert "mouse" in capsys.readouterr().err
