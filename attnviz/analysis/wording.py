@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from attnviz.analysis.head_metrics import HeadSummary, strongest_link, summarize
+from attnviz.analysis.head_metrics import strongest_link, summarize
 from attnviz.analysis.view import HeadMatrix
 from attnviz.core.quantity import Quantity
 
@@ -54,6 +54,24 @@ def plain(sentence: Sentence) -> str:
 def written(part: Part) -> str:
     """Write a piece of a sentence, a token in quotes."""
     return f"“{part.text}”" if part.quoted else part.text
+
+
+def signed(value: float, form: str = ".2f") -> str:
+    """Write a number with a true minus sign, which is as wide as a digit.
+
+    >>> signed(-0.5), signed(0.5, "+.1f"), signed(float("-inf"))
+    ('−0.50', '+0.5', '−∞')
+    """
+    return format(value, form).replace("-", "−").replace("inf", "∞")
+
+
+def cut(text: str, most: int) -> str:
+    """Cut a text to so many characters, the last of them an ellipsis.
+
+    >>> cut("attention", 5), cut("at", 5)
+    ('atte…', 'at')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def head_name(layer: int, head: int | None) -> str:
@@ -111,7 +129,8 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
 def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:
     """Say where most of a head's attention goes, or how far it is spread; of other numbers than weights, what it moves."""
     summary = summarize(matrix)
-    share, (tokens, remark) = _largest_share(summary)
+    name = max(_PATTERNS, key=lambda each: getattr(summary, each))
+    (tokens, remark), share = _PATTERNS[name], getattr(summary, name)
     if share >= MOSTLY:
         where = f"its attention goes to {tokens}{remark}" if number == WEIGHT else f"what it moves comes from {tokens}"
         return (Part(f"{percent(share)} of {where}."),)
@@ -126,12 +145,6 @@ def describe_hidden(matrix: HeadMatrix, renormalized: bool, number: str = WEIGHT
     scaling = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
     whole = "the attention" if number == WEIGHT else "what is moved"
     return f"What is hidden holds {percent(matrix.hidden)} of {whole}; {scaling}."
-
-
-def _largest_share(summary: HeadSummary) -> tuple[float, tuple[str, str]]:
-    shares = {name: getattr(summary, name) for name in _PATTERNS}
-    name = max(shares, key=lambda candidate: shares[candidate])
-    return shares[name], _PATTERNS[name]
 
 
 def percent(share: float) -> str:

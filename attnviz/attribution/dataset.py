@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from attnviz.analysis.bootstrap import Interval, mean_interval
 from attnviz.analysis.matters.faithfulness import Faithfulness
 from attnviz.attribution.methods import Method
-from attnviz.attribution.targets import bind_target
-from attnviz.attribution.token_removal import MethodShares, faithfulness, shares_by_method
+from attnviz.attribution.token_removal import faithfulness, shares_by_method
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.journal import Journal, digest
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
+from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import Target
 
 # Texts of one data set are drawn in this order, so that the first hundred of a run are a fair sample of all.
@@ -96,7 +96,8 @@ def measure_dataset(
                 report(f"text {index} is left out: {error}")
                 continue
             if not known.done:
-                _report_refused(made, report)
+                for name, reason in made.refused.items():
+                    report(f"{name} does not apply: {reason}")
             if known.note(index, len(bound.tokens), {name: _rounded(each) for name, each in figures.items()}):
                 report(f"{len(known.done)} of {options.limit} texts")
             else:
@@ -104,11 +105,6 @@ def measure_dataset(
     if not known.done:
         raise ModelError("No text of this file could be measured: name a file that the model reads, or allow more tokens.")
     return [row for text, (n_tokens, figures) in known.done.items() for row in _rows(text, n_tokens, figures)]
-
-
-def _report_refused(made: MethodShares, report: Callable[[str], None]) -> None:
-    for name, reason in made.refused.items():
-        report(f"{name} does not apply: {reason}")
 
 
 def _rounded(figures: Faithfulness) -> tuple[float, float, float | None, float]:

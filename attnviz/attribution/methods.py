@@ -124,7 +124,6 @@ def attribute(model: AttentionModel, prompt: Prompt, method: str = "frozen-gradi
         PromptError: the model cannot read the prompt.
     """
     # Imported here: the table of methods must not wait for torch.
-    from attnviz.attribution.targets import bind_target
-    from attnviz.models.targets import Target
+    from attnviz.models.capabilities import bind_target
 
-    return method_named(method).compute(bind_target(model, prompt, Target.of(target) if target else None))
+    return method_named(method).compute(bind_target(model, prompt, target))

@@ -7,10 +7,10 @@ import numpy as np
 
 from attnviz.analysis.matters.planted_truth import PlantedScores, distance
 from attnviz.attribution.methods import Method
-from attnviz.attribution.targets import bind_target
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import Target
 from attnviz.models.translate.own import TranslationModel
 from attnviz.text.toys import Solved

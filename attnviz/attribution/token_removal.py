@@ -21,13 +21,13 @@ from attnviz.analysis.matters.faithfulness import (
     removed_tokens,
 )
 from attnviz.attribution.methods import Method, method_named
-from attnviz.attribution.targets import bind_target, targets
 from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt, Token
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.models.targets import BoundTarget, Target
+from attnviz.models.capabilities import bind_target, capabilities
+from attnviz.models.targets import BoundTarget
 
 # Tokens that go through a model at once: more are no faster on a processor, and need more memory.
 BATCH_TOKENS = 2048
@@ -133,7 +133,8 @@ def faithfulness(bound: BoundTarget, made: MethodShares) -> dict[str, Faithfulne
     left_out, figures = values_of.get("leave-one-out"), {}
     for (name, values), (without, alone) in zip(values_of.items(), by_method, strict=True):
         tau = None if left_out is None else kendall_tau(values, left_out)
-        figures[name] = Faithfulness.of(full, without, alone, tau=tau, milliseconds=made.milliseconds[name])
+        lost, lost_alone = full - float(without.mean()), full - float(alone.mean())
+        figures[name] = Faithfulness(lost, lost_alone, tau, made.milliseconds[name])
     return figures
 
 
@@ -169,7 +170,7 @@ def attribution_report(
         stage = title
         progress(stage, 0.0)
 
-    bound = replace(_bound(model, prompt, target), progress=lambda share: progress(stage, share))
+    bound = replace(bind_target(model, prompt, target), progress=lambda share: progress(stage, share))
     removable_words(bound)
     made = shares_by_method(bound, [method_named(name) for name in names], lambda each: begin(f"Asking “{each.title}”"))
     groups = _groups(bound)
@@ -178,8 +179,9 @@ def attribution_report(
     figures = faithfulness(bound, made)
     probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
-    offered = targets(model, prompt)
-    return AttributionReport(bound.target, probability, _texts(bound, groups), own, shares, figures, made.refused, offered)
+    texts = tuple("".join(bound.tokens[place].text for place in group) for group in groups)
+    offered = capabilities(model).targets(prompt)
+    return AttributionReport(bound.target, probability, texts, own, shares, figures, made.refused, offered)
 
 
 def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:
@@ -189,7 +191,7 @@ def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequenc
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
-    bound = _bound(model, prompt, target)
+    bound = bind_target(model, prompt, target)
     return deletion_curve(bound, _groups(bound), ranked)
 
 
@@ -200,7 +202,7 @@ def without_words(model: AttentionModel, prompt: Prompt, target: str, taken: Seq
         ModelError: the model has no such output.
         PromptError: it cannot read the prompt.
     """
-    bound = _bound(model, prompt, target)
+    bound = bind_target(model, prompt, target)
     groups = _groups(bound)
     ids = bound.ids.clone()[None]
     for place in taken:
@@ -211,15 +213,7 @@ def without_words(model: AttentionModel, prompt: Prompt, target: str, taken: Seq
     return Without(float(bound.outcome(ids).log_probability.exp()), says)
 
 
-def _bound(model: AttentionModel, prompt: Prompt, target: str) -> BoundTarget:
-    return bind_target(model, prompt, Target.of(target) if target else None)
-
-
 def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
     """All words, of those that were typed."""
     special = frozenset(place for place, token in enumerate(bound.tokens) if token.special)
     return words(bound.tokens, special)
-
-
-def _texts(bound: BoundTarget, groups: Sequence[tuple[int, ...]]) -> tuple[str, ...]:
-    return tuple("".join(bound.tokens[place].text for place in group) for group in groups)

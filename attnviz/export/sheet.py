@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import UInt8
 
+from attnviz.analysis.wording import cut
 from attnviz.core.trace import Token
 from attnviz.figures.theme import LIGHT
 from attnviz.figures.tokens import label
@@ -145,8 +146,7 @@ def printed_text(token: Token) -> str:
     >>> printed_text(Token("a\\x01b", 0, 3)), printed_text(Token("a" * 30, 0, 30))
     ('a�b', 'aaaaaaaaaaaaaaaaaaa…')
     """
-    text = printable(html.unescape(label(token)))
-    return text if len(text) <= MAX_LABEL else f"{text[: MAX_LABEL - 1]}…"
+    return cut(printable(html.unescape(label(token))), MAX_LABEL)
 
 
 def printable(text: str) -> str:

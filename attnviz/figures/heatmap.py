@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
+from attnviz.analysis.wording import cut
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.theme import FONT, LABEL_SIZE, LIGHT, Theme
@@ -196,7 +197,7 @@ def _ticks(tokens: tuple[Token, ...], selected: int | None, step: int, theme: Th
     shown = [index for index in range(0, len(tokens), step) if selected is None or abs(index - selected) >= step]
     if selected is not None:
         shown = sorted([*shown, selected])
-    names = [label(_cut(tokens[index])) for index in shown]
+    names = [label(replace(tokens[index], text=cut(tokens[index].text, MAX_LABEL_LENGTH))) for index in shown]
     texts = [
         f'<b><span style="color:{theme.accent}">{name}</span></b>' if index == selected else name
         for index, name in zip(shown, names, strict=True)
@@ -204,11 +205,6 @@ def _ticks(tokens: tuple[Token, ...], selected: int | None, step: int, theme: Th
     ticks = {"tickmode": "array", "tickvals": shown, "ticktext": texts}
     # What hovering calls the positions that have no tick.
     return ticks | {"hoverformat": "d", "labelalias": {str(index): _full_name(token) for index, token in enumerate(tokens)}}
-
-
-def _cut(token: Token) -> Token:
-    too_long = len(token.text) > MAX_LABEL_LENGTH
-    return replace(token, text=f"{token.text[: MAX_LABEL_LENGTH - 1]}…") if too_long else token
 
 
 def _edits(matrix: HeadMatrix, look: Look) -> list[dict]:

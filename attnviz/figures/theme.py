@@ -95,19 +95,10 @@ LIGHT = Theme(
     accent="#4f46e5",
     masked="#dcdce2",
     scale=(
-        "#f6f6fc",
-        "#d9dbff",
-        "#bdc0fe",
-        "#a2a5ff",
-        "#8888fe",
-        "#7168fd",
-        "#5c50e4",
-        "#493cc4",
-        "#372c9e",
-        "#271f75",
-        "#17144d",
+        "#f6f6fc", "#d9dbff", "#bdc0fe", "#a2a5ff", "#8888fe", "#7168fd",
+        "#5c50e4", "#493cc4", "#372c9e", "#271f75", "#17144d",
     ),
-)
+)  # fmt: skip
 DARK = Theme(
     name="dark",
     background="#12121a",
@@ -118,19 +109,10 @@ DARK = Theme(
     accent="#8b83ff",
     masked="#3c3d47",
     scale=(
-        "#1d1d27",
-        "#2b2957",
-        "#3d3387",
-        "#503eb4",
-        "#634edb",
-        "#7863fa",
-        "#8d83ff",
-        "#a5a1fe",
-        "#bebdff",
-        "#d8d9fe",
-        "#f4f4fc",
+        "#1d1d27", "#2b2957", "#3d3387", "#503eb4", "#634edb", "#7863fa",
+        "#8d83ff", "#a5a1fe", "#bebdff", "#d8d9fe", "#f4f4fc",
     ),
-)
+)  # fmt: skip
 
 
 def css_variables(theme: Theme) -> str:

@@ -21,20 +21,11 @@ _STYLE = """
 """
 
 
-def shown_text(token: Token) -> str:
-    """Write a token as it is shown: as typed, with white space made visible. Not escaped.
-
-    >>> shown_text(Token("a\\tb", 0, 3)), shown_text(Token(" ", 3, 4))
-    ('a⇥b', '␣')
-    """
-    return visible_text(token.text)
-
-
 def visible_text(text: str) -> str:
     """Make the white space of a text visible. Not escaped.
 
-    >>> visible_text("a\\nb"), visible_text("")
-    ('a↵b', '␣')
+    >>> visible_text("a\\nb"), visible_text("a\\tb"), visible_text("")
+    ('a↵b', 'a⇥b', '␣')
     """
     shown = text.replace("\r\n", "↵").replace("\n", "↵").replace("\r", "↵").replace("\t", "⇥")
     return shown if shown.strip() else "␣"
@@ -46,7 +37,7 @@ def label(token: Token) -> str:
     >>> label(Token("<s>", 0, 0, special=True)), label(Token(" ", 3, 4))
     ('&lt;s&gt;', '␣')
     """
-    return html.escape(shown_text(token), quote=False)
+    return html.escape(visible_text(token.text), quote=False)
 
 
 def direction(tokens: Sequence[Token]) -> str:

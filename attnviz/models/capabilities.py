@@ -24,6 +24,8 @@ SHORT_TARGET = "."
 class Capabilities:
     """What a model declares. Its kinds inherit from this and replace what they can do; all else says why it cannot be done.
 
+    What is raised is said here, once: those that replace a method raise the same.
+
     Tasks          `translator`, `answers`, `task_prefix`, `can_read`, `says_more`, `reading`
     Edits          `edit_points`, `scorer`
     Attribution    `default_target`, `targets`, `bind_target`, `bind_trace`
@@ -178,3 +180,15 @@ class UndeclaredModel(Capabilities):
 def capabilities(model: AttentionModel) -> Capabilities:
     """Return what a model declares; one of somebody's own that inherits nothing declares nothing."""
     return model if isinstance(model, Capabilities) else UndeclaredModel(model.card, model)
+
+
+def bind_target(model: AttentionModel, prompt: Prompt, target: Target | str | None = None) -> BoundTarget:
+    """Bind a model and a prompt to what is explained of its output; without a target, or with an empty one, to the default.
+
+    Raises:
+        ModelError: this model has no such output.
+        PromptError: it cannot read the prompt.
+    """
+    declared = capabilities(model)
+    target = Target.of(target) if isinstance(target, str) and target else target
+    return declared.bind_target(prompt, target or declared.default_target(prompt))

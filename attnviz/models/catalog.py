@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from attnviz.core.errors import ArgumentError, ModelNotFoundError, described, nearest
 from attnviz.models.base import Architecture, AttentionModel, Progress, silent
+from attnviz.paths import assets_folder
 
 Task = Literal["encode", "translate", "answer", "summarize"]
 
@@ -161,7 +162,8 @@ def _saved(name: str) -> Build | None:
 def _listed(name: str) -> Build:
     """Find what loads a model of the catalog; nothing is imported before it is called."""
     if not (loader := CATALOG[name].loader):
-        return lambda progress: importlib.import_module("attnviz.models.shipped").load_shipped(name, progress)
+        folder = assets_folder() / "models" / name
+        return lambda progress: importlib.import_module("attnviz.models.shipped").load_trained(folder, progress)
     module, function = loader.split(":")
     return lambda progress: getattr(importlib.import_module(module), function)(progress)
 

@@ -56,17 +56,12 @@ class InspectedTrace:
         return capabilities(self.model).attended(self.trace.prompt, self.pieces)
 
 
-def inspect_trace(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> InspectedTrace:
-    """Trace a prompt, to inspect its heads; `begins` names the pieces that a translation begins with, or consists of.
+def run_inspectable(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Result:
+    """Run a model for a result whose heads can be inspected; `begins` names the pieces that a translation begins with.
 
     Raises:
         AttnvizError: the prompt is not one this model can read; the message says why and what to do.
     """
-    return inspect_result(model, run_inspectable(model, prompt, begins))
-
-
-def run_inspectable(model: AttentionModel, prompt: Prompt, begins: Sequence[str] = ()) -> Result:
-    """Run a model for a result whose heads can be inspected; `begins` as of `inspect_trace`, which says what is raised."""
     # A model of the hub writes by itself, unless Translate has found something else.
     if begins or (capabilities(model).shows_writing and not prompt.target):
         return run_task(model, "translate", prompt, options=DecodingOptions(begins=tuple(begins)))

@@ -17,7 +17,6 @@ from torch import Tensor
 from attnviz.core.disk import sha256
 from attnviz.core.errors import ModelError, ModelNotFoundError, failing_as
 from attnviz.models.base import AttentionModel, Progress, silent
-from attnviz.paths import assets_folder
 
 OwnKind = Literal["seq2seq", "transformer", "answerer", "summarizer"]
 CONFIG, WEIGHTS, METRICS = "config.json", "model.safetensors", "metrics.json"
@@ -55,15 +54,6 @@ class SavedModel:
             "metrics": self.metrics,
             "revision": self.revision,
         }
-
-
-def load_shipped(name: str, progress: Progress = silent) -> AttentionModel:
-    """Load the model of that name from assets/models/.
-
-    Raises:
-        ModelError: as of `load_trained`.
-    """
-    return load_trained(assets_folder() / "models" / name, progress)
 
 
 def load_trained(folder: Path, progress: Progress = silent) -> AttentionModel:

@@ -80,7 +80,32 @@ def activated(states: Float[Tensor, "*batch dim"], activation: Activation) -> Fl
     return F.gelu(states) if activation == "gelu" else states.relu()
 
 
-class EncoderBlock(nn.Module):
+class ResidualBlock(nn.Module):
+    """What the blocks of encoder and decoder share: each sublayer in a residual, normalized before it or after it."""
+
+    config: BlockConfig
+    dropout: nn.Dropout
+    expand: nn.Linear
+    contract: nn.Linear
+    feed_forward_norm: nn.Module
+
+    def _enter(self, norm: nn.Module, states: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
+        # Norm before: the sublayer reads normalized states, the residual path stays untouched from bottom to top.
+        return norm(states) if self.config.norm == "before" else states
+
+    def _leave(
+        self, norm: nn.Module, states: Float[Tensor, "batch token dim"], change: Float[Tensor, "batch token dim"]
+    ) -> Float[Tensor, "batch token dim"]:
+        # Dropout falls on what a sublayer adds, never on what it was given: the residual always gets through (section 5.4).
+        states = states + self.dropout(change)
+        return norm(states) if self.config.norm == "after" else states
+
+    def _feed_forward(self, states: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
+        hidden = activated(self.expand(self._enter(self.feed_forward_norm, states)), self.config.activation)
+        return self._leave(self.feed_forward_norm, states, self.contract(hidden))
+
+
+class EncoderBlock(ResidualBlock):
     """x + Attention(x), then x + W₂ f(W₁ x), f mostly ReLU: Vaswani et al. 2017, sections 3.1, 3.3, normalized where asked.
 
     Raises:
@@ -103,17 +128,6 @@ class EncoderBlock(nn.Module):
         self.attention_norm = nn.Identity() if config.norm == "off" else nn.LayerNorm(config.dim)
         self.feed_forward_norm = nn.Identity() if config.norm == "off" else nn.LayerNorm(config.dim)
 
-    def _enter(self, norm: nn.Module, states: Float[Tensor, "batch token dim"]) -> Float[Tensor, "batch token dim"]:
-        # Norm before: the sublayer reads normalized states, the residual path stays untouched from bottom to top.
-        return norm(states) if self.config.norm == "before" else states
-
-    def _leave(
-        self, norm: nn.Module, states: Float[Tensor, "batch token dim"], change: Float[Tensor, "batch token dim"]
-    ) -> Float[Tensor, "batch token dim"]:
-        # Dropout falls on what a sublayer adds, never on what it was given: the residual always gets through (section 5.4).
-        states = states + self.dropout(change)
-        return norm(states) if self.config.norm == "after" else states
-
     def attended(self, states: Float[Tensor, "batch token dim"]) -> Attended:
         """What the attention of `forward` reads: all that decides its weights, and far smaller than they are."""
         entered = self._enter(self.attention_norm, states)
@@ -125,8 +139,7 @@ class EncoderBlock(nn.Module):
         """Let tokens look at each other, then let each think for itself. There is no causal mask: an encoder reads all."""
         attended, weights = self.attention(self._enter(self.attention_norm, states), visible=visible)
         states = self._leave(self.attention_norm, states, attended)
-        hidden = activated(self.expand(self._enter(self.feed_forward_norm, states)), self.config.activation)
-        return self._leave(self.feed_forward_norm, states, self.contract(hidden)), weights
+        return self._feed_forward(states), weights
 
 
 class Encoder(nn.Module):

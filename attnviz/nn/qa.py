@@ -147,8 +147,7 @@ class Answerer(nn.Module):
         The question is [CLS] … [SEP]; the passage is … [SEP] where both are read as one, and [CLS] … [SEP] on its own.
         Padding stands at the end of either.
         """
-        encode = self._jointly if self.config.joint else self._separately
-        question, context = encode(question_ids, context_ids, question_visible, context_visible)
+        question, context = self._encode(question_ids, context_ids, question_visible, context_visible)
         # A mask that hides nothing costs as much as one that does: several passes over the scores of every head.
         of_question, of_context = (None if bool(each.all()) else each for each in (question_visible, context_visible))
         start, end, weights = self.read(question, context, question_visible=of_question, context_visible=of_context)
@@ -186,39 +185,25 @@ class Answerer(nn.Module):
             context, _ = block(context, question)
         return tuple(layers)
 
-    def _jointly(
+    def _encode(
         self,
         question_ids: Int[Tensor, "batch question"],
         context_ids: Int[Tensor, "batch context"],
         question_visible: Bool[Tensor, "batch question"],
         context_visible: Bool[Tensor, "batch context"],
     ) -> tuple[Float[Tensor, "batch question dim"], Float[Tensor, "batch context dim"]]:
-        n_question = question_ids.shape[1]
-        visible = torch.cat([question_visible, context_visible], dim=1)
+        encoder = cast(Any, self.encoder)
+
+        def states(ids: Tensor, visible: Tensor, segments: Tensor, positions: Tensor | None = None) -> Tensor:
+            read = encoder(input_ids=ids, attention_mask=visible.long(), token_type_ids=segments, position_ids=positions)
+            return read.last_hidden_state
+
+        if not self.config.joint:
+            question = states(question_ids, question_visible, torch.zeros_like(question_ids))
+            return question, states(context_ids, context_visible, torch.zeros_like(context_ids))
+        ids, visible = torch.cat([question_ids, context_ids], dim=1), torch.cat([question_visible, context_visible], dim=1)
         # The question's padding stands between the two: counted as positions, it would tear them apart.
         positions = (visible.long().cumsum(dim=1) - 1).clamp(min=0)
         segments = torch.cat([torch.zeros_like(question_ids), torch.ones_like(context_ids)], dim=1)
-        states = self._encode(torch.cat([question_ids, context_ids], dim=1), visible, segments, positions)
-        return states[:, :n_question], states[:, n_question:]
-
-    def _separately(
-        self,
-        question_ids: Int[Tensor, "batch question"],
-        context_ids: Int[Tensor, "batch context"],
-        question_visible: Bool[Tensor, "batch question"],
-        context_visible: Bool[Tensor, "batch context"],
-    ) -> tuple[Float[Tensor, "batch question dim"], Float[Tensor, "batch context dim"]]:
-        question = self._encode(question_ids, question_visible, torch.zeros_like(question_ids), None)
-        context = self._encode(context_ids, context_visible, torch.zeros_like(context_ids), None)
-        return question, context
-
-    def _encode(
-        self,
-        ids: Int[Tensor, "batch token"],
-        visible: Bool[Tensor, "batch token"],
-        segments: Int[Tensor, "batch token"],
-        positions: Int[Tensor, "batch token"] | None,
-    ) -> Float[Tensor, "batch token dim"]:
-        encoder = cast(Any, self.encoder)
-        read = encoder(input_ids=ids, attention_mask=visible.long(), token_type_ids=segments, position_ids=positions)
-        return read.last_hidden_state
+        both, n_question = states(ids, visible, segments, positions), question_ids.shape[1]
+        return both[:, :n_question], both[:, n_question:]

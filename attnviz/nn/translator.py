@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from attnviz.core.arrays import Kind
 from attnviz.core.errors import ModelError
 from attnviz.nn.attention import Attended, KeyValues, MultiHeadAttention
-from attnviz.nn.encoder import BlockConfig, Encoder, EncoderBlock, EncoderConfig, activated
+from attnviz.nn.encoder import BlockConfig, Encoder, EncoderBlock, EncoderConfig, ResidualBlock
 from attnviz.nn.positional import SinusoidalPositions
 
 EncoderWeights = tuple[Float[Tensor, "batch head key key"], ...]
@@ -62,7 +62,7 @@ class LayerCache:
         return LayerCache(past, KeyValues(self.source.key[rows], self.source.value[rows]))
 
 
-class DecoderBlock(nn.Module):
+class DecoderBlock(ResidualBlock):
     """Self-attention, attention to the source, feed-forward; each in a residual with layer norm (section 3.1).
 
     >>> import torch
@@ -82,15 +82,6 @@ class DecoderBlock(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         norm = nn.Identity if config.norm == "off" else lambda: nn.LayerNorm(config.dim)
         self.attention_norm, self.cross_norm, self.feed_forward_norm = norm(), norm(), norm()
-
-    def _enter(self, norm: nn.Module, states: Float[Tensor, "batch query dim"]) -> Float[Tensor, "batch query dim"]:
-        return norm(states) if self.config.norm == "before" else states
-
-    def _leave(
-        self, norm: nn.Module, states: Float[Tensor, "batch query dim"], change: Float[Tensor, "batch query dim"]
-    ) -> Float[Tensor, "batch query dim"]:
-        states = states + self.dropout(change)
-        return norm(states) if self.config.norm == "after" else states
 
     def remember(self, states: Float[Tensor, "batch query dim"], past: KeyValues | None) -> KeyValues:
         """The keys and values of these states, after those of the past."""
@@ -112,8 +103,7 @@ class DecoderBlock(nn.Module):
         states, own = self._look_back(states, known)
         attended, across = self.cross(self._enter(self.cross_norm, states), source, visible=visible)
         states = self._leave(self.cross_norm, states, attended)
-        hidden = activated(self.expand(self._enter(self.feed_forward_norm, states)), self.config.activation)
-        return self._leave(self.feed_forward_norm, states, self.contract(hidden)), own, across
+        return self._feed_forward(states), own, across
 
     def _look_back(
         self, states: Float[Tensor, "batch query dim"], known: KeyValues | None = None

@@ -134,7 +134,9 @@ def best_spans(
             break
         span = Span(start, start + length, float(weights[start, length]) / total)
         spans.append(span)
-        _forbid(pairs, span, limit)
+        # No other span may share a token with this one.
+        for first in range(max(0, start - limit), span.end + 1):
+            pairs[first, max(0, start - first) :] = -np.inf
     return spans
 
 
@@ -154,9 +156,3 @@ def marginals(
     for length, column in enumerate(weights.T[: len(pairs)]):
         end[length:] += column[: len(end) - length]
     return weights.sum(axis=1) / total, end / total, none / total
-
-
-def _forbid(pairs: Float[np.ndarray, "token length"], span: Span, limit: int) -> None:
-    """Take away, in place, all spans that share a token with one."""
-    for start in range(max(0, span.start - limit), span.end + 1):
-        pairs[start, max(0, span.start - start) :] = -np.inf

@@ -13,9 +13,9 @@ import attnviz
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.passes.freezing import Frozen
-from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.capabilities import bind_target
 from tests import tiny
 
 TEXT = Prompt("the cat sat on the mat", pair="the dog ran")

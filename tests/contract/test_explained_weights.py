@@ -15,7 +15,7 @@ from attnviz.analysis.compute.rounding import number_text
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.head_inputs import Additive, DotProduct
 from attnviz.core.trace import Prompt
-from attnviz.models.head_inputs import InspectedTrace, inspect_trace
+from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable
 from attnviz.models.hub.stack import StackModel
 from tests.tiny import FAMILIES, FAMILY, tokenizer
 from tests.translators import tiny_translator
@@ -35,6 +35,10 @@ PROMPTS = {
 }
 loaded = cache(attnviz.load)
 SHORT = "the cat sat on the mat because it was tired"
+
+
+def inspect_trace(model, prompt: Prompt, begins: tuple[str, ...] = ()) -> InspectedTrace:
+    return inspect_result(model, run_inspectable(model, prompt, begins))
 
 
 def explained(

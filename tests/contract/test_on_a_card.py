@@ -15,9 +15,9 @@ import torch
 import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import AttnvizError
 from attnviz.models.ablate.head_costs import head_costs
+from attnviz.models.capabilities import bind_target
 from attnviz.models.shipped import load_trained
 from attnviz.models.translate.decode import DecodingOptions, draft
 from attnviz.nn.seq2seq import Seq2Seq

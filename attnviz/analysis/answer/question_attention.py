@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import HeadMatrix, View, head_matrix
-from attnviz.analysis.wording import WEIGHT, Part, Sentence, percent, quoted
+from attnviz.analysis.wording import WEIGHT, Part, Sentence, cut, percent, quoted
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
@@ -20,6 +20,8 @@ SIDES: tuple[Side, ...] = get_args(Side)
 _LOOKING, _TAKING = ("look", "at"), ("take", "from")
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
+# Of an answer in a sentence.
+MOST_CHARACTERS = 60
 
 
 def sides(trace: AttentionTrace) -> tuple[Side, ...]:
@@ -202,14 +204,14 @@ def describe_answer(
     nothing    p(no answer) of a model that declines, 0 to 1; None: it answers
     threshold  p(no answer) above which it declines; None: where no answer is likelier than any span
     """
-    best = (quoted(_short(texts[0])), Part(f" ({percent(spans[0].probability)})"))
+    best = (quoted(cut(texts[0], MOST_CHARACTERS)), Part(f" ({percent(spans[0].probability)})"))
     if nothing is not None:
         limit = "more than that of any span" if threshold is None else f"it declines above {percent(threshold)}"
         return (Part("The likeliest span is "), *best, Part(f", but p(no answer) is {percent(nothing)}: {limit}."))
     if len(spans) == 1:
         return (Part("Of all spans "), *best, Part(" is the likeliest; no other that does not overlap is left."))
     verdict = (Part("Of all spans "), *best, Part(" is the likeliest; the next that does not overlap is "))
-    return (*verdict, quoted(_short(texts[1])), Part(f" ({percent(spans[1].probability)})."))
+    return (*verdict, quoted(cut(texts[1], MOST_CHARACTERS)), Part(f" ({percent(spans[1].probability)})."))
 
 
 def describe_meeting(shown: QuestionAttention, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
@@ -251,7 +253,3 @@ def describe_word(shown: QuestionAttention, name: str, word: int, number: str = 
         return (*lead, *parts, Part(" in the passage."))
     verb = look if len(lookers) > 1 else f"{look}s"
     return (*lead, *parts, Part(f" {verb} {at} "), question_word, Part(" most."))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -150,11 +150,6 @@ def _rounded(value: Any) -> Any:
     return None if np.isnan(value) else round(value, 4)
 
 
-def _example(case: list[int]) -> AtlasExample:
-    sentence, word, looks, holds = case
-    return AtlasExample(sentence, word, looks, bool(holds))
-
-
 def from_json(text: str, name: str = "this atlas") -> Atlas:
     """Read an atlas.
 
@@ -176,7 +171,10 @@ def from_json(text: str, name: str = "this atlas") -> Atlas:
             claims=tuple(ClaimFacts(**claim) for claim in facts["claims"]),
             supported=supported,
             means=np.array(facts["means"], dtype=float),
-            examples={head: tuple(map(_example, cases)) for head, cases in facts["examples"].items()},
+            examples={
+                head: tuple(AtlasExample(sentence, word, looks, bool(holds)) for sentence, word, looks, holds in cases)
+                for head, cases in facts["examples"].items()
+            },
             **shares,
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:

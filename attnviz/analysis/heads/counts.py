@@ -121,10 +121,9 @@ def examples_of(
     most: int = EXAMPLES,
 ) -> tuple[AtlasExample, ...]:
     """Find the words where a head looks most strongly and a claim fails, and those where it holds; one a sentence."""
-    layer, head = place
+    weights = [each.top_weight if claim.among_all else each.other_weight for each in looked]
     listed = sorted(
-        cases(claim, sentences, looked, layer, head),
-        key=lambda case: -_weight(claim, looked[case.sentence], layer, head, case.word),
+        cases(claim, sentences, looked, *place), key=lambda case: -float(weights[case.sentence][(*place, case.word)])
     )
     examples = []
     for holds in (False, True):
@@ -134,7 +133,3 @@ def examples_of(
                 seen.add(case.sentence)
                 examples.append(AtlasExample(case.sentence, case.word, case.looks, case.holds))
     return tuple(examples)
-
-
-def _weight(claim: Claim, strongest: Strongest, layer: int, head: int, word: int) -> float:
-    return float((strongest.top_weight if claim.among_all else strongest.other_weight)[layer, head, word])

@@ -13,6 +13,8 @@ from attnviz.text.conllu import ParsedSentence
 
 # A regular expression gets so long for one claim, and for one word: a bad one would never end.
 REGEX_SECONDS, WORD_SECONDS = 2.0, 0.2
+# Terms that name another place for each word.
+_RELATIVE = ("offset", "self", "head", "dependent", "same", "after same", "antecedent")
 Cells = Bool[np.ndarray, "word unit"]
 
 
@@ -56,8 +58,8 @@ def targets(claim: Claim, sentence: ParsedSentence, n_units: int, clock: Clock) 
     """Mark for each unit where the claim says that it looks; itself never, unless the claim says so."""
     cells = np.zeros((n_units, n_units), dtype=bool)
     for term in claim.target:
-        if term.kind in _PLACED:
-            cells |= _PLACED[term.kind](term, sentence, n_units)
+        if term.kind in _RELATIVE:
+            cells |= _cells(term, sentence, n_units)
         else:
             cells |= _members(term, sentence, n_units, clock)[None, :]
     if not any(term.kind == "self" for term in claim.target):
@@ -101,56 +103,26 @@ def is_relation(relation: str, wanted: str) -> bool:
     return relation == wanted if ":" in wanted else relation.partition(":")[0] == wanted
 
 
-def _offset(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
+def _cells(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
+    """Mark where a term says that each unit looks, whose place depends on the unit."""
+    words, n_words = sentence.words, len(sentence.words)
     cells = np.zeros((n_units, n_units), dtype=bool)
-    n_words = len(sentence.words)
-    cells[:n_words, :n_words] = np.eye(n_words, k=term.offset, dtype=bool)
+    among_words = cells[:n_words, :n_words]
+    if term.kind == "self":
+        np.fill_diagonal(cells, True)
+    elif term.kind == "offset":
+        among_words[:] = np.eye(n_words, k=term.offset, dtype=bool)
+    elif term.kind in ("same", "after same"):
+        forms = np.array([word.text.casefold() for word in words], dtype=object)
+        earlier = np.tri(n_words, k=-1, dtype=bool) & (forms[:, None] == forms[None, :])
+        among_words[:] = earlier if term.kind == "same" else np.pad(earlier, ((0, 0), (1, 0)))[:, :n_words]
+    elif term.kind == "antecedent":
+        if sentence.pronoun is not None and sentence.antecedent is not None:
+            cells[sentence.pronoun, sentence.antecedent] = True
+    else:
+        for index, word in enumerate(words):
+            if word.head is not None and term.kind == "head":
+                cells[index, word.head] = True
+            elif word.head is not None and is_relation(word.relation, term.value):
+                cells[word.head, index] = True
     return cells
-
-
-def _self(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
-    return np.eye(n_units, dtype=bool)
-
-
-def _head(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
-    cells = np.zeros((n_units, n_units), dtype=bool)
-    for index, word in enumerate(sentence.words):
-        if word.head is not None:
-            cells[index, word.head] = True
-    return cells
-
-
-def _dependent(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
-    cells = np.zeros((n_units, n_units), dtype=bool)
-    for index, word in enumerate(sentence.words):
-        if word.head is not None and is_relation(word.relation, term.value):
-            cells[word.head, index] = True
-    return cells
-
-
-def _same(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
-    cells = np.zeros((n_units, n_units), dtype=bool)
-    forms = np.array([word.text.casefold() for word in sentence.words], dtype=object)
-    n_words = len(forms)
-    cells[:n_words, :n_words] = np.tri(n_words, k=-1, dtype=bool) & (forms[:, None] == forms[None, :])
-    return cells
-
-
-def _after_same(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
-    cells, n_words = _same(term, sentence, n_units), len(sentence.words)
-    cells[:, 1:n_words] = cells[:, : max(n_words - 1, 0)]
-    cells[:, 0] = False
-    return cells
-
-
-def _antecedent(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:
-    cells = np.zeros((n_units, n_units), dtype=bool)
-    if sentence.pronoun is not None and sentence.antecedent is not None:
-        cells[sentence.pronoun, sentence.antecedent] = True
-    return cells
-
-
-_PLACED = {
-    "offset": _offset, "self": _self, "head": _head, "dependent": _dependent, "same": _same, "after same": _after_same,
-    "antecedent": _antecedent,
-}  # fmt: skip

@@ -31,22 +31,6 @@ class Faithfulness:
     tau: float | None = None
     milliseconds: float = 0.0
 
-    @staticmethod
-    def of(
-        full: float,
-        without: Float[np.ndarray, " part"],
-        alone: Float[np.ndarray, " part"],
-        *,
-        tau: float | None = None,
-        milliseconds: float = 0.0,
-    ) -> "Faithfulness":
-        """Average p(output) lost without the most important words, and with them alone.
-
-        >>> Faithfulness.of(1.0, np.array([0.5, 0.0]), np.array([0.75, 1.0]))
-        Faithfulness(comprehensiveness=0.75, sufficiency=0.125, tau=None, milliseconds=0.0)
-        """
-        return Faithfulness(float(full - np.mean(without)), float(full - np.mean(alone)), tau, milliseconds)
-
 
 @dataclass(frozen=True)
 class Removals:
@@ -55,11 +39,6 @@ class Removals:
     gone: tuple[int, ...]
     most_first: tuple[float, ...]
     least_first: tuple[float, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that they take, roughly."""
-        return 1024
 
 
 def by_word(values: Float[np.ndarray, " token"], groups: Sequence[tuple[int, ...]]) -> Float[np.ndarray, " word"]:
@@ -200,8 +179,3 @@ class Without:
 
     probability: float
     says: str | None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return 512

@@ -36,11 +36,6 @@ class PlantedScores:
     accuracy: float
     refused: Mapping[str, str]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes, roughly."""
-        return 2048
-
 
 def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
     """Average each method's distance over checkpoints, the nearest method first."""

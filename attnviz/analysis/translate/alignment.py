@@ -10,7 +10,7 @@ import numpy as np
 from attnviz.analysis.head_metrics import Link, is_word
 from attnviz.analysis.translate.sinkhorn import balanced, same_class
 from attnviz.analysis.view import HeadMatrix
-from attnviz.analysis.wording import Part, Sentence, head_name, quoted
+from attnviz.analysis.wording import Part, Sentence, head_name, quoted, signed
 from attnviz.core.trace import AttentionMap, Token
 
 Reading = Literal["shifted", "naive"]
@@ -102,7 +102,11 @@ def clearest_link(matrix: HeadMatrix) -> Link | None:
     """
     links = [link for link in strongest_links(matrix) if is_word(matrix.queries[link.query])]
     links = [link for link in links if is_word(matrix.keys[link.key])] or links
-    content_links = [link for link in links if _are_content_words(matrix.queries[link.query].text, matrix.keys[link.key].text)]
+    texts = [(matrix.queries[link.query].text.casefold(), matrix.keys[link.key].text.casefold()) for link in links]
+    content_links = [
+        link for link, (target, source) in zip(links, texts, strict=True)
+        if min(len(target), len(source)) >= LONGER and target != source
+    ]  # fmt: skip
     return max(content_links or links, key=lambda link: link.weight, default=None)
 
 
@@ -179,7 +183,7 @@ def describe_likelihood(likelihood: Likelihood) -> Sentence:
     'To this model the given text is 992 times less likely than its own: log p −9.20 against −2.30.'
     """
     worse = likelihood.own - likelihood.given
-    figures = Part(f"log p {_signed(likelihood.given)} against {_signed(likelihood.own)}.")
+    figures = Part(f"log p {signed(likelihood.given)} against {signed(likelihood.own)}.")
     if abs(worse) < 0.01:
         return (Part("The given text is as likely to this model as its own: "), figures)
     factor = Part(f"{_times(abs(worse))} {'less' if worse > 0 else 'more'} likely", True)
@@ -194,12 +198,3 @@ def _times(difference: float) -> str:
         return f"10{f'{difference / np.log(10):.0f}'.translate(_RAISED)} times"
     times = np.exp(difference)
     return f"{times:,.0f} times" if times >= 10 else f"{times:.1f} times"
-
-
-def _signed(value: float) -> str:
-    """Write a number with a true minus sign, so that it is as wide as the digits."""
-    return f"{value:.2f}".replace("-", "−").replace("inf", "∞")
-
-
-def _are_content_words(target: str, source: str) -> bool:
-    return min(len(target), len(source)) >= LONGER and target.casefold() != source.casefold()

@@ -7,7 +7,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace
 from attnviz.export import matrix
 from attnviz.export.csv_table import NumberCell, csv_table
-from attnviz.export.picture import Picture, picture
+from attnviz.export.picture import picture
 from attnviz.export.sheet import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, side_by_side, titled
 from attnviz.figures.compare.matrices import aligned_labels
 from attnviz.figures.theme import diverging
@@ -19,7 +19,7 @@ def draw_comparison(comparison: Comparison, traces: tuple[AttentionTrace, Attent
     """Draw a head of both traces, and the difference between their aligned tokens."""
     kind = comparison.before.kind
     sides = [picture(trace, kind=kind, layer=layer, head=head) for trace in traces]
-    sheets = [titled(matrix.draw_matrix(each), _name(each)) for each in sides]
+    sheets = [titled(matrix.draw_matrix(each), f"{each.model}: {each.name}") for each in sides]
     title = f"{head_name(layer, head)}: {comparison.divergence[layer, head]:.2f} bits"
     return titled(side_by_side([*sheets, titled(_difference(comparison, layer, head), "Difference")], title), title)
 
@@ -28,10 +28,6 @@ def comparison_csv(comparison: Comparison) -> bytes:
     """Write how far each head has moved, in bits, the one that moved most first."""
     heads = sorted(np.ndindex(*comparison.divergence.shape), key=lambda place: -float(comparison.divergence[place]))
     return csv_table(COLUMNS, ((*head, NumberCell(float(comparison.divergence[head]))) for head in heads))
-
-
-def _name(side: Picture) -> str:
-    return f"{side.model}: {side.name}"
 
 
 def _difference(comparison: Comparison, layer: int, head: int) -> Sheet:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import numpy as np
 
 from attnviz.analysis.matters.faithfulness import AttributionReport, Removals
+from attnviz.analysis.wording import cut
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.shaded_text import SIZE, in_lines
 from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable
@@ -24,7 +25,7 @@ def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str
     title = printable(f"{report.target}, p = {report.probability:.2f}; {titles[method]}")[:_MOST_TITLE]
     items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
     y, line = PADDING + 2.5 * FONT, 0
-    words = [_printed(word) for word in report.words]
+    words = [cut(printable(word), _MOST_WORD) for word in report.words]
     colours = share_colours(report.shares[method], report.own)
     for place, ((x, line, wide), colour) in enumerate(zip(in_lines(words), colours, strict=True)):
         items.append(
@@ -51,11 +52,6 @@ def _strip(report: AttributionReport, name: str, title: str, y: float) -> Iterat
     wide = (PAGE - NAME - FIGURE) / len(report.words)
     for place, colour in enumerate(share_colours(report.shares[name], report.own)):
         yield Rectangle(NAME + place * wide, y, wide, STRIP, colour)
-
-
-def _printed(word: str) -> str:
-    text = printable(word)
-    return text if len(text) <= _MOST_WORD else f"{text[: _MOST_WORD - 1]}…"
 
 
 def shares_csv(report: AttributionReport) -> bytes:

@@ -27,7 +27,10 @@ def draw_links(picture: Picture, decided: Sequence[Link] | None = None) -> Sheet
     left, right = (2 * PADDING + max(map(width_of, texts)) * FONT for texts in (source, target))
     start, end = left, max(COLUMN - right - 5 * FONT, left + LEAST_ROOM)
     height = max(len(source), len(target)) * ROW
-    sources, targets = (_middles(len(texts), height) for texts in (source, target))
+    # Both columns are as high, however many words they have.
+    sources, targets = (
+        [PADDING + (row + 0.5) * height / len(texts) for row in range(len(texts))] for texts in (source, target)
+    )
     labels = [Label(start - PADDING, y, text, "end") for y, text in zip(sources, source, strict=True)]
     labels += [Label(end + PADDING, y, text) for y, text in zip(targets, target, strict=True)]
     width = end + right + width_of("0.00") * FONT + PADDING
@@ -38,11 +41,6 @@ def draw_links(picture: Picture, decided: Sequence[Link] | None = None) -> Sheet
     )
     title = f"{picture.name} of {picture.model}: the words of the sentence, left, and of its translation, right"
     return Sheet(title, width, height + 2 * PADDING, (*arcs, *labels))
-
-
-def _middles(count: int, height: float) -> list[float]:
-    """Spread so many lines evenly over a height."""
-    return [PADDING + (row + 0.5) * height / count for row in range(count)]
 
 
 def _visible_links(picture: Picture, decided: Sequence[Link] | None) -> Iterator[tuple[Link, str, float]]:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 
 from attnviz.analysis.ablate.head_costs import describe_curve
-from attnviz.analysis.wording import plain
+from attnviz.analysis.wording import plain, signed
 from attnviz.core.shares import RemovalCurve
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
 
@@ -39,7 +39,7 @@ def heights(curve: RemovalCurve) -> tuple[tuple[float, str], ...]:
     step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if (high - low) / step <= TICKS + 1)
     costs = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
     digits = max(0, -math.floor(math.log10(step)))
-    return tuple(zip(_down(curve, costs), (f"{cost:.{digits}f}".replace("-", "−") for cost in costs), strict=True))
+    return tuple(zip(_down(curve, costs), (signed(cost, f".{digits}f") for cost in costs), strict=True))
 
 
 def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> str:

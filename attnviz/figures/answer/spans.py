@@ -89,12 +89,9 @@ def _unit(token: Token, bars: Sequence[Bars], index: int, highest: float) -> str
 def _span_start(rank: int, span: Span, declined: bool) -> str:
     kind = "span best" if rank == 0 and not declined else "span"
     first = " data-first" if rank == 0 else ""
-    badge = f'<span class="rank">{rank + 1} · {_short_share(span.probability)}</span>'
+    share = "&lt;1%" if span.probability < 0.005 else f"{span.probability:.0%}"
+    badge = f'<span class="rank">{rank + 1} · {share}</span>'
     return f'<span class="{kind}"{first} data-rank="{rank + 1}">{badge}'
-
-
-def _short_share(share: float) -> str:
-    return "&lt;1%" if share < 0.005 else f"{share:.0%}"
 
 
 def _bar(number: int, value: float, highest: float) -> str:

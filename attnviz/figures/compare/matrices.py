@@ -1,4 +1,4 @@
-"""The head that is compared, as three matrices: on both sides, and what has changed between aligned tokens."""
+"""The head that is compared: a matrix for each side, the difference between aligned tokens, and its largest changes."""
 
 import base64
 import html
@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image
 
-from attnviz.analysis.compare.comparison import Comparison
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.compare.comparison import Change, Comparison
+from attnviz.analysis.wording import cut, head_name, signed
 from attnviz.core.trace import Token
 from attnviz.figures.head_grid import STYLE as GRID
 from attnviz.figures.head_grid import HeadCell, head_grid, least_width
@@ -94,7 +94,7 @@ def _difference(compared: Comparison, moved: Float[np.ndarray, "query key"], lar
 
 def labels(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Name tokens, long ones cut."""
-    return tuple(_cut(token.text) for token in tokens)
+    return tuple(cut(token.text, MOST_LABEL) for token in tokens)
 
 
 def aligned_labels(compared: Comparison) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -103,16 +103,12 @@ def aligned_labels(compared: Comparison) -> tuple[tuple[str, ...], tuple[str, ..
     sides = ((compared.queries, before.queries, after.queries), (compared.keys, before.keys, after.keys))
     rows, columns = (
         tuple(
-            _cut(one) if (one := before[left].text) == (other := after[right].text) else _cut(f"{one}→{other}")
+            cut(one if (one := before[left].text) == (other := after[right].text) else f"{one}→{other}", MOST_LABEL)
             for left, right in pairs
         )
         for pairs, before, after in sides
     )
     return rows, columns
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_LABEL else f"{text[: MOST_LABEL - 1]}…"
 
 
 def matrix_svg(matrix: DrawnMatrix) -> str:
@@ -163,3 +159,19 @@ def _image(weights: Float[np.ndarray, "query key"], colour: Callable[[float], st
     size = f'x="{left:.1f}" y="{top:.1f}" width="{weights.shape[1] * cell:.1f}" height="{weights.shape[0] * cell:.1f}"'
     data = base64.b64encode(buffer.getvalue()).decode("ascii")
     return f'<image {size} preserveAspectRatio="none" style="image-rendering:pixelated" href="data:image/png;base64,{data}"/>'
+
+
+_HEADINGS = (("Looks → at", ""), ("Was", " class=figure"), ("Is", " class=figure"), ("Change", " class=figure"))
+
+
+def changes_table(changes: Sequence[Change], *, theme: Theme = LIGHT) -> str:
+    """Draw the links that changed most as a table: the weight before and after, and the change, the largest first."""
+    headings = "".join(f'<th scope="col"{kind}>{name}</th>' for name, kind in _HEADINGS)
+    rows = ""
+    for change in changes:
+        names = " → ".join(f"<bdi>{html.escape(token.text)}</bdi>" for token in (change.query, change.key))
+        numbers = (f"{change.was:.2f}", f"{change.now:.2f}", signed(change.now - change.was, "+.2f"))
+        figures = "".join(f'<td class="figure">{number}</td>' for number in numbers)
+        rows += f"<tr><td>{names}</td>{figures}</tr>"
+    table = f'<table class="changes"><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<div style="{css_variables(theme)}">{table}</div>'

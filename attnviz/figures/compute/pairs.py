@@ -4,6 +4,7 @@ import html
 from pathlib import Path
 
 from attnviz.analysis.compute.score_pairs import BIASES, PairShares, rest_of
+from attnviz.analysis.wording import signed
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("pairs.css").read_text(encoding="utf-8")
@@ -36,12 +37,9 @@ def _row(kind: str, names: tuple[str, str], share: float, highest: float) -> str
     width = 50 * abs(share) / highest
     left = 50 - width if share < 0 else 50
     bar = f'<i{" class=against" if share < 0 else ""} style="left:{left:.2f}%;width:{width:.2f}%"></i>'
-    return f'<tr class="{kind}">{cells}<td class="signed"><span>{bar}</span></td><td class="figure">{_signed(share)}</td></tr>'
+    figure = f'<td class="figure">{signed(share, "+.2f")}</td>'
+    return f'<tr class="{kind}">{cells}<td class="signed"><span>{bar}</span></td>{figure}</tr>'
 
 
 def _giver(name: str) -> str:
     return f'<span class="none">{name}</span>' if name == BIASES else f'<bdi dir="auto">{html.escape(name)}</bdi>'
-
-
-def _signed(share: float) -> str:
-    return f"{share:+.2f}".replace("-", "−")

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin
+from attnviz.analysis.compute.steps import ComputationStep, Matrix
+from attnviz.analysis.wording import signed
 from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import HEAD_COLOURS, LIGHT, Theme
 from attnviz.figures.tokens import visible_text
@@ -50,7 +51,8 @@ def computation(
     drawn = [_step(step, theme) for step in steps]
     content = {"steps": drawn, "origins": _origins(steps), "predict": predict}
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
-    hidden = None if predict == "off" or revealed == key else _weights_step(steps)
+    weights_step = next((index for index, step in enumerate(steps) if step.result.weights), None)
+    hidden = None if predict == "off" or revealed == key else weights_step
     if hidden is not None:
         content = _without_weights(content, hidden)
     colours = {"accent": theme.accent, "text": theme.text, "faint": theme.faint, "panel": theme.panel, "border": theme.border}
@@ -62,10 +64,6 @@ def computation(
         **content, "key": key, "hidden": hidden, "at": [last, *cell], "asked": asked or None, "colours": colours,
         "tones": [*OPERANDS, RESULT], "masked": theme.masked,
     }  # fmt: skip
-
-
-def _weights_step(steps: Sequence[ComputationStep]) -> int | None:
-    return next((index for index, step in enumerate(steps) if step.result.weights), None)
 
 
 def _without_weights(content: dict[str, Any], hidden: int) -> dict[str, Any]:
@@ -111,7 +109,7 @@ def _cell(matrix: Matrix, row: int, column: int, theme: Theme) -> dict[str, Any]
     value, seen = float(matrix.values[row, column]), matrix.visible is None or bool(matrix.visible[row, column])
     cell: dict[str, Any] = {"id": _id(*matrix.place(row, column)), "text": matrix.shown[row][column]}
     if math.isfinite(value):
-        cell["exact"] = f"{value:.8g}".replace("-", "−")
+        cell["exact"] = signed(value, ".8g")
     if not seen:
         cell["masked"] = True
     elif matrix.weights:
@@ -124,16 +122,12 @@ def _origins(steps: Sequence[ComputationStep]) -> dict[str, Any]:
     origins: dict[str, Any] = {}
     for index, step in enumerate(steps):
         for (row, column), origin in step.origins.items():
-            origins[_id(*step.result.place(row, column))] = _origin(index, origin)
+            origins[_id(*step.result.place(row, column))] = {
+                "step": index,
+                "from": [_id(*place) for place in origin.cells],
+                "sum": [[part.text, part.of] for part in origin.sum],
+            }
     return origins
-
-
-def _origin(step: int, origin: Origin) -> dict[str, Any]:
-    return {
-        "step": step,
-        "from": [_id(*place) for place in origin.cells],
-        "sum": [[part.text, part.of] for part in origin.sum],
-    }
 
 
 def _id(name: str, row: int, column: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.translate.differences import differences
+from attnviz.analysis.wording import signed
 from attnviz.core.trace import Token
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.figures.tokens import label
@@ -50,7 +51,7 @@ def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
 
 def number(name: str, before: float, after: float | None = None, form: str = ".3f") -> OutputChange:
     """Lay two numbers side by side, marked where they are written differently."""
-    written = [format(value, form).replace("-", "−") for value in (before, before if after is None else after)]
+    written = [signed(value, form) for value in (before, before if after is None else after)]
     differs = written[0] != written[1]
     return OutputChange(name, ((written[0], differs),), None if after is None else ((written[1], differs),))
 

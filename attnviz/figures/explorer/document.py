@@ -7,7 +7,7 @@ import json
 
 from attnviz.analysis.view import View
 from attnviz.core.errors import AttnvizError
-from attnviz.core.trace import AttentionMap, AttentionTrace, Kind
+from attnviz.core.trace import AttentionTrace, Kind
 from attnviz.figures.explorer.overview import BYTES_PER_CELL, overview
 from attnviz.figures.explorer.script import FOLDER, STYLE, script
 from attnviz.figures.html import Page
@@ -37,7 +37,7 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
         TooLargeError: the weights take more than 160 MB before compression.
         TraceError: the view leaves no token.
 
-    >>> from attnviz.core.trace import DenseWeights, Prompt, Token
+    >>> from attnviz.core.trace import AttentionMap, DenseWeights, Prompt, Token
     >>> import numpy as np
     >>> tokens = (Token("<b>", 0, 3),)
     >>> attention = AttentionMap("encoder", tokens, tokens, DenseWeights((np.ones((1, 1, 1)),)))
@@ -52,6 +52,8 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     title, text = html.escape(f"{trace.model}{edited}"), html.escape(trace.prompt.text)
     output = f'<p class="output" dir="auto">{html.escape(trace.output)}</p>' if trace.output else ""
     pair = f'<p dir="auto">{html.escape(trace.prompt.pair)}</p>' if trace.prompt.pair else ""
+    opened = f' data-opens="{html.escape(json.dumps(opens))}"' if opens else ""
+    packages = (overview(attention, view=view, limit=PAGE_BYTES).data for attention in trace.maps)
     document = Page(
         "\n".join(
             [
@@ -60,8 +62,8 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
                 f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
                 f"<style>{_variables(theme)}\n{_PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>",
                 f'<header><h1>{title}</h1><p dir="auto">{text}</p>{pair}{output}</header>',
-                f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}"{_opened(opens)}>',
-                *(_package(attention, view) for attention in trace.maps),
+                f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}"{opened}>',
+                *(f'<script type="text/plain" data-package>{base64.b64encode(data).decode()}</script>' for data in packages),
                 f'</main>\n<script type="module">{code}</script>\n</body>\n</html>',
             ]
         )
@@ -76,15 +78,6 @@ def frame(trace: AttentionTrace) -> str:
         return page(trace)._repr_html_()
     except TooLargeError as error:
         return f"<p>{html.escape(str(error))}</p>"
-
-
-def _package(attention: AttentionMap, view: View | None) -> str:
-    data = overview(attention, view=view, limit=PAGE_BYTES).data
-    return f'<script type="text/plain" data-package>{base64.b64encode(data).decode()}</script>'
-
-
-def _opened(place: Place | None) -> str:
-    return f' data-opens="{html.escape(json.dumps(place))}"' if place else ""
 
 
 def check_size(trace: AttentionTrace) -> None:

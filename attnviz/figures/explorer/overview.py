@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diag
 from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.explorer.packages import head_chunk, pack_chunks, pooled_mask, squeeze, thumb_of
-from attnviz.figures.tokens import direction, shown_text
+from attnviz.figures.tokens import direction, visible_text
 
 # Two bytes a cell before compression. What takes more comes head by head.
 MESSAGE_BYTES = 8 * 2**20
@@ -162,10 +162,5 @@ def _note_of_change(matrix: HeadMatrix) -> dict[str, object]:
 
 
 def _tokens(tokens: tuple[Token, ...]) -> list[list[object]]:
-    return list(_described(tokens))
-
-
-def _described(tokens: tuple[Token, ...]) -> Iterator[list[object]]:
     """List for each token its text, whether the model added it, and how its vocabulary writes it, where that differs."""
-    for token in tokens:
-        yield [shown_text(token), int(token.special), token.piece if token.piece != token.text else ""]
+    return [[visible_text(each.text), int(each.special), each.piece if each.piece != each.text else ""] for each in tokens]

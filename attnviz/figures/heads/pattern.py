@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.heads.pattern import WORDS, Drawn
+from attnviz.analysis.wording import signed
 from attnviz.figures.head_grid import measured_grid
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
@@ -33,8 +34,10 @@ def board(drawn: Drawn, *, theme: Theme = LIGHT) -> str:
 
 def likeness_grid(likeness: Float[np.ndarray, "layer head"], *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
     """Draw how like the drawing each head is, one button a head (`data-pick` is "layer.head"); the most alike is strongest."""
-    return measured_grid(likeness, _figure, strength=lambda alike: max(alike, 0.0), chosen=chosen, theme=theme)
-
-
-def _figure(alike: float) -> str:
-    return f"{alike:.2f}".replace("-0.00", "0.00").replace("-", "−")
+    return measured_grid(
+        likeness,
+        lambda alike: signed(round(alike, 2) + 0.0),  # never minus zero
+        strength=lambda alike: max(alike, 0.0),
+        chosen=chosen,
+        theme=theme,
+    )

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnviz.analysis.matters.faithfulness import AttributionReport
+from attnviz.analysis.wording import signed
 from attnviz.figures.matters.shaded_text import share_colours
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
@@ -77,7 +78,8 @@ def _strip(words: Sequence[str], shares: Float[np.ndarray, " word"], own: Collec
     colours = share_colours(shares, own, theme)
     if sum(map(len, words)) <= READABLE:
         cells = [
-            f'<bdi{_OWN if place in own else ""} style="{_filled(colour)};flex-grow:{len(word) + 1}">{html.escape(word)}</bdi>'
+            f'<bdi{_OWN if place in own else ""} style="background:{colour};color:{ink_on(colour)};flex-grow:{len(word) + 1}">'
+            f"{html.escape(word)}</bdi>"
             for place, (word, colour) in enumerate(zip(words, colours, strict=True))
         ]
         return f'<span class="strip" dir="auto">{"".join(cells)}</span>'
@@ -86,14 +88,10 @@ def _strip(words: Sequence[str], shares: Float[np.ndarray, " word"], own: Collec
     return f'<span class="strip" style="background:linear-gradient(to right, {stops})"></span>'
 
 
-def _filled(colour: str) -> str:
-    return f"background:{colour};color:{ink_on(colour)}"
-
-
 def _figure(value: float) -> str:
     """Write a figure with two digits, and none as less than nothing.
 
     >>> _figure(-0.001), _figure(-0.5)
     ('0.00', '−0.50')
     """
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+    return signed(round(value, 2) + 0.0)

@@ -14,12 +14,13 @@ import numpy as np
 
 from attnviz.analysis.head_metrics import Link
 from attnviz.analysis.view import HeadMatrix
+from attnviz.analysis.wording import signed
 from attnviz.core.trace import Token
 from attnviz.figures.explorer.marks import NO_MARKS, HeadMarks
 from attnviz.figures.explorer.packages import pack_chunks
 from attnviz.figures.explorer.script import style, themes
 from attnviz.figures.javascript import bundle
-from attnviz.figures.tokens import direction, shown_text, visible_text
+from attnviz.figures.tokens import direction, visible_text
 
 _FOLDER = Path(__file__).parent
 STYLE = style(_FOLDER / "alignments.css")
@@ -103,7 +104,7 @@ def _described(model: Aligned) -> dict[str, object]:
         "off": model.marks.off,
         "edited": [list(cell) for cell in model.marks.cells],
         "hidden": list(model.marks.columns),
-        "logP": f"{model.log_probability:.2f}".replace("-", "−").replace("inf", "∞"),
+        "logP": signed(model.log_probability),
         "bleu": "" if model.bleu is None else f"{model.bleu:.1f}",
         "parts": sentence_parts(model.translation, matrix.queries, model.unlike),
         "queries": [_token(token) for token in matrix.queries],
@@ -118,14 +119,14 @@ def _described(model: Aligned) -> dict[str, object]:
 
 
 def _token(token: Token) -> list[object]:
-    return [shown_text(token), int(token.special), token.start, token.end]
+    return [visible_text(token.text), int(token.special), token.start, token.end]
 
 
 def _choice(choice: WrittenToken) -> dict[str, object]:
     offered = zip(choice.alternatives, choice.open, strict=True)
     return {
         "step": choice.step,
-        "text": shown_text(choice.token),
+        "text": visible_text(choice.token.text),
         "p": round(choice.probability, 4),
         "fixed": choice.fixed,
         "alternatives": [[visible_text(name.replace("▁", " ").strip()), round(p, 4), can] for (name, p), can in offered],

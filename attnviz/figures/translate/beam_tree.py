@@ -1,9 +1,10 @@
-"""The tree of a beam search: what it followed, what it dropped and where, and the translations at its leaves."""
+"""The tree of a beam search: what it followed, what it dropped and where; and the list of translations at its leaves."""
 
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from attnviz.analysis.wording import cut, signed
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 # Pixels: a row, a step's letters, and the room that its curves need.
@@ -60,7 +61,10 @@ def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
     >>> "a&lt;b" in drawn, 'data-pick="0"' in drawn, drawn.count('class="twig dropped"')
     (True, True, 1)
     """
-    columns = _columns(twigs, _worth_drawing(twigs))
+    # All that was kept; and what fell out and was likely, or was all that its parent could become.
+    going_on = {twig.parent for twig in twigs if twig.kept}
+    drawn = {place for place, twig in enumerate(twigs) if twig.kept or twig.probability >= LEAST or twig.parent not in going_on}
+    columns = _columns(twigs, drawn)
     root, places = _placed(twigs, columns, grown.begins)
     alive = {place for leaf in grown.leaves for place in _path(twigs, leaf)}
     chosen = _path(twigs, grown.leaves[grown.chosen]) if grown.leaves else set()
@@ -84,10 +88,18 @@ def beam_tree(twigs: Sequence[Twig], grown: Grown) -> str:
     )
 
 
-def _worth_drawing(twigs: Sequence[Twig]) -> set[int]:
-    """Choose what to draw: all that was kept, and what fell out and was likely, or was the end of its parent."""
-    going_on = {twig.parent for twig in twigs if twig.kept}
-    return {place for place, twig in enumerate(twigs) if twig.kept or twig.probability >= LEAST or twig.parent not in going_on}
+def candidates(translations: Sequence[tuple[str, float]], *, chosen: int, theme: Theme = LIGHT) -> str:
+    """Draw the translations of a search, with ln p of each, as buttons whose `data-pick` is their place.
+
+    >>> candidates([("Le <chat>.", -1.5)], chosen=0).count("Le &lt;chat&gt;.")
+    1
+    """
+    rows = "".join(
+        f'<button class="candidate{" chosen" if index == chosen else ""}" data-pick="{index}">'
+        f'<em>{index + 1}</em><bdi>{html.escape(text) or "␣"}</bdi><em class="figure">{signed(value)}</em></button>'
+        for index, (text, value) in enumerate(translations)
+    )
+    return f'<div class="candidates" style="{css_variables(theme)}">{rows}</div>'
 
 
 def _columns(twigs: Sequence[Twig], shown: set[int]) -> list[list[int]]:
@@ -166,8 +178,7 @@ def _readable(name: str) -> str:
 
 
 def _name(twig: Twig) -> str:
-    name = _readable(twig.name)
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return cut(_readable(twig.name), LONGEST)
 
 
 def _isolated(text: str) -> str:

@@ -79,37 +79,19 @@ class AnswerModel(SpanFinder):
         return self.decoding
 
     def scorer(self, prompt: Prompt) -> Scorer:
-        """Prepare to score the best span; of a text without a question, the encoder's last states.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Prepare to score the best span; of a text without a question, the encoder's last states."""
         return self.span_scorer(prompt) if prompt.question else replace(self.encoder.scorer(prompt), model=self)
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to the best span that it finds.
-
-        Raises:
-            ModelError: it is another output that is meant.
-            PromptError: it cannot read the question or the passage.
-        """
+        """Bind the model to the best span that it finds."""
         return self._bind_answer(prompt) if target.kind == "answer" else super().bind_target(prompt, target)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to the window of `trace`.
-
-        Raises:
-            ModelError: there is no question.
-            PromptError: as of `trace`.
-        """
+        """Bind the model to the window of `trace`."""
         return self._bind_answer(prompt) if prompt.question else super().bind_trace(prompt)
 
     def reading(self, prompt: Prompt) -> EncoderReading:
-        """Read a text with the encoder alone.
-
-        Raises:
-            PromptError: the tokenizer finds nothing in the text.
-        """
+        """Read a text with the encoder alone."""
         return self.encoder.reading(prompt)
 
     def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
@@ -203,11 +185,7 @@ class AnswerModel(SpanFinder):
         return torch.tensor([each.inputs["input_ids"] for each in read], device=self.encoder.model.device)
 
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
-        """Return what the attention of each layer reads, over the window of `trace`, by kind.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Return what the attention of each layer reads, over the window of `trace`, by kind."""
         if not prompt.question:
             return self.encoder.attended(prompt)
         pair, window, _ = self.located(prompt)

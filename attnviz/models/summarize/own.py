@@ -68,11 +68,7 @@ class SummaryModel(Capabilities):
         return AttentionTrace(self.card.name, prompt, (attention,), cut=encoded.cuts[0], **facts)
 
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
-        """Return what the attention of each layer reads, pretrained and trained.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Return what the attention of each layer reads, pretrained and trained."""
         encoded, states, _ = read(self.encoder, prompt.text)
         numbers = sentence_numbers(encoded.tokens, Sentences.of(prompt.text)).to(states.device)
         with torch.inference_mode():
@@ -80,11 +76,7 @@ class SummaryModel(Capabilities):
         return {"encoder": (*self.encoder.attended_in(encoded), *own)}
 
     def scorer(self, prompt: Prompt) -> Scorer:
-        """Prepare to score how far the attention that each word receives turns, in the layer that chooses words.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Prepare to score how far the attention that each word receives turns, in the layer that chooses words."""
         encoded = self.encoder.encode([prompt.text])
         source = self.encoder.tensors(encoded)
         numbers = sentence_numbers(encoded.tokens, Sentences.of(prompt.text)).to(source["input_ids"].device)[None]
@@ -107,12 +99,7 @@ class SummaryModel(Capabilities):
         return listed("sentence", "sentence", [prompt.text[start:end].strip() for start, end in spans])
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to a sentence, by default the one that it keeps first.
-
-        Raises:
-            ModelError: it is another output that is meant, or there is no such sentence.
-            PromptError: nothing in the text can be read.
-        """
+        """Bind the model to a sentence, by default the one that it keeps first."""
         if target.kind != "sentence" or self.card.selects is None:
             return super().bind_target(prompt, target)
         encoded, sentences = self.encoder.encode([prompt.text]), Sentences.of(prompt.text)
@@ -122,11 +109,7 @@ class SummaryModel(Capabilities):
         return choice.bind(prompt.text, sentences, target.place)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to the sentence that it keeps first.
-
-        Raises:
-            ModelError, PromptError: as of `bind_target`.
-        """
+        """Bind the model to the sentence that it keeps first."""
         return self.bind_target(prompt, self.default_target(prompt))
 
     def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:

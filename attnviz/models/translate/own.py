@@ -104,12 +104,7 @@ class TranslationModel(Capabilities):
         return listed("translation", "token", self.names(self.pieces_of(prompt)))
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them.
-
-        Raises:
-            ModelError: it is another output that is meant, or it has not so many tokens.
-            PromptError: as of `trace`.
-        """
+        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them."""
         if target.kind not in ("translation", "token"):
             return super().bind_target(prompt, target)
         return self._bind(prompt, self.pieces_of(prompt), target.place or 0 if target.kind == "token" else None)

@@ -81,7 +81,7 @@ def compute_once(
         def once(progress: Progress) -> Any:
             made = work(model, progress, *asked, **given)
             # Weighed here, for whoever asked may have gone.
-            kept.weigh(key, made.nbytes)
+            kept.weigh(key, getattr(made, "nbytes", 0))
             return made
 
         return shared(kept, key, once, place, expected=passes * len(asked[0].text) / CHARACTERS_A_SECOND)

@@ -10,8 +10,7 @@ from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.export.compare import matrices
-from attnviz.figures.compare.changes import changes_table
-from attnviz.figures.compare.matrices import STYLE, divergence_grid, three_matrices
+from attnviz.figures.compare.matrices import STYLE, changes_table, divergence_grid, three_matrices
 from attnviz.figures.html import STYLE as MARKUP
 from attnviz.ui.address.state import forget, remember, value
 from attnviz.ui.address.widgets import one_or_typed, text_field

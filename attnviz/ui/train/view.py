@@ -159,7 +159,6 @@ def show_planted(run: LiveRun) -> None:
             progress(f"Explaining the model after {frame.step:,} steps", place / len(frames))
             model = toys.toy_model(recipe.model, frame.weights)
             scores.append(planted_scores(model, run.training.held_out.solved[:SEQUENCES], USUAL, step=frame.step))
-        kept.weigh(key, sum(each.nbytes for each in scores))
         return tuple(scores)
 
     kept, key = traces_kept(), ("planted", recipe, tuple(frame.step for frame in frames))

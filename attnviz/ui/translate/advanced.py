@@ -5,8 +5,7 @@ import streamlit as st
 from attnviz.analysis.translate.alignment import Likelihood, describe_likelihood
 from attnviz.analysis.wording import Sentence
 from attnviz.figures.html import STYLE
-from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree
-from attnviz.figures.translate.candidates import candidates
+from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidates
 from attnviz.models.result import Result
 from attnviz.models.translate.decode import Draft
 from attnviz.ui.address.state import forget_cell, url_value

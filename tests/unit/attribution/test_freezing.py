@@ -12,9 +12,9 @@ from torch.nn import functional as F
 import attnviz
 from attnviz.attribution.gradients import frozen_gradient
 from attnviz.attribution.passes.freezing import Frozen
-from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.capabilities import bind_target
 
 LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
 loaded = cache(attnviz.load)

@@ -16,7 +16,6 @@ import attnviz
 from attnviz.attribution import attention, gradients, norms, token_removal
 from attnviz.attribution.attention import max_flow
 from attnviz.attribution.methods import METHODS, Method, attribute, method_named, titles_of
-from attnviz.attribution.targets import bind_target
 from attnviz.attribution.token_removal import attribution_report
 from attnviz.attribution.value_zeroing import value_zeroing
 from attnviz.core.errors import AttnvizError, ModelError
@@ -24,6 +23,7 @@ from attnviz.core.trace import Prompt
 from attnviz.export.matters.report import draw_attribution
 from attnviz.export.svg import sheet_svg
 from attnviz.figures.matters.methods import ways_table
+from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import BoundTarget, Target
 
 LIKE = Prompt("A man plays the guitar.", pair="Somebody makes music.")

@@ -9,7 +9,7 @@ import attnviz
 from attnviz.attribution.score_pairs import Cell, why
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
-from attnviz.models.head_inputs import inspect_trace
+from attnviz.models.head_inputs import inspect_result, run_inspectable
 
 CAT = Prompt("The cat sat on the mat.")
 FRANCE = Prompt("He has been to France.")
@@ -31,7 +31,7 @@ loaded = cache(attnviz.load)
 def test_the_pairs_of_a_score_sum_to_it(name, prompt, cell):
     model = loaded(name)
     got = why(model, prompt, cell)
-    head = inspect_trace(model, prompt).head(cell.kind, cell.layer, cell.head)
+    head = inspect_result(model, run_inspectable(model, prompt)).head(cell.kind, cell.layer, cell.head)
     want = head.scaling * float(head.query[cell.query].astype(float) @ head.key[cell.key].astype(float))
     assert got.score == pytest.approx(want, rel=1e-5, abs=1e-5)
     assert got.values.shape == (len(got.tokens) + 1, len(got.tokens) + 1)

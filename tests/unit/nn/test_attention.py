@@ -3,7 +3,6 @@ import torch
 from torch import nn
 
 from attnviz.core.errors import ModelError
-from attnviz.nn import reference
 from attnviz.nn.attention import (
     AdditiveAttention,
     MultiHeadAttention,
@@ -12,6 +11,7 @@ from attnviz.nn.attention import (
     masked_softmax,
     past_visible,
 )
+from tests import mechanisms
 
 BATCH, HEAD, QUERY, KEY, DIM = 3, 2, 5, 7, 11
 WIDE = HEAD * DIM
@@ -29,17 +29,17 @@ class Mechanism:
 
 
 def multi_head():
-    oracle = lambda *given, **mask: reference.multi_head_attention(*given, n_heads=HEAD, **mask)
+    oracle = lambda *given, **mask: mechanisms.multi_head_attention(*given, n_heads=HEAD, **mask)
     return Mechanism(MultiHeadAttention(WIDE, HEAD), oracle, WIDE, WIDE)
 
 
 def single_head(scaled):
-    oracle = lambda *given, **mask: reference.single_head_attention(*given, scaled=scaled, **mask)
+    oracle = lambda *given, **mask: mechanisms.single_head_attention(*given, scaled=scaled, **mask)
     return Mechanism(SingleHeadAttention(13, 17, DIM, scaled=scaled), oracle, 13, 17)
 
 
 def additive():
-    return Mechanism(AdditiveAttention(13, 17, DIM), reference.additive_attention, 13, 17)
+    return Mechanism(AdditiveAttention(13, 17, DIM), mechanisms.additive_attention, 13, 17)
 
 
 MECHANISMS = {

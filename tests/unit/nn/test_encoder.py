@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 from attnviz.core.errors import ModelError
-from attnviz.nn import reference
 from attnviz.nn.encoder import BlockConfig, Encoder, EncoderBlock, EncoderConfig
+from tests import mechanisms
 
 HEAD, DIM, HIDDEN, KEY = 2, 22, 13, 7
 NORMS = ["off", "before", "after"]
@@ -32,7 +32,7 @@ def test_block_equals_the_oracle(norm, padded, visible, same, parameters):
     block, states = make_block(norm), torch.randn(3, KEY, DIM)
     got = block(states, visible=visible if padded else None)
     seen = visible.numpy() if padded else None
-    want = reference.encoder_block(states.numpy(), parameters(block), n_heads=HEAD, norm=norm, visible=seen)
+    want = mechanisms.encoder_block(states.numpy(), parameters(block), n_heads=HEAD, norm=norm, visible=seen)
     for mine, oracle in zip(got, want, strict=True):
         same(mine, oracle)
 

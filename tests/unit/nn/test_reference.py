@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from attnviz.nn import reference
+from tests import mechanisms
 
 
 def test_attention_worked_out_by_hand():
@@ -36,7 +37,7 @@ def test_additive_alignment_worked_out_by_hand():
     """v = log 3 / tanh 1, W s = 1: the key at -1 has the energy 0, the key at 0 the energy log 3."""
     parameters = {"query.weight": np.ones((1, 1)), "key.weight": np.ones((1, 1))}
     parameters["energy.weight"] = np.array([[np.log(3) / np.tanh(1)]])
-    context, alignment = reference.additive_attention(np.ones((1, 1, 1)), np.array([[[-1.0], [0.0]]]), parameters)
+    context, alignment = mechanisms.additive_attention(np.ones((1, 1, 1)), np.array([[[-1.0], [0.0]]]), parameters)
     np.testing.assert_allclose(alignment, [[[0.25, 0.75]]])
     np.testing.assert_allclose(context, [[[-0.25]]])
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from attnviz.core.errors import ModelError
-from attnviz.nn import reference
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
+from tests import mechanisms
 
 KINDS = ["dot", "scaled", "additive"]
 LAYERS = [1, 2, 3]
@@ -42,7 +42,7 @@ def test_one_step_is_bahdanaus(source, same):
     parameters = {name: value.detach().numpy() for name, value in model.attention.state_dict().items()}
     query = read.state.hidden[-1][:, None].detach().numpy()
     memory = read.annotations.value.detach().numpy()
-    context, weights = reference.additive_attention(query, memory, parameters, visible=(source != 0).numpy())
+    context, weights = mechanisms.additive_attention(query, memory, parameters, visible=(source != 0).numpy())
     same(alignment, weights[:, 0])
     cell: Any = model.cells[0]
     gates = np.concatenate([embedded.detach().numpy(), context[:, 0]], -1) @ cell.weight_ih.detach().numpy().T

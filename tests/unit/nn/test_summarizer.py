@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.core.errors import ModelError
-from attnviz.nn import reference
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.summarizer import Summarizer, SummarizerConfig, keep, received
+from tests import mechanisms
 
 HEAD, DIM, HIDDEN, TOKEN, STATE, SENTENCES = 2, 22, 13, 7, 5, 3
 LENGTHS = (7, 5, 3)
@@ -45,7 +45,7 @@ def test_it_is_what_its_parts_are_in_numpy(states, real, same, parameters, norm)
     inner = states.numpy() @ table["source.weight"].T + table["source.bias"] + table["positions.table"]
     inner = inner + table["from_start.weight"][np.minimum(numbers, 2)] + table["from_end.weight"][np.minimum(from_end, 2)]
     for layer, (block, mine) in enumerate(zip(model.blocks, weights, strict=True)):
-        inner, oracle = reference.encoder_block(inner, parameters(block), n_heads=HEAD, norm=norm, visible=real.numpy())
+        inner, oracle = mechanisms.encoder_block(inner, parameters(block), n_heads=HEAD, norm=norm, visible=real.numpy())
         same(mine, oracle)
         assert layer < 2
     same(logits, inner @ table["output.weight"].T + table["output.bias"])

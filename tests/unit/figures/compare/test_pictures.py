@@ -10,8 +10,7 @@ from attnviz.analysis.compare.comparison import compare
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
 from attnviz.export import png, svg
 from attnviz.export.compare import matrices
-from attnviz.figures.compare.changes import changes_table
-from attnviz.figures.compare.matrices import DrawnMatrix, divergence_grid, matrix_svg, three_matrices
+from attnviz.figures.compare.matrices import DrawnMatrix, changes_table, divergence_grid, matrix_svg, three_matrices
 from attnviz.figures.theme import DARK, LIGHT
 from tests.factories import numbered, sentence, typed
 

@@ -10,7 +10,7 @@ from attnviz.analysis.translate.alignment import strongest_links
 from attnviz.analysis.view import head_matrix
 from attnviz.core.trace import Token
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.translate.candidates import candidates
+from attnviz.figures.translate.beam_tree import candidates
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT, ROW_PIXELS, Columns, sentence_pair
 from tests.factories import given_map, make_map, numbered, special, typed
 
