@@ -1,4 +1,4 @@
-"""How sure a figure is that was measured on some texts: what other texts like these would have shown (Efron 1979)."""
+"""Bootstrap intervals of figures measured on some texts (Efron 1979)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

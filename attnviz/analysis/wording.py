@@ -1,4 +1,4 @@
-"""A picture's numbers in words: what the chosen link is, and what its head does as a whole."""
+"""A picture's numbers in words: the chosen link, and what its head does as a whole."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _PATTERNS = {
     "previous": ("the token before", ", wherever it stands: a previous-token head"),
     "following": ("the token after", ", wherever it stands: a next-token head"),
     "itself": ("the token itself", ""),
-    "special": ("special tokens", ", a resting place for heads that have nothing to say about a word (Clark et al. 2019)"),
-    "first": ("the very first token", ", a resting place for attention that has no use elsewhere (Xiao et al. 2023)"),
+    "special": ("special tokens", ", where heads look that have nothing else to do (Clark et al. 2019)"),
+    "first": ("the very first token", ", where a decoder parks attention that it has no other use for (Xiao et al. 2023)"),
 }
 
 
@@ -104,7 +104,7 @@ def describe_mixing(ratios: Mapping[tuple[str, int], float], kind: str, layer: i
 
 
 def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: str = WEIGHT) -> Sentence:
-    """Say what the weight of one cell says, and whether the head has a stronger link between words.
+    """Say how large one weight is, and which link between words is the head's strongest.
 
     `number` is what the numbers of the matrix are, where they are no weights.
 
@@ -115,7 +115,7 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
     weight = float(matrix.weights[cell])
     subject, object_ = quoted(matrix.queries[query].text), quoted(matrix.keys[key].text)
     if not matrix.visible[cell]:
-        return (subject, Part(" cannot look at "), object_, Part(": attention is masked there, and no weight was possible."))
+        return (subject, Part(" cannot look at "), object_, Part(": this cell is masked."))
     lead = (Part(name, True), Part(" sends "), subject, Part(" to "), object_, Part(f" with {number} {weight:.2f}"))
     strongest = strongest_link(matrix)
     if strongest is None:
@@ -127,7 +127,7 @@ def describe_link(matrix: HeadMatrix, name: str, cell: tuple[int, int], number: 
 
 
 def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:
-    """Say where most of a head's attention goes, or how far it is spread; of other numbers than weights, what it moves."""
+    """Say where most of a head's attention goes, or how far it is spread; of norms or mixing, what it moves."""
     summary = summarize(matrix)
     name = max(_PATTERNS, key=lambda each: getattr(summary, each))
     (tokens, remark), share = _PATTERNS[name], getattr(summary, name)
@@ -135,16 +135,16 @@ def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:
         where = f"its attention goes to {tokens}{remark}" if number == WEIGHT else f"what it moves comes from {tokens}"
         return (Part(f"{percent(share)} of {where}."),)
     width, what = 2**summary.entropy, "Its attention" if number == WEIGHT else "What it moves"
-    return (Part(f"{what} is as wide as {width:.1f} equal tokens (entropy {summary.entropy:.1f} bits)."),)
+    return (Part(f"{what} is spread as evenly as over {width:.1f} tokens (entropy {summary.entropy:.1f} bits)."),)
 
 
 def describe_hidden(matrix: HeadMatrix, renormalized: bool, number: str = WEIGHT) -> str:
-    """Say how much attention goes to the tokens that the picture leaves out, or what they give; empty where it is nothing."""
+    """Say how much attention goes to hidden tokens; empty where it is nothing."""
     if matrix.hidden < 0.0005:
         return ""
-    scaling = "rows are scaled up to sum to 1" if renormalized else "rows sum to what is left"
+    scaling = "rows are scaled up to sum to 1" if renormalized else "rows sum to the rest"
     whole = "the attention" if number == WEIGHT else "what is moved"
-    return f"What is hidden holds {percent(matrix.hidden)} of {whole}; {scaling}."
+    return f"Hidden tokens hold {percent(matrix.hidden)} of {whole}; {scaling}."
 
 
 def percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""Methods that read attention weights: what the output's positions looked at, straight or through the layers."""
+"""Methods that read attention weights, of single layers or followed through all of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ MOST_FLOW_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """How one attention mixes positions: each row of `rows` says of what a query's position then consists, and sums to 1."""
+    """How one attention mixes positions: each row of `rows` has what a query's position is made of, and sums to 1."""
 
     site: AttentionSite
     rows: Float[np.ndarray, "query position"]
 
 
 def recorded(bound: BoundTarget) -> tuple[Attention, ...]:
-    """Run the model once, and keep what its attentions did.
+    """Run the model once, and record its attentions.
 
     Raises:
         ModelError: the model computes its attention in a way that cannot be followed.
@@ -41,7 +41,7 @@ def recorded(bound: BoundTarget) -> tuple[Attention, ...]:
 
 
 def checked(tape: AttentionTape, bound: BoundTarget) -> tuple[Attention, ...]:
-    """Hold what was recorded against where the attentions are known to stand.
+    """Check that the recorded attentions have the sizes that the model declares.
 
     Raises:
         ModelError: the model computes its attention in a way that cannot be followed.
@@ -53,7 +53,7 @@ def checked(tape: AttentionTape, bound: BoundTarget) -> tuple[Attention, ...]:
 
 
 def head_weights(bound: BoundTarget, kind: str, layer: int, head: int) -> np.ndarray:
-    """What one head gives each token, seen from the output's positions.
+    """Read the weights of one head from the output's positions to each token.
 
     Raises:
         ModelError: there is no such head.
@@ -69,7 +69,7 @@ def head_weights(bound: BoundTarget, kind: str, layer: int, head: int) -> np.nda
 
 
 def last_layer(bound: BoundTarget) -> np.ndarray:
-    """The mean over heads of the last layer through which the output's positions look at the whole text."""
+    """Average over heads the last layer in which the output's positions look at the whole text."""
     pairs = [pair for pair in _means(bound) if _has_readout(bound, pair[0])]
     if not pairs:
         raise ModelError("The output's positions look at no token of the text: choose another method.")
@@ -80,12 +80,12 @@ def last_layer(bound: BoundTarget) -> np.ndarray:
 
 
 def mean_of_layers(bound: BoundTarget) -> np.ndarray:
-    """The mean over heads and layers of what the output's positions look at."""
+    """Average over heads and layers the weights from the output's positions."""
     return _seen(bound, [pair for pair in _means(bound) if _has_readout(bound, pair[0])])
 
 
 def received(bound: BoundTarget) -> np.ndarray:
-    """Attention that a token receives: the mean over queries, heads and layers."""
+    """Compute the attention that each token receives: the mean over queries, heads and layers."""
     total, count = np.zeros(bound.n_positions), np.zeros(bound.n_positions)
     for site, weights in _means(bound):
         total[site.keys] += weights.sum(axis=0)
@@ -110,7 +110,7 @@ def mixings(bound: BoundTarget) -> list[Mixing]:
 
 
 def rolled_out(bound: BoundTarget, steps: list[Mixing]) -> np.ndarray:
-    """Follow the output's positions down through all layers: the product of the layers' mixings."""
+    """Multiply the mixings of all layers, from the output's positions down to the tokens."""
     relevance = readout_weights(bound)
     for step in reversed(steps):
         readout = relevance[step.site.queries].copy()
@@ -125,14 +125,14 @@ def rollout(bound: BoundTarget) -> np.ndarray:
 
 
 def flow(bound: BoundTarget) -> np.ndarray:
-    """Attention flow: the most that can flow from the output's positions down to a token, weights being the pipes' widths.
+    """Compute the maximum flow from the output's positions to each token, weights as capacities (Abnar & Zuidema 2020).
 
     Raises:
         ModelError: the text is too long for it.
     """
     if bound.n_positions > MOST_FLOW_TOKENS:
         raise ModelError(
-            f"Flow is computed for at most {MOST_FLOW_TOKENS} tokens, and here are {bound.n_positions}: type less."
+            f"Flow is computed for at most {MOST_FLOW_TOKENS} tokens, and this text has {bound.n_positions}: type less."
         )
     steps = [(step.site.queries, step.rows) for step in mixings(bound)]
     return max_flow(steps, readout_weights(bound))[: len(bound.tokens)]
@@ -156,14 +156,14 @@ def gradient_weighted(bound: BoundTarget) -> np.ndarray:
 
 
 def check_layered(bound: BoundTarget) -> None:
-    """Stop where there are no layers of attention to follow.
+    """Check that the model has layers of attention to follow.
 
     Raises:
         ModelError: its attentions do not stand on each other in layers.
     """
     if not bound.layered:
         raise ModelError(
-            "This model reads word after word with an LSTM below its attention: there are no layers of it to follow."
+            "This model has an LSTM below a single attention, so there are no layers to follow: choose another method."
         )
 
 
@@ -174,7 +174,7 @@ def _means(bound: BoundTarget) -> list[tuple[AttentionSite, Matrix]]:
 
 
 def readout_weights(bound: BoundTarget) -> Relevance:
-    """The positions from which the output is read, with their weight; 0 elsewhere."""
+    """Weigh the positions from which the output is read; 0 elsewhere."""
     relevance = np.zeros(bound.n_positions)
     for position, weight in bound.readout.items():
         relevance[position] = weight
@@ -187,7 +187,7 @@ def _has_readout(bound: BoundTarget, site: AttentionSite) -> bool:
 
 
 def _seen(bound: BoundTarget, pairs: list[tuple[AttentionSite, Matrix]]) -> np.ndarray:
-    """The mean over some attentions of the rows from which the output is read."""
+    """Average over some attentions the rows from which the output is read."""
     readout, total, weight = readout_weights(bound), np.zeros(bound.n_positions), 0.0
     for site, weights in pairs:
         total[site.keys] += readout[site.queries] @ weights
@@ -207,9 +207,9 @@ UNIT = 10**7
 def max_flow(
     steps: Sequence[tuple[slice, np.ndarray]], readout: Float[np.ndarray, " position"]
 ) -> Float[np.ndarray, " position"]:
-    """Return, for each position at the bottom, the most that can flow to it from the top's positions that ask.
+    """Compute for each position at the bottom the maximum flow to it from the output's positions at the top.
 
-    `steps` has of each layer, lowest first, which positions it mixes and in which proportions; all others it passes on.
+    `steps` has for each layer, lowest first, the positions that it mixes and in which proportions; others are passed on.
 
     >>> max_flow([(slice(0, 2), np.array([[0.5, 0.5], [0.0, 1.0]]))], np.array([1.0, 0.0]))
     array([0.5, 0.5])
@@ -224,7 +224,7 @@ def max_flow(
         widths.append(whole[upper, lower])
     n_nodes = (len(steps) + 1) * n_positions
     starts = np.flatnonzero(readout)
-    # One source above all positions that ask, each of which takes its part.
+    # One source above the output's positions, each with its weight as capacity.
     rows.append(np.full(len(starts), n_nodes))
     columns.append(len(steps) * n_positions + starts)
     widths.append(readout[starts])

@@ -1,4 +1,4 @@
-"""Faithfulness of attribution methods over a data set, in a journal: a run that was stopped goes on where it was."""
+"""Faithfulness of attribution methods over a data set, with a journal from which a stopped run goes on."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ SEED = 0
 class DatasetOptions:
     """How much of a data set is measured: so many texts, each of at most so many tokens.
 
-    target  which part of each output is explained, as in `Target`; empty: what the model is there for
+    target  which part of each output is explained, as in `Target`; empty: the model's default
     """
 
     limit: int = 500

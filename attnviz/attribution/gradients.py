@@ -1,4 +1,4 @@
-"""Methods that read the gradient: how the score would move if a token's vector did."""
+"""Methods that read the gradient of the score by the tokens' vectors."""
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ def gradient_times_input(bound: BoundTarget) -> np.ndarray:
 def integrated_gradients(bound: BoundTarget, steps: int = STEPS) -> np.ndarray:
     """(e_t − b_t) · ∫₀¹ ∂score/∂e_t(b + α(e − b)) dα (Sundararajan et al. 2017, arXiv:1703.01365); b is the stand-in's vector.
 
-    Shares sum to the score less that of the text with every word taken away.
+    Shares sum to the score less that of the text with every word masked.
     """
     vectors = bound.embedded()
     start = vectors.clone()

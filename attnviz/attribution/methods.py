@@ -1,4 +1,4 @@
-"""The table of attribution methods, and the call of any of them by name: a bound in, one share a token out.
+"""The table of attribution methods, and the call of any of them by name: a bound target in, one share a token out.
 
 A new method is a line of `METHODS` and a module of this folder with its function. The table itself needs no torch.
 """
@@ -26,8 +26,8 @@ class Method:
     """One attribution method.
 
     title     as a person reads it
-    function  "module:function" of attnviz.attribution: of a `BoundTarget` the shares, or these and what is there without any
-    signed    whether its shares can speak against the output
+    function  "module:function" of attnviz.attribution: of a `BoundTarget` the shares, or the shares and the rest
+    signed    whether its shares can be negative
     """
 
     name: str
@@ -38,7 +38,7 @@ class Method:
     signed: bool = False
 
     def compute(self, bound: "BoundTarget") -> Shares:
-        """Compute what each token is worth to the target.
+        """Compute how much each token contributes to the target.
 
         Raises:
             ModelError: the method does not apply to this model or this text; the message says why.
@@ -115,7 +115,7 @@ def titles_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def attribute(model: AttentionModel, prompt: Prompt, method: str = "frozen-gradient", target: str = "") -> Shares:
-    """Compute by one method what each token was worth to a model's output.
+    """Compute by one method how much each token contributes to a model's output.
 
     `target` is as in `Target`, empty for what the model is for.
 

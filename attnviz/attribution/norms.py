@@ -14,7 +14,7 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.errors import ModelError
 from attnviz.models.targets import BoundTarget
 
-# Vectors between a query and a key that are held at once, counted in numbers.
+# Numbers in the vectors between queries and keys that are in memory at once.
 SLAB = 2**24
 
 
@@ -58,7 +58,7 @@ def norms_with_residual(bound: BoundTarget) -> np.ndarray:
     arXiv:2205.03286, who add the norm behind the feed-forward layer).
 
     Raises:
-        ModelError: where this model adds what attention gives is not known.
+        ModelError: the residual connection of this model is not known.
     """
     check_layered(bound)
     steps = []
@@ -74,14 +74,14 @@ def norms_with_residual(bound: BoundTarget) -> np.ndarray:
 
 
 def composition(attention: Attention, *, of_itself: bool) -> Composition:
-    """Measure what each position is made of; `of_itself`: queries and keys are the same positions.
+    """Measure the parts of each position's next state; `of_itself`: queries and keys are the same positions.
 
     Raises:
-        ModelError: where this model adds what attention gives is not known.
+        ModelError: the residual connection of this model is not known.
     """
     placed, stream = attention.residual()
     if stream is None or attention.after is None:
-        raise ModelError("Where this model adds what its attention gives is not known here: choose another method.")
+        raise ModelError("attnviz does not know the residual connection of this model: choose another method.")
     norms, own, mixing = [], [], []
     for rows, parts in _parts(attention):
         kept = stream[0, rows]
@@ -110,7 +110,7 @@ def carried(attention: Attention) -> Float[Tensor, "head key out"]:
     """
     if attention.output is None:
         raise ModelError(
-            "This model's attention has no output matrix of its own: nothing is known of how long what it carries is."
+            "This model's attention has no output matrix of its own, so norms cannot be computed: choose another method."
         )
     n_heads, value = attention.weights.shape[1], attention.value[0]
     # Some heads may share their values.
@@ -129,7 +129,7 @@ def _parts(attention: Attention) -> Iterator[tuple[slice, Float[Tensor, "query k
 
 
 def _scaled(parts: Tensor, read: Float[Tensor, "query out"], norm: Norm) -> Tensor:
-    """What a norm makes of a part of what it reads: linear, for its σ is that of the whole."""
+    """Apply a norm to a part of what it reads; it is linear, since its σ is that of the whole."""
     mean = read.mean(dim=-1, keepdim=True) if norm.centred else 0.0
     scale = ((read - mean).pow(2).mean(dim=-1, keepdim=True) + norm.eps).rsqrt()
     scale = scale if norm.weight is None else scale * norm.weight

@@ -19,7 +19,7 @@ from attnviz.text.toys import Solved
 def planted_scores(
     model: TranslationModel, solved: Sequence[Solved], methods: Sequence[Method], *, step: int = 0
 ) -> PlantedScores:
-    """Compute by each method where every target token comes from, and measure how far its shares are from where it does.
+    """Attribute every target token by each method, and measure how far the shares are from the places it comes from.
 
     The model is given the true target, as its training was; `step` says how long that took.
 

@@ -1,4 +1,4 @@
-"""A trace whose numbers are not how much a head looks, but how much it moves: weights times what they carry."""
+"""Norms and mixing in place of weights: how much a head, or a layer, moves (Kobayashi et al. 2020, 2021)."""
 
 from dataclasses import replace
 
@@ -25,16 +25,16 @@ CLOSE = 1e-3
 
 
 def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Result:
-    """Give the maps of a result another quantity: what every head, or layer, moves. A translation's as it was written.
+    """Give the maps of a result another quantity. Of a translation, the one that was written is read again.
 
     Raises:
-        ModelError: the text is too long, something is edited, or it is not known what this model's attention carries.
+        ModelError: the text is too long, something is edited, or norms of this model cannot be computed.
         PromptError: the model cannot read the prompt.
     """
     if quantity == result.quantity:
         return result
     if result.trace.edits:
-        raise ModelError("What heads move is computed of a model as it is: take the edits away, or look at its weights.")
+        raise ModelError("Norms and mixing are computed without edits: remove the edits, or look at weights.")
     declared = capabilities(model)
     if result.task == "translate":
         pieces = result.draft.pieces
@@ -44,23 +44,22 @@ def in_quantity(model: AttentionModel, result: Result, quantity: Quantity) -> Re
 
 
 def _moving(result: Result, trace: AttentionTrace, bound: BoundTarget, quantity: Quantity) -> Result:
-    """The result with the quantity that a pass gives, which has to be the pass of the trace."""
+    """Make the result with the quantity of a pass, which has to be the pass of the trace."""
     if quantity == "weights":
         return replace(result, trace=trace, quantity=quantity, mixing={})
     if bound.n_positions > MOST_TOKENS:
         raise ModelError(
-            f"What a head moves is computed for at most {MOST_TOKENS} tokens, and here are {bound.n_positions}: type less."
+            f"Norms and mixing are computed for at most {MOST_TOKENS} tokens, and this text has {bound.n_positions}: type less."
         )
     passed = list(zip(recorded(bound), bound.sites, strict=True))
     if any(attention.output is None for attention, _ in passed):
         raise ModelError(
-            f"The attention of {trace.model} has no output matrix of its own, so it is not known how much it moves: "
-            "its weights are all there is."
+            f"The attention of {trace.model} has no output matrix of its own, so norms cannot be computed: look at weights."
         )
     _check_same_pass(trace, passed)
     made = [_composed(attention, site) for attention, site in passed]
     if quantity == "mixing" and None in made:
-        raise ModelError("Where this model adds what its attention gives is not known here: choose its weights instead.")
+        raise ModelError("attnviz does not know the residual connection of this model: look at weights or norms instead.")
     moved = [(site, _moved(attention, composed, quantity)) for (attention, site), composed in zip(passed, made, strict=True)]
     maps = tuple(_with_shares(attention, moved) for attention in trace.maps)
     ratios: dict[tuple[str, int], list[float]] = {}
@@ -87,7 +86,7 @@ def _composed(attention: Attention, site: AttentionSite) -> Composition | None:
 
 
 def _with_shares(attention: AttentionMap, moved: list[tuple[AttentionSite, np.ndarray]]) -> AttentionMap:
-    """The same map, its rows the shares of what moves."""
+    """Make the same map with the shares of what moves as its rows."""
     own = [(site, values) for site, values in moved if site.kind == attention.kind]
     layers = []
     for layer in range(attention.n_layers):
@@ -102,7 +101,7 @@ def _with_shares(attention: AttentionMap, moved: list[tuple[AttentionSite, np.nd
 
 
 def _inside(site: AttentionSite, own: list[tuple[AttentionSite, np.ndarray]]) -> tuple[slice, slice]:
-    """Where an attention stands in the map of its kind, whose first query and key may come late among a model's positions."""
+    """Find the rows and columns of an attention in the map of its kind, which may begin late among the model's positions."""
     queries, keys = (min(getattr(each, side).start for each, _ in own) for side in ("queries", "keys"))
     return (
         slice(site.queries.start - queries, site.queries.stop - queries),
@@ -111,7 +110,7 @@ def _inside(site: AttentionSite, own: list[tuple[AttentionSite, np.ndarray]]) ->
 
 
 def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, AttentionSite]]) -> None:
-    """Hold the pass that was recorded against the trace: what is drawn in the place of weights has to belong to them.
+    """Check that the recorded pass has the weights of the trace.
 
     Raises:
         ModelError: they are not the same.
@@ -131,4 +130,4 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
 
 
 def _not_known(trace: AttentionTrace) -> ModelError:
-    return ModelError(f"What the heads of {trace.model} move is not known here: choose its weights instead.")
+    return ModelError(f"Norms and mixing of {trace.model} cannot be computed: look at its weights instead.")

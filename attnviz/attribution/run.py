@@ -1,4 +1,4 @@
-"""Run a model on a prompt, and get everything of it at once: what pages hold, in a notebook."""
+"""Run a model on a prompt for a `Result`, in a notebook or a script."""
 
 from attnviz.attribution.quantity import in_quantity
 from attnviz.core.edits import NO_EDITS, Edits

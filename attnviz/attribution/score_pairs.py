@@ -1,4 +1,4 @@
-"""Why a head looked there: one score as a sum over pairs of tokens, one that made the query and one that made the key."""
+"""One score decomposed over pairs of tokens: one that contributed to the query, and one to the key."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,13 +38,13 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
     """Decompose the score of one cell over the tokens that were typed, everything below it held fixed (`Frozen`).
 
     Raises:
-        ModelError: the text is too long, or it is not known what this model's heads compare.
+        ModelError: the text is too long, or the queries and keys of this head are not known.
         PromptError: the model cannot read the prompt.
     """
     bound = capabilities(model).bind_trace(prompt)
     if len(bound.tokens) > MOST_TOKENS:
         raise ModelError(
-            f"A score is taken apart for at most {MOST_TOKENS} tokens, and here are {len(bound.tokens)}: type less."
+            f"A score is decomposed for at most {MOST_TOKENS} tokens, and this text has {len(bound.tokens)}: type less."
         )
     attention: Any = _attended(model, prompt, bound, cell).attention
     width = attention.query.out_features // model.card.n_heads
@@ -55,7 +55,7 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
     sides = []
     for layer, place, read in zip((attention.query, attention.key), (cell.query, cell.key), inputs.read, strict=True):
         if len(read) != 1 or place >= read[0].shape[1]:
-            raise ModelError("This head reads each text on its own, and its scores are not taken apart: choose another head.")
+            raise ModelError("This head reads each text on its own, and its scores cannot be decomposed: choose another head.")
         with torch.enable_grad():
             made = F.linear(read[0][0, place], layer.weight[own], layer.bias[own])
         sides.append(_parts(made, vectors))
@@ -65,7 +65,7 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
 
 
 def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]) -> Float[np.ndarray, "giver dim"]:
-    """What each token gives a vector, and in the last row what is there without any."""
+    """Decompose a vector into what each token contributes, and in the last row the rest."""
     whole = made.detach().double()
     if not made.requires_grad:
         return np.concatenate([np.zeros((vectors.shape[1], len(whole))), whole[None].cpu().numpy()])
@@ -82,7 +82,7 @@ def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]
 
 @dataclass(eq=False)
 class _Inputs(TorchFunctionMode):
-    """Keeps what some linear layers read."""
+    """Record the inputs of some linear layers."""
 
     weights: tuple[Tensor, ...]
     read: tuple[list[Tensor], ...] = field(init=False)
@@ -100,11 +100,11 @@ class _Inputs(TorchFunctionMode):
 
 
 def _attended(model: AttentionModel, prompt: Prompt, bound: BoundTarget, cell: Cell) -> Attended:
-    """The module of a head: its W_Q and W_K."""
+    """Find the module of a head: its W_Q and W_K."""
     kinds = capabilities(model).attended(prompt) if bound.layered else {}
     layers = next((layers for kind, layers in kinds.items() if kind == cell.kind), ())
     if not 0 <= cell.layer < len(layers) or not 0 <= cell.head < model.card.n_heads:
         raise ModelError(
-            f"What L{cell.layer}·H{cell.head} of {model.card.name} compares is not known here: choose another head."
+            f"The queries and keys of L{cell.layer}·H{cell.head} of {model.card.name} are not known: choose another head."
         )
     return layers[cell.layer]

@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float
 from attnviz.analysis.matters.faithfulness import (
     AttributionReport,
     Faithfulness,
+    MaskedOutput,
     Removals,
-    Without,
     by_word,
     counts_of,
     curve_points,
@@ -34,7 +34,7 @@ BATCH_TOKENS = 2048
 
 
 def words(tokens: Sequence[Token], fixed: frozenset[int] = frozenset()) -> tuple[tuple[int, ...], ...]:
-    """Group the positions that may be taken into words; a word of which one piece is fixed is not taken at all.
+    """Group the positions into words; a word with a fixed piece is left out.
 
     >>> words((Token("un", 0, 2, word=0), Token("do", 2, 4, word=0), Token("it", 5, 7, word=1)))
     ((0, 1), (2,))
@@ -48,19 +48,19 @@ def words(tokens: Sequence[Token], fixed: frozenset[int] = frozenset()) -> tuple
 
 
 def removable_words(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
-    """Group the positions of the words that can be taken away.
+    """Group the positions of the words that can be masked.
 
     Raises:
         ModelError: there is none.
     """
     if groups := words(bound.tokens, bound.fixed):
         return groups
-    raise ModelError("There is no word besides the output's own that could be taken away: type a longer text.")
+    raise ModelError("There is no word besides the output's own that could be masked: type a longer text.")
 
 
-def outcomes(bound: BoundTarget, taken: Bool[np.ndarray, "text token"]) -> tuple[Float[np.ndarray, " text"], ...]:
-    """Score, and ln p of the target, of texts in which tokens have been taken: the stand-in is in their place."""
-    ids = torch.where(torch.tensor(taken, device=bound.ids.device), bound.baseline_id, bound.ids)
+def outcomes(bound: BoundTarget, removed: Bool[np.ndarray, "text token"]) -> tuple[Float[np.ndarray, " text"], ...]:
+    """Compute the score, and ln p of the target, of texts in which tokens are replaced by the mask token."""
+    ids = torch.where(torch.tensor(removed, device=bound.ids.device), bound.baseline_id, bound.ids)
     step = max(1, BATCH_TOKENS // bound.n_positions)
     made = []
     for first in range(0, len(ids), step):
@@ -72,12 +72,12 @@ def outcomes(bound: BoundTarget, taken: Bool[np.ndarray, "text token"]) -> tuple
 
 
 def leave_one_out(bound: BoundTarget) -> np.ndarray:
-    """The score less that of the text without the word, its pieces having equal parts (Li et al. 2016, arXiv:1612.08220)."""
+    """Compute how far the score falls without each word, in equal parts for its pieces (Li et al. 2016, arXiv:1612.08220)."""
     groups = words(bound.tokens, bound.fixed)
-    taken = np.zeros((len(groups) + 1, len(bound.tokens)), dtype=bool)
+    removed = np.zeros((len(groups) + 1, len(bound.tokens)), dtype=bool)
     for row, group in enumerate(groups, 1):
-        taken[row, list(group)] = True
-    scores, _ = outcomes(bound, taken)
+        removed[row, list(group)] = True
+    scores, _ = outcomes(bound, removed)
     shares = np.zeros(len(bound.tokens))
     for group, score in zip(groups, scores[1:], strict=True):
         shares[list(group)] = (scores[0] - score) / len(group)
@@ -91,7 +91,7 @@ def random_shares(bound: BoundTarget) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class MethodShares:
-    """The shares of one text by several methods, and how long each took; `refused` has why a method does not apply."""
+    """The shares of one text by several methods, and how long each took; `refused` says why a method does not apply."""
 
     shares: Mapping[str, Shares]
     milliseconds: Mapping[str, float]
@@ -101,7 +101,7 @@ class MethodShares:
 def shares_by_method(
     bound: BoundTarget, methods: Sequence[Method], begin: Callable[[Method], None] = lambda _: None
 ) -> MethodShares:
-    """Compute shares by several methods, calling `begin` before each; one that does not apply says why."""
+    """Compute shares by several methods, calling `begin` before each."""
     shares: dict[str, Shares] = {}
     refused: dict[str, str] = {}
     took: dict[str, float] = {}
@@ -117,10 +117,10 @@ def shares_by_method(
 
 
 def faithfulness(bound: BoundTarget, made: MethodShares) -> dict[str, Faithfulness]:
-    """Measure each method on this text; τ where leaving one word out is among them.
+    """Measure how faithful each method is on this text; τ where leaving one word out is among them.
 
     Raises:
-        ModelError: there is no word that can be taken away.
+        ModelError: there is no word that can be masked.
     """
     groups = removable_words(bound)
     values_of = {name: by_word(each.values, groups) for name, each in made.shares.items()}
@@ -139,7 +139,7 @@ def faithfulness(bound: BoundTarget, made: MethodShares) -> dict[str, Faithfulne
 
 
 def deletion_curve(bound: BoundTarget, groups: Sequence[tuple[int, ...]], ranked: Sequence[int]) -> Removals:
-    """Measure p(output) while words are taken away in the order of their places in `groups`, and in the reverse order."""
+    """Measure p(output) while words are masked in the order of `ranked`, their places in `groups`, and in the reverse order."""
     places = np.array(ranked, dtype=int)
     gone = curve_points(len(places))
     most, _ = removed_tokens(places, groups, len(bound.tokens), gone)
@@ -148,19 +148,19 @@ def deletion_curve(bound: BoundTarget, groups: Sequence[tuple[int, ...]], ranked
     return Removals(tuple(gone), tuple(most_first), tuple(least_first))
 
 
-def _probabilities(bound: BoundTarget, taken: Bool[np.ndarray, "text token"]) -> Float[np.ndarray, " text"]:
-    """Compute p(output) of each text; a text that stands there twice is read once."""
-    texts, places = np.unique(taken, axis=0, return_inverse=True)
+def _probabilities(bound: BoundTarget, removed: Bool[np.ndarray, "text token"]) -> Float[np.ndarray, " text"]:
+    """Compute p(output) of each text; equal texts are read once."""
+    texts, places = np.unique(removed, axis=0, return_inverse=True)
     return np.exp(outcomes(bound, texts)[1])[places.reshape(-1)]
 
 
 def attribution_report(
     model: AttentionModel, prompt: Prompt, target: str, names: Sequence[str], progress: Progress = silent
 ) -> AttributionReport:
-    """Compute shares by the methods of these names, and test each by taking words away; `target` as in `attribute`.
+    """Compute shares by the methods of these names, and test each by masking words; `target` as in `attribute`.
 
     Raises:
-        ModelError: the model has no such output, or no word can be taken.
+        ModelError: the model has no such output, or no word can be removed.
         PromptError: it cannot read the prompt.
     """
     stage = ""
@@ -172,10 +172,10 @@ def attribution_report(
 
     bound = replace(bind_target(model, prompt, target), progress=lambda share: progress(stage, share))
     removable_words(bound)
-    made = shares_by_method(bound, [method_named(name) for name in names], lambda each: begin(f"Asking “{each.title}”"))
+    made = shares_by_method(bound, [method_named(name) for name in names], lambda each: begin(f"Running “{each.title}”"))
     groups = _groups(bound)
     shares = {name: by_word(each.values, groups) for name, each in made.shares.items()}
-    begin(f"Testing {len(made.shares)} ways by taking words away")
+    begin(f"Testing {len(made.shares)} methods by masking words")
     figures = faithfulness(bound, made)
     probability = float(bound.outcome(bound.ids[None]).log_probability.exp())
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
@@ -185,7 +185,7 @@ def attribution_report(
 
 
 def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:
-    """Measure p(output) while words go, `ranked` by their places in `AttributionReport.words`, and in the reverse order.
+    """Measure p(output) while words are masked in the order `ranked` (places in `AttributionReport.words`), and in reverse.
 
     Raises:
         ModelError: the model has no such output.
@@ -195,8 +195,8 @@ def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequenc
     return deletion_curve(bound, _groups(bound), ranked)
 
 
-def without_words(model: AttentionModel, prompt: Prompt, target: str, taken: Sequence[int]) -> Without:
-    """Run the model again without some words, named by their places in `AttributionReport.words`.
+def without_words(model: AttentionModel, prompt: Prompt, target: str, removed: Sequence[int]) -> MaskedOutput:
+    """Run the model again with some words masked, named by their places in `AttributionReport.words`.
 
     Raises:
         ModelError: the model has no such output.
@@ -205,15 +205,15 @@ def without_words(model: AttentionModel, prompt: Prompt, target: str, taken: Seq
     bound = bind_target(model, prompt, target)
     groups = _groups(bound)
     ids = bound.ids.clone()[None]
-    for place in taken:
+    for place in removed:
         if place < len(groups) and bound.fixed.isdisjoint(groups[place]):
             ids[0, list(groups[place])] = bound.baseline_id
     with torch.no_grad():
-        says = bound.output_text(ids) if bound.output_text else None
-    return Without(float(bound.outcome(ids).log_probability.exp()), says)
+        text = bound.output_text(ids) if bound.output_text else None
+    return MaskedOutput(float(bound.outcome(ids).log_probability.exp()), text)
 
 
 def _groups(bound: BoundTarget) -> tuple[tuple[int, ...], ...]:
-    """All words, of those that were typed."""
+    """Group the typed tokens into words, fixed ones too."""
     special = frozenset(place for place, token in enumerate(bound.tokens) if token.special)
     return words(bound.tokens, special)

@@ -28,7 +28,7 @@ def frozen(array: np.ndarray, dtype: type = np.float32) -> np.ndarray:
 
 
 def address(array: np.ndarray) -> tuple[int, int]:
-    """Which memory an array is a view of."""
+    """Find the memory that an array is a view of."""
     return array.__array_interface__["data"][0], array.nbytes
 
 
@@ -74,7 +74,7 @@ def masked_softmax(
 def softmax_in_place(scores: Float[np.ndarray, "*batch key"], entropy: Float[np.ndarray, "*batch"] | None = None) -> None:
     """Turn scores into weights; a score of `MASKED_SCORE` becomes exactly 0, and a row of nothing else a row of zeros.
 
-    `entropy` is given that of each row, in nats: H = log Σ exp s - Σ p s, which needs no logarithm of any weight.
+    `entropy` is filled with that of each row, in nats: H = log Σ exp s - Σ p s, which needs no logarithm of any weight.
     """
     highest = scores.max(axis=-1, keepdims=True)
     # A row with nothing to see keeps its scores, whose exponentials are all 0.

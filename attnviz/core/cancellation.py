@@ -1,39 +1,39 @@
-"""Long work may be told to stop, or to let others go first: between two of its steps, where it asks.
+"""Points at which long work can be stopped, or made to wait: between two of its steps.
 
-Whoever runs a model says what asking does (`cancellable`); the model asks after each window of a passage, each token that it
-writes, each layer (`cancellation_point`). Where nobody said anything, asking does nothing.
+Who runs a model says what is checked there (`cancellable`). The model calls `cancellation_point` after each window of a
+passage, each token that it writes, each layer. Where nothing was said, nothing is checked.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_ask: ContextVar[Callable[[], None] | None] = ContextVar("attnviz_cancellation", default=None)
+_check: ContextVar[Callable[[], None] | None] = ContextVar("attnviz_cancellation", default=None)
 
 
 @contextmanager
-def cancellable(ask: Callable[[], None]) -> Iterator[None]:
-    """Within this context, and in no other thread, every cancellation point calls `ask`: it may wait, or raise.
+def cancellable(check: Callable[[], None]) -> Iterator[None]:
+    """Call `check` at every cancellation point within this context, and in no other thread; it may wait, or raise.
 
-    >>> asked = []
-    >>> with cancellable(lambda: asked.append("go on?")):
+    >>> calls = []
+    >>> with cancellable(lambda: calls.append("go on?")):
     ...     cancellation_point()
     >>> cancellation_point()
-    >>> asked
+    >>> calls
     ['go on?']
     """
-    token = _ask.set(ask)
+    token = _check.set(check)
     try:
         yield
     finally:
-        _ask.reset(token)
+        _check.reset(token)
 
 
 def cancellation_point() -> None:
-    """Asks, between two steps, whether to go on.
+    """Check, between two steps, whether to go on.
 
     Raises:
         CancelledError: nobody waits for the result any more.
     """
-    if (ask := _ask.get()) is not None:
-        ask()
+    if (check := _check.get()) is not None:
+        check()

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write into, which takes the place of what stands at `path` once all of it is on the disk.
+    """Open a file that replaces the one at `path` once all of it is on the disk.
 
     Where anything fails, what stood there before stays. A pipe or a device is written to directly.
 
@@ -39,7 +39,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def write(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Writes a file, a text in UTF-8, whole or not at all.
+    """Write a file, a text in UTF-8, whole or not at all.
 
     Raises:
         OSError: it cannot be written.
@@ -49,7 +49,7 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> None:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, in hexadecimal.
+    """Compute the SHA-256 of a file, in hexadecimal.
 
     Raises:
         OSError: it cannot be read.

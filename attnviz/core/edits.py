@@ -98,7 +98,7 @@ class Edits:
 
     @staticmethod
     def of(given: object) -> "Edits":
-        """Edits as they are, written as text, or one by one: what `trace` of every model takes.
+        """Read edits given as `Edits`, as text, or one by one: what `trace` of every model takes.
 
         Raises:
             EditError: it is none of these.

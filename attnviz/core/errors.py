@@ -67,7 +67,7 @@ class EditError(AttnvizError, ValueError):
 
 @contextmanager
 def failing_as(kind: type[AttnvizError], sentence: str) -> Iterator[None]:
-    """Raises `kind(sentence)` in place of whatever goes wrong inside; what attnviz says itself is left as it is.
+    """Raise `kind(sentence)` in place of any other error inside; those of attnviz itself pass.
 
     >>> with failing_as(AttnvizError, "This file is damaged; get it again."):
     ...     int("many")
@@ -93,7 +93,7 @@ def failing_as(kind: type[AttnvizError], sentence: str) -> Iterator[None]:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether a library in Rust gave up. Each brings a class of its own, which cannot be imported and is no `Exception`.
+    """Tell whether a library in Rust panicked. Each brings a class of its own, which cannot be imported and is no `Exception`.
 
     >>> is_panic(KeyboardInterrupt())
     False
@@ -102,7 +102,7 @@ def is_panic(error: BaseException) -> bool:
 
 
 def is_unicode(value: object) -> bool:
-    """Whether this is a text of whole characters: half of one (a lone surrogate) cannot be written to any file or page.
+    """Tell whether this is a text of whole characters: half of one (a lone surrogate) cannot be written to any file or page.
 
     >>> is_unicode("😀"), is_unicode(chr(0xD83D)), is_unicode(b"a")
     (True, False, False)
@@ -113,7 +113,7 @@ def is_unicode(value: object) -> bool:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """A text as one short line, between quotes.
+    """Write a text as one short line, between quotes.
 
     >>> shortened("The cat sat.", most=7)
     "'The cat'…"
@@ -122,7 +122,7 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def described(value: object) -> str:
-    """A value as a message names it: its type, and of small ones what it is.
+    """Describe a value as a message names it: its type, and of small ones what it is.
 
     >>> described(b"hi"), described(None), described([1, 2])
     ("bytes b'hi'", 'None', 'a list')

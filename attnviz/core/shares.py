@@ -1,4 +1,4 @@
-"""What each token, and each head, was worth to a model's output, whatever the attribution method."""
+"""Shares of tokens in a model's output, by any attribution method; and what each head's absence costs."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +19,7 @@ class Shares:
     """One share a token, by one attribution method: positive where the token speaks for the output, negative where against it.
 
     method  the name of the method, such as "frozen-gradient"
-    target  what was asked about, in words
+    target  the explained part of the output, in words
     signed  False: this method cannot say against, and no share is negative
     rest    what the model adds whatever was typed (its biases), where shares and rest sum to the score; None: they do not sum
 

@@ -1,4 +1,4 @@
-"""What a person takes along: pictures for papers, tables for programs, and the lines of Python that make the picture.
+"""Export: pictures for papers, tables for programs, and the lines of Python that make the picture.
 
 No format needs a browser or a network. A new format is one function to bytes, and its line in `FORMATS`: the shell and every
 page then offer it.

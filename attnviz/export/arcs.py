@@ -1,4 +1,4 @@
-"""Arcs on paper: who looks, on the left, at whom, on the right; an arc's width and opacity are the weight."""
+"""Arcs on paper from queries, on the left, to keys, on the right; an arc's width and opacity are the weight."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def draw_arcs(picture: Picture, *, least: float = LEAST_SHARE) -> Sheet:
         for texts, x, anchor in zip(sides, (start - PADDING, end + PADDING), ("end", "start"), strict=True)
         for row, text in enumerate(texts)
     )
-    title = f"{picture.name} of {picture.model}, {picture.kind} attention: who looks, left, at whom, right"
+    title = f"{picture.name} of {picture.model}, {picture.kind} attention: queries left, keys right"
     height = max(map(len, sides)) * ROW + 2 * PADDING
     return Sheet(title, end + right, height, (*_arcs(picture, start, end, least), *labels))
 

@@ -1,4 +1,4 @@
-"""What is exported: a matrix as it is shown, with the trace that it comes from."""
+"""The matrix to export, as it is shown, with its trace."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -49,13 +49,13 @@ PART = 60
 
 
 def other_head(shown: Picture, layer: int, head: int | None) -> Picture:
-    """Another head of the same map, seen in the same way."""
+    """Make the picture of another head of the same map, under the same view."""
     attention = shown.trace.map(shown.kind)
     return replace(shown, layer=layer, head=head, matrix=head_matrix(attention, layer=layer, head=head, view=shown.view))
 
 
 def is_whole(shown: Picture) -> bool:
-    """Whether its matrix is the head itself: not renamed, not made hard, no part of it."""
+    """Tell whether the matrix is all of the head, with its own tokens and weights."""
     again = other_head(shown, shown.layer, shown.head).matrix
     return (again.queries, again.keys) == (shown.matrix.queries, shown.matrix.keys) and np.array_equal(
         again.weights, shown.matrix.weights
@@ -63,13 +63,13 @@ def is_whole(shown: Picture) -> bool:
 
 
 def parts(shown: Picture) -> list[range]:
-    """The parts of a long text, each of up to 60 tokens, for pictures in which all of them could not be read."""
+    """Cut a long text into parts of up to 60 tokens, whose labels can be read."""
     count = max(shown.matrix.weights.shape)
     return [range(start, min(start + PART, count)) for start in range(0, count, PART)]
 
 
 def part_of(shown: Picture, part: range) -> Picture:
-    """The picture cut to the queries and the keys of a part."""
+    """Cut a picture to the queries and the keys of a part."""
     matrix = shown.matrix
     rows, columns = (range(part.start, min(part.stop, count)) for count in matrix.weights.shape)
     if not rows or not columns:
@@ -85,8 +85,8 @@ def picture(
     head: int | None = None,
     view: View | None = None,
 ) -> Picture:
-    """One head of a trace. Where nothing is said: its last map (the attention across, if it has one), the last layer of it,
-    and the mean over the heads of that layer.
+    """Make the picture of one head of a trace. Defaults: the last map (cross-attention, if there is one), its last layer, the
+    mean over the heads of that layer.
 
     Raises:
         TraceError: there is no such map, layer or head, or the view leaves no token.
@@ -105,7 +105,7 @@ def pictures(
     head: int | None = None,
     view: View | None = None,
 ) -> Iterator[Picture]:
-    """Every head of a trace's map, or of one layer, or that head of every layer; one after another, since each takes memory.
+    """Make a picture of every head of a map, or of one layer, or of that head in every layer; one at a time, to save memory.
 
     Raises:
         TraceError: as of `picture`.

@@ -10,9 +10,9 @@ from attnviz.export.picture import Picture
 
 @dataclass(frozen=True)
 class Source:
-    """Where Python has a picture from.
+    """The Python expressions that a picture comes from.
 
-    made       the expression of its trace
+    made       the expression of the trace
     imports    what that needs, besides `import attnviz as av`
     attention  where it is not the map of a trace that is drawn: the expression of the map, in which `made` is called `result`
     """

@@ -1,4 +1,4 @@
-"""A text on paper, line by line: each word shaded by what it gets, and framed where it is marked."""
+"""A text on paper, line by line: each word shaded by its value, and framed if it is marked."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def draw_marked(
 
 
 def draw_shaded_text(picture: Picture, query: int) -> Sheet:
-    """Draw the text of a head's keys, shaded by what one of its queries gives to each."""
+    """Draw the text of a head's keys, shaded by their weights from one query."""
     matrix = picture.matrix
     own = matrix.own[query]
     row = zip(matrix.keys, matrix.weights[query].tolist(), matrix.visible[query].tolist(), strict=True)

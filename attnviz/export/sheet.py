@@ -1,4 +1,4 @@
-"""A sheet: what stands where on it, in points (1/72 inch), for whatever writes it. y runs downwards."""
+"""A drawing on a sheet of paper, as items with places in points (1/72 inch); y runs downwards."""
 
 import html
 import unicodedata

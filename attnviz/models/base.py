@@ -1,4 +1,4 @@
-"""What every model looks like from outside: a card that describes it, and `trace`."""
+"""The interface of every model: a card that describes it, and `trace`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a model can do besides a trace: it declares that itself, and nobody else needs to know what kind of model it is."""
+"""What a model can do besides a trace, declared by each kind of model."""
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence

@@ -97,7 +97,7 @@ def _computed(read: Attended, head: int, attention: AttentionMap) -> Ingredients
     module: Any = read.attention
     if isinstance(module, AdditiveAttention):
         weights = module.query.weight, module.query.bias, module.key.weight, module.energy.weight[0]
-        return Additive(_array(read.asking[0]), _array(read.offering[0]), *map(_array, weights))
+        return Additive(_array(read.states[0]), _array(read.memory[0]), *map(_array, weights))
     made = _projections(read, head, attention.n_heads)
     visible = causal_triangle(*attention.store.shape) if attention.causal else None
     return DotProduct(made.query.vectors, made.key.vectors, made.value.vectors, module.scaling, visible, made=made)
@@ -113,9 +113,9 @@ def _projections(read: Attended, head: int, n_heads: int) -> Projections:
         return Projected(_array(states[0]), _array(layer.weight[own]), _array(layer.bias[own]))
 
     return Projections(
-        projected(read.asking, attention.query),
-        projected(read.offering, attention.key),
-        projected(read.offering, attention.value),
+        projected(read.states, attention.query),
+        projected(read.memory, attention.key),
+        projected(read.memory, attention.value),
     )
 
 

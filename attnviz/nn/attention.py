@@ -1,6 +1,6 @@
 """The published attention mechanisms, batch first, each returning `(output, weights)`.
 
-All of them ask one question: how much of every value does each query want? They differ in how a query is compared with a key.
+All of them weigh the values for each query. They differ in how a query is compared with a key.
 
     additive                  vᵀ tanh(W q + U k)    Bahdanau, Cho & Bengio 2014, arXiv:1409.0473
     dot product               q·k                   Luong, Pham & Manning 2015, arXiv:1508.04025
@@ -248,14 +248,14 @@ class MultiHeadAttention(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Attended:
-    """One attention of a forward pass, and the X that it read: `asking` became queries, `offering` keys and values.
+    """One attention of a forward pass, and the X that it read: `states` became queries, `memory` keys and values.
 
     attention  a module whose `query`, `key` and `value` are linear layers, the heads side by side
     """
 
     attention: nn.Module
-    asking: Float[Tensor, "batch query dim"]
-    offering: Float[Tensor, "batch key memory_dim"]
+    states: Float[Tensor, "batch query dim"]
+    memory: Float[Tensor, "batch key memory_dim"]
 
 
 class AdditiveAttention(nn.Module):

@@ -4,7 +4,7 @@
     look       blocks of cross-attention: the passage's tokens are the queries, the question's the keys
     predict    for each token of the passage a start logit and an end logit
 
-Start and end stand over the passage, so the passage asks: a head of the question's tokens would point into the question.
+Start and end stand over the passage, so its tokens are the queries: those of the question would point into the question.
 Encoded jointly, both texts have met in every layer below (Devlin et al. 2019, section 4.2); encoded separately, all that the
 passage ever learns of the question comes through the cross-attention, as in Seo et al. 2017, arXiv:1611.01603, section 2.
 
@@ -78,7 +78,7 @@ class CrossBlock(nn.Module):
         attended, weights = self.attention(self.attention_norm(states), question, visible=question_visible)
         states, _ = self.thinking(states + self.dropout(attended), visible=context_visible)
         if context_visible is not None:
-            # Padding asks nothing: its rows are empty, as its columns are.
+            # Padding is no query: its rows are empty, as its columns are.
             weights = weights.masked_fill(~context_visible[:, None, :, None], 0)
         return states, weights
 

@@ -220,7 +220,7 @@ class Seq2Seq(nn.Module):
     def attended(
         self, source: Int[Tensor, "batch key"], inputs: Int[Tensor, "batch query"]
     ) -> dict[Kind, tuple[Attended, ...]]:
-        """What the attention of `forward` reads: the state that asks at each step, and the annotations; without padding."""
+        """What the attention of `forward` reads: the state before each step, and the annotations; without padding."""
         read, states = self.read(source), []
         state = read.state
         for embedded in self.tokens(inputs).unbind(dim=1):
@@ -250,8 +250,8 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Float[Tensor, "batch inputs"], RecurrentState, Float[Tensor, "batch key"]]:
         """One step, that of the token at `place`: what the readout reads, the next state, and the alignment."""
         # The query is s_{i-1}: where to look is decided before the step, with what has been written so far.
-        asking = state.hidden[-1][:, None]
-        context, weights = self.attention(asking, source.annotations, visible=source.visible, start=place)
+        query = state.hidden[-1][:, None]
+        context, weights = self.attention(query, source.annotations, visible=source.visible, start=place)
         inputs = torch.cat([embedded, context[:, 0]], dim=-1)
         states, below = [], inputs
         for layer, cell in enumerate(self.cells):

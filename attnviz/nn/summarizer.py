@@ -112,7 +112,7 @@ def received(
 ) -> Float[Tensor, "batch key"]:
     """Attention that each key receives, averaged over heads and over the true queries alone; zeros where there are none.
 
-    A padding token asks nothing: counted as a query, it would pull every text towards what its neighbours in the batch need.
+    A padding token is no query: counted as one, it would pull every text towards what its neighbours in the batch need.
 
     >>> weights = torch.tensor([[[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]]])
     >>> received(weights, torch.tensor([[True, True, False]]))

@@ -118,8 +118,8 @@ class DecoderBlock(ResidualBlock):
     ) -> tuple[Attended, Attended]:
         """What the two attentions of `forward` read: that over what is written, and that over the source."""
         read = self._enter(self.attention_norm, states)
-        asking = self._enter(self.cross_norm, self._look_back(states)[0])
-        return Attended(self.attention, read, read), Attended(self.cross, asking, source)
+        across = self._enter(self.cross_norm, self._look_back(states)[0])
+        return Attended(self.attention, read, read), Attended(self.cross, across, source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ class Translator(nn.Module):
     def begin(self, source: Int[Tensor, "batch key"]) -> TranslatorDecoder:
         """Read sentences, to translate them token by token."""
         memory, _, visible = self._read(source)
-        # What a block asks of the source does not change from step to step: its keys and values are computed here, once.
+        # The keys and values of the source are the same at every step: they are computed here, once.
         caches = tuple(LayerCache(None, block.cross.project(memory)) for block in self.blocks)
         return TranslatorDecoder(self, caches, visible)
 

@@ -181,7 +181,7 @@ def test_a_path_that_does_not_lead_to_what_was_compared_is_not_shown(tmp_path: P
     opened = inspect_trace(attnviz.load(str(tmp_path)), Prompt(SHORT))
     check_made(opened, "encoder")
     read = opened.model.attended(opened.trace.prompt)["encoder"]
-    turned = tuple(replace(layer, asking=layer.asking.flip(1)) for layer in read)
+    turned = tuple(replace(layer, states=layer.states.flip(1)) for layer in read)
     monkeypatch.setattr(StackModel, "attended", lambda *_: {"encoder": turned})
     inside = InspectedTrace(opened.trace, opened.model).head("encoder", 0, 0)
     assert isinstance(inside, DotProduct)

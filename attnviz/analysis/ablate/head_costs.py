@@ -22,11 +22,11 @@ def written_cost(cost: float, largest: float) -> str:
 
 
 def describe_costs(costs: HeadCosts) -> Sentence:
-    """Say which head the output misses most, and how many it hardly misses."""
+    """Say which head costs most, and how many cost less than a tenth of that."""
     most = costs.ranked[-1]
     largest = costs.of(most)
     if largest <= 0:
-        return (Part("No head is missed: without any one of them, the output becomes likelier, or stays as it is."),)
+        return (Part("Switching off any single head leaves the output as likely, or makes it likelier."),)
     few = sum(costs.of(head) < largest / 10 for head in costs.ranked)
     what = (
         f"ln p of this output falls by {largest:.2f} nats"
@@ -34,7 +34,7 @@ def describe_costs(costs: HeadCosts) -> Sentence:
         else (f"the last states turn by {largest:.3f} (1 − cosine)")
     )
     rest = f"; {few} of the {len(costs.ranked)} heads cost less than a tenth of that."
-    return (Part("Without "), Part(name_of(most, costs), True), Part(f" {what}, more than without any other one{rest}"))
+    return (Part("Without "), Part(name_of(most, costs), True), Part(f" {what}, more than without any other head{rest}"))
 
 
 def describe_head(head: Head, costs: HeadCosts) -> Sentence:
@@ -48,7 +48,7 @@ def describe_head(head: Head, costs: HeadCosts) -> Sentence:
 
 
 def describe_curve(curve: RemovalCurve) -> Sentence:
-    """Say what about half of all heads cost together: the least costly, as many by chance, the most costly."""
+    """Say what half of all heads cost together: the least costly, random ones, the most costly."""
     place = min(range(len(curve.counts)), key=lambda at: abs(curve.counts[at] - curve.counts[-1] / 2))
     drawn = curve.random[:, place]
     largest = max(float(curve.most.max()), float(curve.random.max()))
@@ -56,8 +56,8 @@ def describe_curve(curve: RemovalCurve) -> Sentence:
         written_cost(float(cost), largest)
         for cost in (curve.least[place], drawn.mean(), drawn.min(), drawn.max(), curve.most[place])
     )
-    heads = f"{curve.counts[place]} of {curve.counts[-1]} heads off at once"
+    heads = f"{curve.counts[place]} of {curve.counts[-1]} heads at once"
     return (
-        Part(f"With {heads} it costs {least} where they are the least costly, {most} where they are the most costly, and "),
-        Part(f"{mean} by chance ({low} to {high} in {len(drawn)} draws)."),
+        Part(f"Switching off {heads} costs {least} if they are the least costly, {most} if they are the most costly, and "),
+        Part(f"{mean} if they are random ({low} to {high} in {len(drawn)} draws)."),
     )

@@ -1,4 +1,4 @@
-"""Where a question and a passage meet in a head, and what the probabilities of an answer say."""
+"""Attention between a question and a passage, and the probabilities of an answer, in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from attnviz.analysis.wording import WEIGHT, Part, Sentence, cut, percent, quote
 from attnviz.core.trace import AttentionTrace, Token
 from attnviz.text.spans import Span
 
-# Where to look: the attention across, or a block of the encoder's, by who asks: the passage the question, or the reverse.
+# Cross-attention, or a block of the encoder's attention, named by the text whose tokens are its queries.
 Side = Literal["cross", "passage", "question"]
 SIDES: tuple[Side, ...] = get_args(Side)
-# What one token does to another, in weights and in what they move.
+# The verb of a sentence: for weights, and for norms or mixing.
 _LOOKING, _TAKING = ("look", "at"), ("take", "from")
 # Starts, and ends, that are drawn of start × end: more could not be read.
 DRAWN = 16
@@ -25,32 +25,32 @@ MOST_CHARACTERS = 60
 
 
 def sides(trace: AttentionTrace) -> tuple[Side, ...]:
-    """List where question and passage can be seen to meet."""
+    """List the attentions between question and passage that a trace has."""
     return SIDES if "cross" in trace.kinds else SIDES[1:]
 
 
 @dataclass(frozen=True, eq=False)
 class QuestionAttention:
-    """What one head, or the mean of a layer's, sends between a passage and a question.
+    """The attention of one head, or the mean of a layer's, between a passage and a question.
 
-    matrix   as it is drawn: the rows ask
-    asking   the question asks, and the passage is the columns
+    matrix         as it is drawn
+    from_question  the question's tokens are the queries, the passage's the keys; False: the reverse
     """
 
     matrix: HeadMatrix
-    asking: bool
+    from_question: bool
 
     @property
     def question(self) -> tuple[Token, ...]:
-        return self.matrix.queries if self.asking else self.matrix.keys
+        return self.matrix.queries if self.from_question else self.matrix.keys
 
     @property
     def passage(self) -> tuple[Token, ...]:
-        return self.matrix.keys if self.asking else self.matrix.queries
+        return self.matrix.keys if self.from_question else self.matrix.queries
 
     @property
     def weights(self) -> Float[np.ndarray, "passage question"]:
-        return self.matrix.weights.T if self.asking else self.matrix.weights
+        return self.matrix.weights.T if self.from_question else self.matrix.weights
 
     def of_word(self, word: int, tokens: Sequence[Token]) -> Float[np.ndarray, " token"]:
         """Read for each of some passage tokens its weight, or its word's, with a word of the question; 0: it was not read."""
@@ -73,7 +73,7 @@ class QuestionAttention:
         middle = (inside[0] + inside[-1]) // 2 if inside else 0
         first = max(min(middle - most // 2, len(self.passage) - most), 0)
         kept, every = range(first, min(first + most, len(self.passage))), range(len(self.question))
-        return self.matrix.part(every, kept) if self.asking else self.matrix.part(kept, every)
+        return self.matrix.part(every, kept) if self.from_question else self.matrix.part(kept, every)
 
     def _units(self, column: Float[np.ndarray, " passage"]) -> list[tuple[Token, float]]:
         return [(token, float(weight)) for token, weight in zip(self.passage, column, strict=True) if not token.special]
@@ -91,9 +91,9 @@ def question_attention(trace: AttentionTrace, side: Side, *, layer: int, head: i
         TraceError: there is no such map, layer or head, or the view leaves no token.
     """
     if side == "cross":
-        return QuestionAttention(head_matrix(trace.cross, layer=layer, head=head, view=view), asking=False)
+        return QuestionAttention(head_matrix(trace.cross, layer=layer, head=head, view=view), from_question=False)
     block = replace(view, between="first-second" if side == "question" else "second-first")
-    return QuestionAttention(head_matrix(trace.encoder, layer=layer, head=head, view=block), asking=side == "question")
+    return QuestionAttention(head_matrix(trace.encoder, layer=layer, head=head, view=block), from_question=side == "question")
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def joint(
     limit: int,
     length_penalty: float = 0.0,
 ) -> Joint:
-    """Make the table of start × end that the answer is read from, as likely as the spans say; `start` and `end` are logits.
+    """Make the table of p(start, end) that the answer is read from; `start` and `end` are logits.
 
     `limit` and `length_penalty` as of `attnviz.text.spans.pair_logits`.
 
@@ -214,42 +214,42 @@ def describe_answer(
     return (*verdict, quoted(cut(texts[1], MOST_CHARACTERS)), Part(f" ({percent(spans[1].probability)})."))
 
 
-def describe_meeting(shown: QuestionAttention, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
-    """Say which words of the question the answer has most to do with, in a head of that name.
+def describe_question_words(shown: QuestionAttention, name: str, answer: tuple[int, int], number: str = WEIGHT) -> Sentence:
+    """Say which words of the question have the largest weights with the answer, in a head of that name.
 
-    `number` is what the numbers are: where they are no weights, it is said what moves, not what is looked at.
+    `number` is what the numbers are: of norms and mixing the sentence says "takes from" instead of "looks at".
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
     shares = shown.of_text(*answer)
     places = [place for place in np.argsort(-shares, kind="stable") if is_word(shown.question[place]) and shares[place] > 0]
     if not places:
-        return (Part(f"In {name} the answer and the words of the question have nothing to do with each other."),)
-    lead = f"{name}: of the question's words, " if shown.asking else f"{name}: the answer's words {look} most {at} "
+        return (Part(f"In {name} there is no attention between the answer and the words of the question."),)
+    lead = f"{name}: of the question's words, " if shown.from_question else f"{name}: the answer's words {look} most {at} "
     parts: list[Part] = [Part(lead)]
     for index, place in enumerate(places[:2]):
         parts += [Part(" and " if index else ""), quoted(shown.question[place].text), Part(f" ({shares[place]:.2f})")]
     rest = float(sum(shares[place] for place, token in enumerate(shown.question) if token.special))
-    end = f" {look} most {at} the answer" if shown.asking else " of the question"
-    way = "goes to" if number == WEIGHT else "comes from"
-    ending = f"; {percent(rest)} {way} its special tokens." if not shown.asking and rest >= 0.005 else "."
+    end = f" {look} most {at} the answer" if shown.from_question else " of the question"
+    verb = "goes to" if number == WEIGHT else "comes from"
+    ending = f"; {percent(rest)} {verb} its special tokens." if not shown.from_question and rest >= 0.005 else "."
     return (*parts, Part(end + ending))
 
 
 def describe_word(shown: QuestionAttention, name: str, word: int, number: str = WEIGHT) -> Sentence:
-    """Name the words of the passage that look at a word of the question most; or at which it looks.
+    """Name the words of the passage with the largest weights to, or from, a word of the question.
 
-    `number` as in `describe_meeting`.
+    `number` as in `describe_question_words`.
     """
     look, at = _LOOKING if number == WEIGHT else _TAKING
     question_word = quoted(shown.question[word].text)
     lookers = [(token, weight) for token, weight in shown.lookers(word) if weight > 0]
     if not lookers:
-        return (Part(f"In {name} nothing of the passage meets "), question_word, Part("."))
-    lead = (Part(f"{name}: "), question_word, Part(f" {look}s most {at} ")) if shown.asking else (Part(f"{name}: "),)
+        return (Part(f"In {name} there is no attention between the passage and "), question_word, Part("."))
+    lead = (Part(f"{name}: "), question_word, Part(f" {look}s most {at} ")) if shown.from_question else (Part(f"{name}: "),)
     parts: list[Part] = []
     for index, (token, weight) in enumerate(lookers):
         parts += [Part(", " if index else ""), quoted(token.text), Part(f" ({weight:.2f})")]
-    if shown.asking:
+    if shown.from_question:
         return (*lead, *parts, Part(" in the passage."))
     verb = look if len(lookers) > 1 else f"{look}s"
     return (*lead, *parts, Part(f" {verb} {at} "), question_word, Part(" most."))

@@ -30,8 +30,8 @@ def unfold_additive(inside: Additive, pair: QueryKey) -> tuple[ComputationStep, 
         Projected(inside.states, inside.w, inside.b),
         Projected(inside.memory, inside.u, np.zeros(len(inside.u))),
     )
-    state_caption = Caption("W s", "The state asks", "W s + b", _WHY_STATE.format(pair=pair))
-    annotation_caption = Caption("U h", "The annotation offers", "U h", _WHY_ANNOTATION.format(pair=pair))
+    state_caption = Caption("W s", "The decoder state", "W s + b", _WHY_STATE.format(pair=pair))
+    annotation_caption = Caption("U h", "The annotation", "U h", _WHY_ANNOTATION.format(pair=pair))
     steps = [
         project(
             states, pair.query, ("s", "Wᵀ"), excerpt_row("W s", pair.query_token, state_units, units), units, state_caption
@@ -53,8 +53,8 @@ def unfold_additive(inside: Additive, pair: QueryKey) -> tuple[ComputationStep, 
 
 
 _WHY_STATE = (
-    "s is what the decoder knows before it writes “{pair.query_token}”. A learned matrix W asks with it, and b is its bias: "
-    "what am I looking for?"
+    "s is what the decoder knows before it writes “{pair.query_token}”. A learned matrix W, with the "
+    "bias b, makes the query of it: what am I looking for?"
 )
 _WHY_ANNOTATION = (
     "h is what the encoder knows at “{pair.key_token}”. Another matrix, U, brings it to the same size: what is here?"
@@ -74,7 +74,7 @@ def _sum(state_term: Matrix, annotation_term: Matrix, values: tuple[np.ndarray, 
         origins[0, column] = Origin(places, (left, right, Term(" = "), cell(result, 0, column)))
     sentence = "The two are added, unit by unit: this is why it is called additive attention."
     return ComputationStep(
-        "+", "Added", "z = W s + b + U h", sentence, (state_term, annotation_term, result), ("+", "="), origins
+        "+", "Sum", "z = W s + b + U h", sentence, (state_term, annotation_term, result), ("+", "="), origins
     )
 
 
@@ -87,10 +87,10 @@ def _tanh(before: Matrix, values: Float[np.ndarray, " unit"], units: Excerpt) ->
         for column in range(len(units.kept))
     }
     sentence = (
-        f"tanh bends every unit to between {MINUS}1 and 1. Without it, W s would shift all scores of a row alike, and softmax "
+        f"tanh limits every unit to between {MINUS}1 and 1. Without it, W s would shift all scores of a row alike, and softmax "
         "would not notice."
     )
-    return ComputationStep("tanh", "Bent", "t = tanh(z)", sentence, (before, result), ("→",), origins)
+    return ComputationStep("tanh", "tanh", "t = tanh(z)", sentence, (before, result), ("→",), origins)
 
 
 def _energy(

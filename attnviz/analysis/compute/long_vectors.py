@@ -1,4 +1,4 @@
-"""Long vectors on a page: the numbers that decide, and of the others how many they are; also times a learned matrix.
+"""Long vectors on a page: the largest numbers, and how many others there are; also times a learned matrix.
 
 A model's vectors have more numbers than a projector has room for.
 """
@@ -38,7 +38,7 @@ class Excerpt:
         return tuple(sorted(set(range(self.length)) - set(self.kept)))
 
     def names(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Name the names of what is shown, and how many others there are."""
+        """List the names of the shown positions, and how many others there are."""
         more = f"{len(self.rest):,} more"
         return (*(names[index] for index in self.kept), *([more] if self.rest else []))
 
@@ -79,7 +79,7 @@ class QueryKey:
 def excerpt_row(
     name: str, row: str, values: Float[np.ndarray, " dim"], excerpt: Excerpt, names: Sequence[str] | None = None
 ) -> Matrix:
-    """Show a long vector as a row of the numbers that decide."""
+    """Show a long vector as a row of its largest numbers."""
     columns = excerpt.names(names or [str(index) for index in range(excerpt.length)])
     return Matrix(name, excerpt.row(values), (row,), columns, (excerpt.texts(values),), size=f"1 × {excerpt.length:,}")
 
@@ -87,7 +87,7 @@ def excerpt_row(
 def excerpt_matrix(
     name: str, values: Float[np.ndarray, "row column"], down: Excerpt, across: Excerpt, names: Sequence[str] | None = None
 ) -> tuple[Matrix, Callable[[int], Vector]]:
-    """Show a large matrix as the numbers that decide, and the whole of each shown column; `names` are those of the rows."""
+    """Show some rows and columns of a large matrix, and return the whole of each shown column; `names` are of the rows."""
     rows = [across.row(values[index])[0] for index in down.kept]
     texts = [across.texts(values[index]) for index in down.kept]
     columns = across.names([str(index) for index in range(across.length)])

@@ -1,4 +1,4 @@
-"""Honest rounding: digits that add up to the digits of their sum."""
+"""Rounding that adds up: rounded numbers whose sum is the rounded sum."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A score q·k/√d as a sum over pairs: what one token gave the query, times what another gave the key."""
+"""A score q·k/√d as a sum over pairs of tokens: one contributed to the query, the other to the key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class PairShares:
 
     @property
     def givers(self) -> tuple[str, ...]:
-        """What each row and column is called."""
+        """Name each row and column."""
         return (*(token.text for token in self.tokens), BIASES)
 
     def largest(self, most: int = 8) -> list["Pair"]:
@@ -60,14 +60,14 @@ def rest_of(shares: PairShares, pairs: Sequence[Pair]) -> float:
 
 
 def describe_pairs(shares: PairShares, name: str) -> Sentence:
-    """Say in a sentence who made the query look, and who made the key be found."""
-    asking, offering = (int(np.argmax(side[:-1])) for side in shares.sides())
+    """Say which token contributes most by way of the query, and which by way of the key."""
+    of_query, of_key = (int(np.argmax(side[:-1])) for side in shares.sides())
     most = max(shares.largest(most=shares.values.size), key=lambda pair: pair.share)
     givers = shares.givers
     return (
-        Part(f"{name} scores {shares.score:+.2f} here. Of all tokens "), _named(givers[asking]),
-        Part(" did most to make the query look this way, "), _named(givers[offering]),
-        Part(" to make the key be found; the largest pair is "), _named(givers[most.query_giver]), Part(" × "),
+        Part(f"{name} scores {shares.score:+.2f} here. Of all tokens "), _named(givers[of_query]),
+        Part(" contributes most by way of the query, "), _named(givers[of_key]),
+        Part(" by way of the key; the largest pair is "), _named(givers[most.query_giver]), Part(" × "),
         _named(givers[most.key_giver]), Part(f" ({most.share:+.2f})."),
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """A computation as steps: labelled matrices, and for every cell the cells it came from with the sum written out.
 
-The steps of a worked example (`worked.py`) and of one cell of a real model (`unfold.py`) are made of these;
-a figure draws them.
+The steps of a worked example (`worked_example.py`) and of one weight of a real model (`link_steps.py`) are made of these; a
+figure draws them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +74,7 @@ class Matrix:
             object.__setattr__(self, "shown", tuple(tuple(map(number_text, row)) for row in self.values.tolist()))
 
     def place(self, row: int, column: int) -> Place:
-        """Say where a shown cell stands in the named matrix."""
+        """Find the place of a shown cell in the named matrix."""
         row, column = (column, row) if self.flipped else (row, column)
         return self.name, row + self.first[0], column + self.first[1]
 
@@ -130,7 +130,7 @@ class Vector:
         return self.known[index][0] if index in self.known else number_text(float(self.values[index]))
 
     def places(self, indices: Iterable[int] | None = None) -> tuple[Place, ...]:
-        """Say where these numbers stand, or all; those that do not are left out."""
+        """List the places of these numbers, or of all; of numbers that are not on the page, none."""
         return tuple(self.known[index][1] for index in (self.known if indices is None else indices) if index in self.known)
 
 

@@ -1,4 +1,4 @@
-"""Edits in words: what was changed, named by the tokens that it was changed at."""
+"""Edits in words, with the tokens that they act on."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ _KIND: dict[Kind, str] = {"encoder": "encoder ", "decoder": "decoder ", "cross":
 
 
 def describe_edit(edit: Edit, maps: Mapping[str, AttentionMap]) -> str:
-    """Say what an edit does; where the text has several maps, also in which. A place that is not there is told by its number.
+    """Say what an edit does; where the text has several maps, also in which. A token that is not there is called by its number.
 
     >>> describe_edit(HeadSet("encoder", 3, 1), {}), describe_edit(LinkCut("encoder", 0, 2, 4, 7), {})
     ('L3·H1 off', 'L0·H2: 4 → 7 cut')
@@ -28,7 +28,7 @@ def describe_edit(edit: Edit, maps: Mapping[str, AttentionMap]) -> str:
     if isinstance(edit, HeadSet):
         return f"{head} {_SET[edit.to]}"
     if isinstance(edit, HeadPatched):
-        return f"{head} as it reads “{edit.text:.40}”"
+        return f"{head} patched from “{edit.text:.40}”"
     link = f"{head}: {_named(queries, edit.query)} → {_named(keys, edit.key)}"
     return f"{link} set to {edit.weight:.3g}" if isinstance(edit, WeightSet) else f"{link} cut"
 
@@ -62,7 +62,7 @@ def describe_edits(edits: Edits, trace: AttentionTrace) -> dict[str, str]:
 
 
 def toggled(edits: tuple[Edit, ...], more: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """Take these edits away where all of them are there; else add them, each in the place of what it contradicts.
+    """Remove these edits if all of them are there; else add them, each in place of one that it contradicts.
 
     >>> off = HeadSet("encoder", 3, 1)
     >>> toggled((), (off,)) == (off,), toggled((off,), (off,))
@@ -70,12 +70,12 @@ def toggled(edits: tuple[Edit, ...], more: tuple[Edit, ...]) -> tuple[Edit, ...]
     """
     if set(more) <= set(edits):
         return tuple(edit for edit in edits if edit not in more)
-    taken = {_place(edit) for edit in more}
-    return (*(edit for edit in edits if _place(edit) not in taken), *more)
+    changed = {_target(edit) for edit in more}
+    return (*(edit for edit in edits if _target(edit) not in changed), *more)
 
 
-def _place(edit: Edit) -> tuple:
-    """What of a model an edit is about: two that are about the same contradict each other."""
+def _target(edit: Edit) -> tuple:
+    """Name the head, link or word that an edit changes: two edits of the same one contradict each other."""
     if isinstance(edit, LinkCut | WeightSet):
         return edit.kind, edit.layer, edit.head, edit.query, edit.key
     if isinstance(edit, WordHidden):

@@ -21,7 +21,7 @@ FURTHEST = 16
 
 @dataclass(frozen=True)
 class TokenPlaces:
-    """The tokens of a trace's rows and columns, and what measures ask of them again and again.
+    """The tokens of a trace's rows and columns, and what several measures need of them.
 
     shift  how many columns stand before the one that is the first row's token; None: rows and columns are different texts
     """

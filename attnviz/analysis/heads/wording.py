@@ -1,4 +1,4 @@
-"""Claims and what became of them, in words that can be handed in."""
+"""Claims about heads, and the results of their tests, in words."""
 
 import math
 
@@ -54,7 +54,7 @@ def describe_term(term: ClaimTerm) -> str:
 
 
 def describe_claim(claim: Claim) -> str:
-    """Say a claim in words, without whose it is.
+    """Say a claim in words, without its head.
 
     >>> from attnviz.analysis.heads.claim import parse
     >>> describe_claim(parse("obj -> head"))
@@ -64,7 +64,7 @@ def describe_claim(claim: Claim) -> str:
 
 
 def _sides(claim: Claim) -> list[str]:
-    """Say what a claim is about, and where that is said to look."""
+    """Say the two sides of a claim in words."""
     return [" or ".join(map(describe_term, terms)) for terms in (claim.source, claim.target)]
 
 
@@ -75,7 +75,7 @@ _SHORT = {
 
 
 def short_claim(text: str) -> str:
-    """Say a claim in as few words as a cell of a table has room for.
+    """Say a claim in few words, for a cell of a table.
 
     >>> short_claim("obj -> head"), short_claim("any -> previous"), short_claim("any -> its det")
     ('object → its head', '→ previous word', '→ its determiner')
@@ -94,15 +94,15 @@ def _short(term: ClaimTerm) -> str:
 
 
 def describe_label(atlas: Atlas, layer: int, head: int) -> str:
-    """Say in one line what the atlas says of a head."""
+    """Say in one line what a head does, by the atlas."""
     whose, best = head_name(layer, head), atlas.best(layer, head)
     if best is None:
-        return f"Over {atlas.sentences:,} sentences none of the {len(atlas.claims)} claims that were tried holds of {whose}."
+        return f"None of the {len(atlas.claims)} claims tested on {atlas.sentences:,} sentences holds for {whose}."
     facts, rate = atlas.claims[best], atlas.rates[best, layer, head]
     source, target = _sides(parse(facts.text))
     return (
-        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {100 * rate:.0f} of 100 cases; its "
-        f"strongest rival does in {100 * facts.strongest_rival:.0f}."
+        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {rate:.0%} of cases; its strongest "
+        f"rival in {facts.strongest_rival:.0%}."
     )
 
 
@@ -128,12 +128,12 @@ def describe_verdict(tested: ClaimResult) -> str:
     whose = head_name(tested.layer, tested.head)
     if tested.is_small:
         return (
-            f"Nothing can be said: only {tested.queries} words of the sentences kept for the test are {source} with {target} "
-            f"to look at, and {LEAST_QUERIES} are needed."
+            f"Too few words to tell: in the held-out sentences only {tested.queries} words are {source} with {target} to look "
+            f"at, and {LEAST_QUERIES} are needed."
         )
     rate = (
         f"{whose} looks from {source} to {target} in {tested.rate:.0%} of {tested.queries:,} cases (95% interval "
-        f"{tested.low:.0%} to {tested.high:.0%}; {tested.sentences:,} sentences that had no part in choosing the head)"
+        f"{tested.low:.0%} to {tested.high:.0%}; {tested.sentences:,} held-out sentences)"
     )
     strongest = tested.strongest_rival
     rivals = "; ".join(f"{describe_rival(rival)} {rival.rate:.0%}" for rival in tested.rivals)
@@ -142,7 +142,7 @@ def describe_verdict(tested: ClaimResult) -> str:
     elif tested.rate - strongest.rate < MARGIN:
         why = f"That is not {100 * MARGIN:.0f} points above its strongest rival, {describe_rival(strongest)}"
     else:
-        why = f"So few cases could be above {describe_rival(strongest)} by luck (p = {tested.p:.2g} before the correction)"
+        why = f"With so few cases, being above {describe_rival(strongest)} may be luck (p = {tested.p:.2g} before correction)"
     return f"{'It holds' if tested.holds else 'It does not hold'}: {rate}. {why}. For comparison: {rivals}."
 
 

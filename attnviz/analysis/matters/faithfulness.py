@@ -1,4 +1,4 @@
-"""How far shares tell what matters, measured by taking words away in their order (DeYoung et al. 2020, arXiv:1911.03429).
+"""Faithfulness of attributions, measured by masking words in the order of their shares (DeYoung et al. 2020, arXiv:1911.03429).
 
 An `AttributionReport` has all that the page Matters shows of one text.
 """
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-# The parts of a text that are taken, or alone kept; the figures are means over them.
+# The parts of a text that are masked, or alone kept; the figures are means over them.
 PARTS = (0.01, 0.05, 0.10, 0.20, 0.50)
-# What a method is measured by over a data set, as it is kept and written.
+# The measures of a method over a data set, as they are stored and written.
 MEASURES = ("comprehensiveness", "sufficiency", "more than chance")
 
 
 @dataclass(frozen=True, eq=False)
 class Faithfulness:
-    """How one method did on one text.
+    """How faithful one method is on one text.
 
     comprehensiveness  by how much p(output) falls when the most important words go: the more, the better
     sufficiency        by how much it falls when only they stay: the less, the better
@@ -34,7 +34,7 @@ class Faithfulness:
 
 @dataclass(frozen=True)
 class Removals:
-    """p(output) as words go: `gone` of them at each point, the most important first, and the least important first."""
+    """p(output) as words are masked: `gone` of them at each point, the most important first, and the least important first."""
 
     gone: tuple[int, ...]
     most_first: tuple[float, ...]
@@ -51,7 +51,7 @@ def by_word(values: Float[np.ndarray, " token"], groups: Sequence[tuple[int, ...
 
 
 def most_important_first(shares: Float[np.ndarray, " word"]) -> np.ndarray:
-    """Rank words, the one that speaks most for the output first; of equal ones, the first.
+    """Rank words by their shares, the largest first; of equal ones, the first.
 
     >>> most_important_first(np.array([0.1, 0.7, -0.2])).tolist()
     [1, 0, 2]
@@ -80,7 +80,7 @@ def curve_points(n_words: int, n_points: int = 11) -> list[int]:
 def removed_tokens(
     ranked: np.ndarray, groups: Sequence[tuple[int, ...]], n_tokens: int, counts: Sequence[int]
 ) -> tuple[Bool[np.ndarray, "text token"], Bool[np.ndarray, "text token"]]:
-    """Mark what is taken of a text: its first words, for each count; and all but them.
+    """Mark the tokens to mask for each count: those of the first words; and all but them.
 
     >>> first, rest = removed_tokens(np.array([1, 0]), [(0, 1), (2,)], 4, [1])
     >>> first.astype(int).tolist(), rest.astype(int).tolist()
@@ -109,7 +109,7 @@ def kendall_tau(first: Float[np.ndarray, " word"], second: Float[np.ndarray, " w
 
 
 def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance: Faithfulness) -> str:
-    """Say in one sentence how the chosen method did, beside chance and beside the best fast one.
+    """Compare in one sentence the chosen method with chance, and with the best fast one.
 
     >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
     >>> verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6))
@@ -119,7 +119,7 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance:
     against = f"({own:.2f} against {chance.comprehensiveness:.2f})"
     opening = f"On this text {chosen} finds what matters {_compared(own, chance.comprehensiveness)} chance {against}"
     if chosen == best:
-        return f"{opening}, and no other way that was asked does better."
+        return f"{opening}, and no other method tested does better."
     return f"{opening}, and {_compared(own, other)} {best} ({other:.2f})."
 
 
@@ -134,7 +134,7 @@ def _compared(one: float, other: float) -> str:
 class AttributionReport:
     """The shares of one text by several methods, and how faithful each is.
 
-    own      the places of the output's own words, which are never taken
+    own      the places of the output's own words, which are never masked
     targets  the parts of the output that can be explained, and what each is called
     """
 
@@ -153,13 +153,13 @@ class AttributionReport:
         return replace(self, **parts)
 
     def agreement(self, name: str) -> float | None:
-        """Kendall's τ of a method with leaving one word out, over the words that can be taken; None: that was not computed."""
+        """Kendall's τ of a method with leaving one word out, over the words that can be masked; None: not computed."""
         if (left_out := self.shares.get("leave-one-out")) is None or name not in self.shares:
             return None
         return kendall_tau(self.shares[name][self._removable], left_out[self._removable])
 
     def ranked(self, name: str) -> tuple[int, ...]:
-        """Rank the places of the words that can be taken, the one that speaks most for the output first."""
+        """Rank the places of the words that can be masked, the largest share first."""
         places = self._removable
         return tuple(places[rank] for rank in most_important_first(self.shares[name][places]).tolist())
 
@@ -174,8 +174,8 @@ class AttributionReport:
 
 
 @dataclass(frozen=True)
-class Without:
-    """What the model makes of a text without some of its words: p of its former output, and what it says now, if in words."""
+class MaskedOutput:
+    """A model's output with some words masked: p of its former output, and its new output, if that is text."""
 
     probability: float
-    says: str | None
+    text: str | None

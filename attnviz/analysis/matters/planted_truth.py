@@ -1,4 +1,4 @@
-"""How far shares are from a truth that is known: tasks that were made so that each output token comes from known places."""
+"""How far shares are from a known truth: in these tasks it is known from which places each output token comes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from attnviz.analysis.wording import Part, Sentence
 
 
 def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> float:
-    """Measure the part of what speaks for an output token that lies beside the places it comes from, 0 to 1.
+    """Measure how much of the positive shares falls outside the places that an output token comes from, 0 to 1.
 
-    Shares against it count as none; where nothing speaks for it, all of it is beside them.
+    Negative shares count as 0; where no share is positive, it is 1.
 
     >>> distance(np.array([0.5, 0.25, -3.0, 0.25]), {0, 1}), distance(np.array([-1.0, 0.0]), {0})
     (0.25, 1.0)
@@ -25,7 +25,7 @@ def distance(shares: Float[np.ndarray, " token"], links: Collection[int]) -> flo
 
 @dataclass(frozen=True)
 class PlantedScores:
-    """How far each method is from the truth after so many steps of training; `refused` has why one does not apply.
+    """Each method's distance from the truth after so many steps of training; `refused` says why one does not apply.
 
     distances  the mean of `distance` over output tokens that come from somewhere
     accuracy   share of the sequences whose every token the model writes right
@@ -45,19 +45,19 @@ def ranking(scores: Sequence[PlantedScores]) -> dict[str, float]:
 
 
 def describe_ranking(scores: Sequence[PlantedScores], titles: Mapping[str, str]) -> Sentence:
-    """Say which method lies nearest to the truth over all checkpoints, and how attention and chance do.
+    """Say which method is nearest to the truth over all checkpoints, and how far attention and chance are from it.
 
     >>> from attnviz.analysis.wording import plain
     >>> scores, titles = {"rollout": 0.25, "random": 0.75}, {"rollout": "Attention rollout", "random": "Chance"}
     >>> plain(describe_ranking([PlantedScores(9, scores, 1.0, {})], titles))
-    'Attention rollout comes nearest to the truth: 0.25 of it lies beside the right places; of chance, 0.75.'
+    'Attention rollout is nearest to the truth: 0.25 of its shares fall outside the right places; of chance, 0.75.'
     """
     means = ranking(scores)
     best = next(name for name in means if name != "random")
     others = [name for name in ("attention", "random") if name in means and name != best]
     beside = "".join(f"; of {_lower(titles[name])}, {means[name]:.2f}" for name in others)
-    lies = Part(f" of it lies beside the right places{beside}.")
-    return (Part(titles[best], True), Part(" comes nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
+    lies = Part(f" of its shares fall outside the right places{beside}.")
+    return (Part(titles[best], True), Part(" is nearest to the truth: "), Part(f"{means[best]:.2f}", True), lies)
 
 
 def _lower(title: str) -> str:

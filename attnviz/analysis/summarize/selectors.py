@@ -1,6 +1,6 @@
-"""Ways to choose what to keep of a text: by the attention that it receives, and by none, to compare with.
+"""Selectors: rules that choose what to keep of a text, by attention received; and baselines that use none.
 
-Special tokens ask nothing here: attention received is the mean over the queries that were typed.
+Special tokens do not count as queries: attention received is the mean over the queries that were typed.
 """
 
 import zlib
@@ -23,9 +23,9 @@ SelectorLayers = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Selector:
-    """A way to choose: a score for every unit and every sentence of a passage.
+    """A rule that chooses what to keep: a score for every unit and every sentence of a passage.
 
-    tokens  what each token of the model receives; None where the way has no such thing
+    tokens  what each token of the model receives; None for a baseline without attention
     """
 
     name: str
@@ -39,7 +39,7 @@ def attention_received_by_head(attention: AttentionMap) -> Float[np.ndarray, "la
     return _received_and_means(attention)[0]
 
 
-@lru_cache(maxsize=2)  # All ways look at the same few maps, and every head has to be computed for each.
+@lru_cache(maxsize=2)  # All selectors read the same few maps, and every head has to be computed for each.
 def _received_and_means(
     attention: AttentionMap,
 ) -> tuple[Float[np.ndarray, "layer head key"], Float[np.ndarray, "layer query key"]]:
@@ -68,7 +68,9 @@ def rollout(attention: AttentionMap, layers: Sequence[int]) -> Received:
         TraceError: queries and keys are not the same tokens, so that no residual leads from one to the other.
     """
     if attention.queries != attention.keys:
-        raise TraceError("Rollout follows one text through its layers; this attention is between two.")
+        raise TraceError(
+            "Rollout follows one text through its layers, and this attention is between two texts: choose encoder attention."
+        )
     means = _received_and_means(attention)[1]
     identity = np.eye(len(attention.keys), dtype=np.float32)
     flow = identity

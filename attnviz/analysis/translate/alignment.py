@@ -1,4 +1,4 @@
-"""From attention across two texts to an alignment: which source word each target word comes from, and what that shows."""
+"""From cross-attention to an alignment: which source word each target word comes from."""
 
 import itertools
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from attnviz.analysis.wording import Part, Sentence, head_name, quoted, signed
 from attnviz.core.trace import AttentionMap, Token
 
 Reading = Literal["shifted", "naive"]
-# From this weight on a link is told as where a word comes from; below it a model is torn between several.
+# From this weight on a link counts as the source of a word; below it the attention is split between several.
 SURE = 0.4
-# Small words are often off by one: only firmer links show that the order changed.
+# Small words are often off by one: only stronger links show that the order changed.
 FIRM = 0.5
 # Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
 LONGER = 4
@@ -24,11 +24,11 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def read_as(attention: AttentionMap, written: tuple[Token, ...], reading: Reading) -> AttentionMap:
-    """Name each row of the attention across after the target token that it is taken for.
+    """Name each row of the cross-attention after one of the two target tokens that it belongs to.
 
-    Row t of a decoder that reads its own output belongs to two tokens: the one it reads and, next to come, the one it writes.
-    `naive` names it after the one in `written`; `shifted` after the one that is read, which by then is known, and so is the
-    truer alignment (Chen et al. 2020, arXiv:2004.14837, section 3). The weights are the same.
+    At step t a decoder reads one token and writes the next. `naive` names the row after the token that is written, one of
+    `written`; `shifted` after the token that is read, which aligns better, since it is known by then (Chen et al. 2020,
+    arXiv:2004.14837, section 3). The weights are the same.
 
     Raises:
         TraceError: there are not as many tokens written as there are rows.
@@ -65,7 +65,7 @@ def strongest_links(matrix: HeadMatrix) -> tuple[Link, ...]:
 
 
 def balanced_links(matrix: HeadMatrix) -> tuple[Link, ...]:
-    """Find the strongest links between words, and between punctuation, once every source word has its share.
+    """Find the strongest links between words, and between punctuation, after every source word has the same total weight.
 
     `attnviz.analysis.translate.sinkhorn` says how; the weights of the links are the model's.
     """
@@ -96,7 +96,7 @@ def origin_of(matrix: HeadMatrix, word: str) -> Link | None:
 
 
 def clearest_link(matrix: HeadMatrix) -> Link | None:
-    """Find the link that shows most: the strongest between two longer words that are spelt differently; else the strongest.
+    """Find the link to show first: the strongest between two longer words that are spelt differently; else the strongest.
 
     Names are spelt alike, and articles and prepositions often look at the noun that they go with.
     """
@@ -115,7 +115,7 @@ def describe_origin(matrix: HeadMatrix, row: int, column: int) -> Sentence:
     target, source = quoted(matrix.queries[row].text), quoted(matrix.keys[column].text)
     weight, best = float(matrix.weights[row, column]), int(matrix.weights[row].argmax())
     if column == best:
-        verb = " comes from " if weight >= SURE else " looks at nothing for sure, most at "
+        verb = " comes from " if weight >= SURE else " has no clear source; it looks most at "
         return (target, Part(verb), source, Part(f" ({weight:.2f})."))
     strongest = (quoted(matrix.keys[best].text), Part(f" ({matrix.weights[row, best]:.2f})."))
     return (target, Part(" takes "), Part(f"{weight:.2f}", True), Part(" from "), source, Part(", and most from "), *strongest)
@@ -131,7 +131,7 @@ def describe_alignment(matrix: HeadMatrix) -> Sentence:
     if not links:
         return (Part("No word of the translation looks mainly at one word of the source."),)
     sentence = [*_order_sentence(matrix, links), *_split_sentence(matrix, links)]
-    return tuple(sentence) or (Part("The words that are firmly linked stand in the same order in both languages."),)
+    return tuple(sentence) or (Part("The clearly linked words stand in the same order in both languages."),)
 
 
 def _order_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
@@ -170,14 +170,14 @@ def _split_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How likely a model finds a translation that it was given: ln p of it, and of the model's own."""
+    """ln p of a given translation, and of the model's own."""
 
     given: float
     own: float
 
 
 def describe_likelihood(likelihood: Likelihood) -> Sentence:
-    """Say how much worse a given translation is to the model than its own.
+    """Compare the probabilities of a given translation and of the model's own.
 
     >>> "".join(part.text for part in describe_likelihood(Likelihood(-9.2, -2.3)))
     'To this model the given text is 992 times less likely than its own: log p −9.20 against −2.30.'

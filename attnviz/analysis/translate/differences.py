@@ -1,4 +1,4 @@
-"""What several translations of one sentence do not have in common."""
+"""Words in which several translations of one sentence differ."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""An alignment in which every source word is used, and words are linked with words: what attention alone need not do."""
+"""Sinkhorn rescaling: an alignment in which every source word is used, and words are linked with words."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ LEAST = 1e-3
 def same_class(queries: Sequence[str], keys: Sequence[str]) -> Bool[np.ndarray, "query key"]:
     """Mark where a word, with a letter or a digit in it, meets a word, or punctuation punctuation.
 
-    A decoder lets its small words rest on the full stop, which costs its translation nothing; no aligner would link them.
+    A decoder's small words often look at the full stop, which costs the translation nothing; no aligner would link them.
 
     >>> same_class(["chat", "."], ["the", "cat", "!"])
     array([[ True,  True, False],
@@ -30,8 +30,7 @@ def balanced(
 ) -> Float[np.ndarray, "query key"]:
     """Scale the weights until rows sum to 1 and columns sum alike: Sinkhorn & Knopp 1967, as in optimal transport.
 
-    Nothing stops the rows of an attention from all looking at one popular key, and translation alone gives no reason to look at
-    every word. An alignment has one: each source word is translated somewhere. Which cells grow, the weights decide.
+    All rows of an attention may look at one popular key. In an alignment each source word is translated somewhere.
     Rows of zeros (masked queries) stay so. A cell that is not `allowed` becomes 0, and so does a row of no others.
 
     >>> popular = np.array([[0.6, 0.4], [0.9, 0.1]])

@@ -1,4 +1,4 @@
-"""Words that a vocabulary does not have: a model reads them spelled out, in pieces of a letter or two that say little."""
+"""Words that a vocabulary does not have, which a model reads in pieces of a letter or two."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What heads cost, on paper and as tables: each kind of attention, and how the output holds when many heads are off."""
+"""Costs of heads, on paper and as tables: a grid for each kind of attention, and the curve for many heads off."""
 
 from collections.abc import Iterator
 
@@ -60,7 +60,7 @@ def _curve(curve: RemovalCurve, unit: str) -> Sheet:
     for row, (name, colour, _) in enumerate(lines):
         y = bottom + 9 + (row + 1) * FONT * 1.3
         items += [Polyline(((LEFT, y), (LEFT + 14, y)), colour, 1.5), Label(LEFT + 18, y, name)]
-    return Sheet("How the output holds", LEFT + WIDE + 12, bottom + 40, tuple(items))
+    return Sheet("Cost of switching off many heads", LEFT + WIDE + 12, bottom + 40, tuple(items))
 
 
 def _counts(curve: RemovalCurve) -> Iterator[Item]:

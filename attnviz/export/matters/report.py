@@ -1,4 +1,4 @@
-"""What the page Matters shows, on paper and as tables: the words' shares by every method, and how well each did."""
+"""The report of the page Matters, on paper and as tables: the words' shares by every method, and how faithful each is."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _MOST_WORD, _MOST_TITLE = 40, 100
 
 
 def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str, str]) -> Sheet:
-    """Draw the text by one method, and below it a strip a method, each with how much it takes from the output."""
+    """Draw the text shaded by one method, and below it a strip for each method with its comprehensiveness."""
     title = printable(f"{report.target}, p = {report.probability:.2f}; {titles[method]}")[:_MOST_TITLE]
     items: list[Item] = [Label(PADDING, PADDING + FONT, title, bold=True)]
     y, line = PADDING + 2.5 * FONT, 0

@@ -13,7 +13,7 @@ STYLE = GRID + Path(__file__).with_name("ablate.css").read_text(encoding="utf-8"
 
 
 def cost_grid(costs: HeadCosts, *, chosen: Head | None = None, ordered: bool = False, theme: Theme = LIGHT) -> str:
-    """Draw every head as a button (`data-pick` is "kind.layer.head"), the redder the more the output misses it.
+    """Draw every head as a button (`data-pick` is "kind.layer.head"), the redder the more it costs.
 
     All kinds have one scale, up to the largest cost; blue is a head without which the output is likelier.
 
@@ -33,7 +33,7 @@ def cost_grid(costs: HeadCosts, *, chosen: Head | None = None, ordered: bool = F
 
 
 def largest_of(costs: HeadCosts) -> float:
-    """The number of the strongest colour: the largest cost, or gain."""
+    """Find the number of the strongest colour: the largest cost, or gain."""
     return max(abs(costs.of(head)) for head in costs.ranked) or 1.0
 
 
@@ -55,4 +55,6 @@ def _scale(costs: HeadCosts, largest: float, theme: Theme) -> str:
     stops = ",".join(diverging(share / 4, theme) for share in range(-4, 5))
     unit = "Δ ln p, nats" if costs.unit == "nats" else "1 − cosine"
     bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
-    return f'<p class="scale"><span>likelier without it {ends[0]} {bar} {ends[1]} missed</span><span>{unit}</span></p>'
+    return (
+        f'<p class="scale"><span>likelier without the head {ends[0]} {bar} {ends[1]} less likely</span><span>{unit}</span></p>'
+    )

@@ -1,4 +1,4 @@
-"""How an output holds when more and more heads are off: the least costly, the most costly, and as many by chance."""
+"""The cost of switching off more and more heads: the least costly first, the most costly first, and random ones."""
 
 import html
 import math

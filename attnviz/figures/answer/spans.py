@@ -42,8 +42,8 @@ def marked_answer(
 ) -> str:
     """Draw the whole passage as HTML: the best span marked, the others lighter and numbered, bars under every token.
 
-    `declined`: the model does not stand by its best span, which is marked as lightly as the others. All text is escaped and
-    keeps its own direction.
+    `declined`: the model gives no answer, and its best span is marked as lightly as the others. All text is escaped and keeps
+    its own direction.
 
     >>> drawn = marked_answer("a<b ok", (Token("a<b", 0, 3), Token("ok", 4, 6)), [Span(1, 1, 0.9)], [])
     >>> "a&lt;b" in drawn, drawn.count('class="span best"')
@@ -98,22 +98,22 @@ def _bar(number: int, value: float, highest: float) -> str:
     return f'<i class="bar{number}" style="height:{min(value / highest, 1.0) * BAR_PIXELS:.1f}px" data-value="{value:.6f}"></i>'
 
 
-def asked_and_answered(asked: str, answered: str, bars: Sequence[Bars], *, above: str, theme: Theme = LIGHT) -> str:
-    """Put a question (`asked_words`) and its passage (`marked_answer`) into one picture, the bars' names between them.
+def question_and_passage(question: str, passage: str, bars: Sequence[Bars], *, above: str, theme: Theme = LIGHT) -> str:
+    """Join a question (`question_buttons`) and its passage (`marked_answer`), with the bars' names between them.
 
     `above` says what the numbers at the question's words are, and what a click on one does.
 
-    >>> drawn = asked_and_answered("<p>Who?</p>", "<p>Me.</p>", [Bars("a<b", np.zeros(1))], above="Click a word.")
+    >>> drawn = question_and_passage("<p>Who?</p>", "<p>Me.</p>", [Bars("a<b", np.zeros(1))], above="Click a word.")
     >>> drawn.index("Click") < drawn.index("Who?") < drawn.index("a&lt;b") < drawn.index("Me.")
     True
     """
     legend = "".join(f'<span><i class="bar{number}"></i>{html.escape(each.name)}</span>' for number, each in enumerate(bars))
     legend += f"<span>highest bar: {_highest(bars):.2g}</span>"
     note = f'<p class="note">{html.escape(above)}</p>'
-    return f'<div style="{css_variables(theme)}">{note}{asked}<p class="legend">{legend}</p>{answered}</div>'
+    return f'<div style="{css_variables(theme)}">{note}{question}<p class="legend">{legend}</p>{passage}</div>'
 
 
-def asked_words(
+def question_buttons(
     tokens: Sequence[Token],
     shares: Float[np.ndarray, " token"],
     *,

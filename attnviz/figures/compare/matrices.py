@@ -25,7 +25,7 @@ PIXELS, FONT = 330, 14
 MOST_LABEL = 14
 # Of more cells, which nobody could point at, the matrix is one image.
 MOST_CELLS = 2_500
-_READING = '<p class="reading" aria-live="polite">Point at a cell, or go to a matrix with Tab and on with the arrow keys.</p>'
+_READING = '<p class="reading" aria-live="polite">Point at a cell, or press Tab and then the arrow keys.</p>'
 
 
 def divergence_grid(compared: Comparison, *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:

@@ -1,4 +1,4 @@
-"""The pairs of a score as bars, those that speak for it in red and those against it in blue, adding up to it."""
+"""The pairs of a score as bars, positive in red and negative in blue, which add up to it."""
 
 import html
 from pathlib import Path
@@ -26,7 +26,7 @@ def pairs_table(shares: PairShares, *, most: int = 8, theme: Theme = LIGHT) -> s
     if (others := shares.values.size - len(pairs)) > 0:
         rows.append(_row("rest", (f"{others:,} other pairs", ""), rest, highest))
     rows.append(_row("total", ("The score q·k / √d", ""), shares.score, highest))
-    headings = (("Gave the query", ""), ("Gave the key", ""), ("", ""), ("Adds", " class=figure"))
+    headings = (("By way of the query", ""), ("By way of the key", ""), ("", ""), ("Adds", " class=figure"))
     heads = f"<tr>{''.join(f'<th scope=col{kind}>{name}</th>' for name, kind in headings)}</tr>"
     style = f"{css_variables(theme)};--for:{FOR};--against:{AGAINST}"
     return f'<div style="{style}"><table class="pairs"><thead>{heads}</thead><tbody>{"".join(rows)}</tbody></table></div>'

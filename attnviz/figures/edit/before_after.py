@@ -21,7 +21,7 @@ Piece = tuple[str, bool]
 
 @dataclass(frozen=True)
 class OutputChange:
-    """One thing that a model says: its name, what it was, and what it is with the edits; None: nothing is edited."""
+    """One part of a model's output: its name, before the edits and after them; None: nothing is edited."""
 
     name: str
     before: tuple[Piece, ...]
@@ -29,7 +29,7 @@ class OutputChange:
 
 
 def changed_text(name: str, before: str, after: str | None = None) -> OutputChange:
-    """Lay two texts side by side, the words marked that the other does not have there.
+    """Compare two texts, with the words marked in which they differ.
 
     >>> changed_text("Translation", "le chat noir", "le chien noir").after
     (('le ', False), ('chien', True), (' noir', False))
@@ -50,14 +50,14 @@ def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[Piece, ...]:
 
 
 def number(name: str, before: float, after: float | None = None, form: str = ".3f") -> OutputChange:
-    """Lay two numbers side by side, marked where they are written differently."""
+    """Compare two numbers, marked where they are written differently."""
     written = [signed(value, form) for value in (before, before if after is None else after)]
     differs = written[0] != written[1]
     return OutputChange(name, ((written[0], differs),), None if after is None else ((written[1], differs),))
 
 
 def ranked(name: str, before: Sequence[tuple[str, float]], after: Sequence[tuple[str, float]] | None = None) -> OutputChange:
-    """Lay two lists of what is likeliest side by side, with p; what stands at another place in the other is marked."""
+    """Compare two lists of the likeliest outputs, with p; what has another rank in the other is marked."""
     if after is None:
         return OutputChange(name, _list(before, None))
     return OutputChange(name, _list(before, after), _list(after, before))
@@ -97,16 +97,16 @@ def moved(tokens: Sequence[Token], shifts: Float[np.ndarray, " token"], *, theme
         share = shift / furthest
         style = f"background:{theme.colour(share)};color:{theme.ink(share)}"
         drawn.append(f'<span class="moved"><b dir="auto" style="{style}">{label(token)}</b><small>{shift:.3f}</small></span>')
-    title = "What the model makes of each token: how far its last state moved (1 − cosine: 0 not at all, 2 to its opposite)"
+    title = "How far the last state of each token moved (1 − cosine: 0 not at all, 2 to its opposite)"
     states = f'<div class="states" tabindex="0" role="group" aria-label="{title}">{"".join(drawn)}</div>'
     return f'<p class="said-name">{title}</p>{states}'
 
 
 def edit_chips(names: Mapping[str, str], *, theme: Theme = LIGHT) -> str:
-    """Draw edits as chips, each by what picks it and in words: a press takes it away."""
+    """Draw edits as chips, by pick and name: a press removes one."""
     chips = "".join(
-        f'<button type="button" data-pick="{html.escape(pick, quote=True)}" title="Takes this edit away">'
-        f'<span class="unseen">Take away: </span>{html.escape(name)} <i aria-hidden="true">×</i></button>'
+        f'<button type="button" data-pick="{html.escape(pick, quote=True)}" title="Remove this edit">'
+        f'<span class="unseen">Remove: </span>{html.escape(name)} <i aria-hidden="true">×</i></button>'
         for pick, name in names.items()
     )
     return f'<div class="edit-chips" style="{css_variables(theme)}">{chips}</div>'

@@ -1,4 +1,4 @@
-"""The explorer as a file: one HTML document with every head in it, which opens from disk and asks for nothing."""
+"""The explorer as a file: one HTML document with every head in it, which opens from disk and needs no network."""
 
 import base64
 import hashlib

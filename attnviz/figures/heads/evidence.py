@@ -1,4 +1,4 @@
-"""What a head's label rests on: its claims with their rivals, how far it looks, and sentences where it is right and wrong."""
+"""The evidence for a head's label: its claims with their rivals, its distances, and sentences where it is right and wrong."""
 
 import html
 from collections.abc import Sequence

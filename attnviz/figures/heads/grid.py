@@ -1,4 +1,4 @@
-"""All heads of a model as a grid: in each cell what the head is found to do, and how often."""
+"""All heads of a model as a grid: in each cell the head's best claim, and how often it holds."""
 
 import html
 import re

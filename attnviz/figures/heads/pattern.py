@@ -1,4 +1,4 @@
-"""A small matrix that a person draws into, and how like it each head is."""
+"""A small matrix to draw a pattern into, and the likeness of each head to it."""
 
 import numpy as np
 from jaxtyping import Float

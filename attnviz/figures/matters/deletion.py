@@ -1,4 +1,4 @@
-"""The curve of p(output) while words are taken away."""
+"""The curve of p(output) while words are masked."""
 
 import plotly.graph_objects as go
 
@@ -19,7 +19,7 @@ def deletion_figure(removals: Removals, *, theme: Theme = LIGHT) -> go.Figure:
     figure = go.Figure([
         go.Scatter(
             x=removals.gone, y=values, name=name, mode="lines+markers", line={"color": colour, "width": 3},
-            hovertemplate="%{x} words gone: %{y:.2f}<extra></extra>",
+            hovertemplate="%{x} words masked: %{y:.2f}<extra></extra>",
         )
         for name, values, colour in lines
     ])  # fmt: skip
@@ -31,7 +31,7 @@ def deletion_figure(removals: Removals, *, theme: Theme = LIGHT) -> go.Figure:
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        xaxis={"title": "words taken away", **axis},
+        xaxis={"title": "words masked", **axis},
         yaxis={"title": "p(output)", "range": [0, 1], **axis},
     )
     return figure

@@ -19,7 +19,7 @@ _OWN = " class=own"
 _HEADINGS = ("Method", "Share of each word", "Drop without its top words", "Drop with only them", "τ", "")
 
 
-def ways_table(
+def methods_table(
     report: AttributionReport, titles: Mapping[str, str], *, chosen: str, waiting: Collection[str] = (), theme: Theme = LIGHT
 ) -> str:
     """Draw a row for each method of `titles`; a click picks "way:" and its name. Those `waiting` have their place already.
@@ -27,7 +27,7 @@ def ways_table(
     >>> from attnviz.analysis.matters.faithfulness import Faithfulness
     >>> report = AttributionReport("it", 0.9, ("a", "<b>"), frozenset(), {"rollout": np.array([0.5, -0.2])},
     ...     {"rollout": Faithfulness(0.5, 0.1), "random": Faithfulness(0.25, 0.4)}, {}, {})
-    >>> drawn = ways_table(report, {"rollout": "Rollout", "random": "Chance"}, chosen="rollout")
+    >>> drawn = methods_table(report, {"rollout": "Rollout", "random": "Chance"}, chosen="rollout")
     >>> "&lt;b&gt;" in drawn, drawn.count("data-pick")
     (True, 1)
     """

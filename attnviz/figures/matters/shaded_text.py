@@ -1,4 +1,4 @@
-"""A text shaded by the shares of its words: red where a word speaks for the output, blue where against it."""
+"""A text shaded by the shares of its words: red where a share is positive, blue where it is negative."""
 
 import html
 from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ def share_colours(shares: Float[np.ndarray, " word"], own: Collection[int], them
     >>> share_colours(np.array([0.5, -0.25, 9.0]), {2})
     ['#d55e00', '#80b8d8', '#f3f3fa']
     """
-    # The output's own words are not among those that are asked about, however large their share is.
+    # The output's own words are not explained, however large their shares are.
     highest = max((abs(float(share)) for place, share in enumerate(shares) if place not in own), default=0.0) or 1.0
     return [theme.panel if place in own else diverging(float(share) / highest, theme) for place, share in enumerate(shares)]
 

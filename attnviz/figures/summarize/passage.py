@@ -1,4 +1,4 @@
-"""A text with what was kept of it marked and the rest faded, and under every word a bar for what it receives."""
+"""A text with the kept words marked and the rest faded, and under every word a bar for the attention it receives."""
 
 import html
 from pathlib import Path
@@ -79,6 +79,6 @@ def summary_buttons(words: tuple[SummaryWord, ...], *, chosen: int | None = None
         end = word.token.end
     return (
         f'<div class="written" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}'
-        '<p class="legend"><b>Marked so</b>: not a word of the text. Click a word to see where the model looked to write it.'
+        '<p class="legend"><b>Marked so</b>: not in the text. Click a word to see where the model looked when it wrote it.'
         "</p></div>"
     )

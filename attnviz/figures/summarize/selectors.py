@@ -1,4 +1,4 @@
-"""Ways to choose from one text side by side; and how much of every head's attention goes to what was chosen."""
+"""Selectors side by side on one text; and the share of every head's attention that goes to what was chosen."""
 
 import html
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ CELL_PIXELS = 44
 
 @dataclass(frozen=True)
 class Row:
-    """A way to choose and what it keeps; `key` is what a click on it hands over.
+    """A selector and what it keeps; a click on it picks `key`.
 
     score     ROUGE of its sentences against the reference that a person gave, if one did
     measured  its ROUGE-1 on texts held out of training, in percent, where it was measured
@@ -32,12 +32,13 @@ class Row:
     measured: float | None = None
 
 
-def ways_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
-    """Draw a table: a row a way, with its figures and the sentences and words it keeps; the best figures stand out.
+def selectors_table(rows: Sequence[Row], *, chosen: str = "", theme: Theme = LIGHT) -> str:
+    """Draw a table: a row a selector, with its figures and the sentences and words it keeps; the best figures stand out.
 
     Figures are those against the reference, or else the measured, or none. `chosen` is the key of the row shown large.
 
-    >>> table = ways_table([Row("a", "A", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("c", "C", "C.", "C", Rouge(0.5, 0.0, 0.25))])
+    >>> rows = [Row("a", "A", "A<b.", "A", Rouge(0.5, 0.25, 0.5)), Row("c", "C", "C.", "C", Rouge(0.5, 0.0, 0.25))]
+    >>> table = selectors_table(rows)
     >>> "A&lt;b." in table, table.count("best")
     (True, 4)
     """

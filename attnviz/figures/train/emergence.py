@@ -1,4 +1,4 @@
-"""Alignment as it emerges: what a model in training looks at, where it should look, and how far it has come, as curves."""
+"""Alignment as it emerges: where a model in training looks, where it should look, and its progress as curves."""
 
 import html
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ WRONG = {"light": "#B34700", "dark": HEAD_COLOURS[5]}
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """One sequence that is not learned from.
+class HeldOut:
+    """One held-out sequence.
 
     written   what the model writes in each row, after the true tokens before it
     weights   what it looks at; `visible` says where it can look, and None: everywhere
-    sure, possible  the true links; a row without any comes from nowhere
+    sure, possible  the true links; a row may have none
     """
 
     source: tuple[str, ...]
@@ -50,14 +50,14 @@ class Curve:
 
 
 def emergence(
-    held: Held, curves: Sequence[Curve], story: Sequence[Sentence] = (), *, steps: int, at: int, theme: Theme = LIGHT
+    held: HeldOut, curves: Sequence[Curve], story: Sequence[Sentence] = (), *, steps: int, at: int, theme: Theme = LIGHT
 ) -> str:
     """Draw what the model looks at, where it should look outlined; beside it figures over the steps 0 to `steps`, and a story.
 
     `at` is the step that is looked at. Every token is escaped.
 
     >>> one = np.ones((1, 1), dtype=bool)
-    >>> held = Held(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)
+    >>> held = HeldOut(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)
     >>> "&lt;a&gt;" in emergence(held, [], steps=1, at=0)
     True
     """
@@ -78,7 +78,7 @@ def _colours(theme: Theme) -> str:
     return f"{css_variables(theme)};--wrong:{WRONG[theme.name]};--outline:{OUTLINE};--weight:{theme.colour(0.7)}"
 
 
-def _legend(held: Held) -> str:
+def _legend(held: HeldOut) -> str:
     """Name the marks of a matrix; that of a possible link only where there is one."""
     may = '<span><i class="may"></i>May look at</span>' if (held.possible & ~held.sure).any() else ""
     return (
@@ -104,7 +104,7 @@ def _curve(curve: Curve, steps: int, at: int) -> str:
     )
 
 
-def _matrix(held: Held, theme: Theme) -> str:
+def _matrix(held: HeldOut, theme: Theme) -> str:
     """Draw the matrix with the source above it, the target at its left, and what the model writes at its right."""
     n_rows, n_columns = len(held.target), len(held.source)
     cell = min(max(PIXELS // max(n_rows, n_columns), LEAST_CELL), MOST_CELL)
@@ -137,7 +137,7 @@ def _cell(x: int, y: int, cell: int, kind: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{cell - 1}" height="{cell - 1}" {kind}/>'
 
 
-def _described(held: Held) -> str:
+def _described(held: HeldOut) -> str:
     n_right = sum(one == other for one, other in zip(held.target, held.written, strict=True))
     return (
         f"What the model looks at, where it should look outlined. Of “{''.join(held.source)}” it writes {n_right} of "

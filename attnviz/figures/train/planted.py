@@ -1,4 +1,4 @@
-"""How near each way of asking comes to a truth that is known, over training: a row a way, a column a checkpoint."""
+"""How near each attribution method is to the known truth, over training: a row a method, a column a checkpoint."""
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ STYLE = Path(__file__).with_name("planted.css").read_text(encoding="utf-8")
 
 
 def planted_table(scores: Sequence[PlantedScores], titles: Mapping[str, str], *, theme: Theme = LIGHT) -> str:
-    """Draw the distances of every way, the nearest first; the darker, the nearer. Ways that do not apply say why.
+    """Draw the distances of every method, the nearest first; the darker, the nearer. Methods that do not apply say why.
 
     >>> scores = [PlantedScores(0, {"rollout": 0.5}, 0.25, {}), PlantedScores(9, {"rollout": 0.125}, 1.0, {})]
     >>> drawn = planted_table(scores, {"rollout": "Attention rollout"})
@@ -29,7 +29,7 @@ def planted_table(scores: Sequence[PlantedScores], titles: Mapping[str, str], *,
     )
     refused = "".join(_refused(scores, titles))
     return (
-        f'<div style="{css_variables(theme)}"><div class="across" tabindex="0" role="region" aria-label="Ways of asking">'
+        f'<div style="{css_variables(theme)}"><div class="across" tabindex="0" role="region" aria-label="Attribution methods">'
         f"{table}</div>{refused}</div>"
     )
 
@@ -46,7 +46,7 @@ def _cell(distance: float, theme: Theme) -> str:
 
 
 def _refused(scores: Sequence[PlantedScores], titles: Mapping[str, str]) -> Iterator[str]:
-    """Why ways have no row; those with one reason together."""
+    """Say why methods have no row; those with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for name, reason in scores[-1].refused.items():
         reasons.setdefault(reason, []).append(titles[name])

@@ -12,7 +12,7 @@ ROW, GAP, MARGIN = 28, 34, 14
 # Widths of letters at 16 px: a Latin one, and one of those that fill a square.
 NARROW, WIDE = 8.6, 16.5
 LONGEST = 16
-# Less likely twigs that were never taken are left out, unless all that their parent could become was lost.
+# Less likely twigs that the search dropped are left out, unless nothing else grew on their parent.
 LEAST = 0.01
 
 

@@ -1,7 +1,7 @@
 """Our own answerers: the embedded encoder, changed by training, and blocks of cross-attention between its two texts.
 
-Their trace has two maps. `cross` are the blocks of `attnviz.nn.qa`: the passage's tokens ask, the question's are asked.
-`encoder` is what the encoder did with both before: as one pair, or each on its own, and then neither may look at the other.
+Their trace has two maps. `cross` are the blocks of `attnviz.nn.qa`, from the passage's tokens to the question's. `encoder` is
+the encoder below: both texts as one pair, or each on its own, and then neither may look at the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -104,17 +104,17 @@ class AnswerModel(SpanFinder):
 
     def _bind_answer(self, prompt: Prompt) -> BoundTarget:
         pair, window, span = self.located(prompt)
-        read, n_asking = pair.cut(window), self.n_asking(pair)
+        read, n_question = pair.cut(window), self.n_question(pair)
         answer = slice(pair.first + span.start - window.start, pair.first + span.end - window.start + 1)
 
         def run(ids: Int[Tensor, "batch token"]) -> Outcome:
-            start, end = self._start_and_end(ids, n_asking)
-            place = Span(answer.start - n_asking, answer.stop - 1 - n_asking, 0.0)
+            start, end = self._start_and_end(ids, n_question)
+            place = Span(answer.start - n_question, answer.stop - 1 - n_question, 0.0)
             return span_outcome(start, end, place, self.decoding, torch.zeros_like(start[:, 0]))
 
         def output_text(ids: Int[Tensor, "one token"]) -> str:
-            first = pair.first - n_asking
-            logits = (each[0, first : first + window.size].cpu().numpy() for each in self._start_and_end(ids, n_asking))
+            first = pair.first - n_question
+            logits = (each[0, first : first + window.size].cpu().numpy() for each in self._start_and_end(ids, n_question))
             limit, penalty = self.decoding.limit, self.decoding.length_penalty
             (best,) = best_spans(*logits, limit=limit, n=1, length_penalty=penalty)
             return text_of(best, prompt.text, pair.passage[window.start : window.stop])
@@ -122,12 +122,12 @@ class AnswerModel(SpanFinder):
         return BoundTarget(
             output_text=output_text,
             **span_facts(read, answer, prompt.text, self.encoder, run),
-            sites=self._sites(len(read), n_asking),
+            sites=self._sites(len(read), n_question),
         )
 
-    def _sites(self, n_tokens: int, n_asking: int) -> list[AttentionSite]:
+    def _sites(self, n_tokens: int, n_question: int) -> list[AttentionSite]:
         """List the attentions in the order of a pass."""
-        question, context, whole = slice(0, n_asking), slice(n_asking, n_tokens), slice(0, n_tokens)
+        question, context, whole = slice(0, n_question), slice(n_question, n_tokens), slice(0, n_tokens)
         config = self.answerer.config
         sides = (whole,) if config.joint else (question, context)
         sites = [AttentionSite(side, side, "encoder", layer) for side in sides for layer in range(self.card.n_layers)]
@@ -156,26 +156,26 @@ class AnswerModel(SpanFinder):
         tokens = (*first.tokens, *(replace(token, segment=1) for token in second.tokens))
         return QuestionAndPassage.of(Encoded(inputs, tokens, (None, None)), self.card.name)
 
-    def n_asking(self, pair: QuestionAndPassage) -> int:
+    def n_question(self, pair: QuestionAndPassage) -> int:
         """Count the tokens of the question's side; a passage that is read on its own begins with a mark."""
         return pair.first if self.answerer.config.joint else pair.first - 1
 
     def _batch(self, pair: QuestionAndPassage, windows: Sequence[Window]) -> list[Logits]:
-        n_asking, ids = self.n_asking(pair), self._ids([pair.cut(window) for window in windows])
+        n_question, ids = self.n_question(pair), self._ids([pair.cut(window) for window in windows])
         if (edits := edited_pass.running()) and not self.answerer.config.joint:
-            edits.shifts = (0, n_asking)
+            edits.shifts = (0, n_question)
         with torch.inference_mode():
-            start, end = self._start_and_end(ids, n_asking)
-        part = slice(pair.first - n_asking, pair.first - n_asking + windows[0].size)
+            start, end = self._start_and_end(ids, n_question)
+        part = slice(pair.first - n_question, pair.first - n_question + windows[0].size)
         rows = zip(start[:, part].float().cpu().numpy(), end[:, part].float().cpu().numpy(), strict=True)
         return [Logits(begins, ends) for begins, ends in rows]
 
     def _start_and_end(
-        self, ids: Int[Tensor, "batch token"], n_asking: int
+        self, ids: Int[Tensor, "batch token"], n_question: int
     ) -> tuple[Float[Tensor, "batch context"], Float[Tensor, "batch context"]]:
         """Compute the logits of the passage's side: a question of so many tokens, and what comes after it."""
         visible = torch.ones_like(ids, dtype=torch.bool)
-        question, context = slice(n_asking), slice(n_asking, None)
+        question, context = slice(n_question), slice(n_question, None)
         start, end, _ = self.answerer(
             ids[:, question], ids[:, context], question_visible=visible[:, question], context_visible=visible[:, context]
         )
@@ -197,25 +197,25 @@ class AnswerModel(SpanFinder):
 
     def _window_trace(self, prompt: Prompt, pair: QuestionAndPassage, window: Window, output: str) -> AttentionTrace:
         """Trace the encoder's attention over a window, and the cross-attention."""
-        read, n_asking = pair.cut(window), self.n_asking(pair)
+        read, n_question = pair.cut(window), self.n_question(pair)
         question, context, layers = self._read(pair, window)
         with torch.inference_mode():
             across = own_layers("cross", self.answerer.attended(question, context))
         maps = (
             AttentionMap("encoder", read.tokens, read.tokens, QueryKeyWeights(layers)),
-            AttentionMap("cross", read.tokens[n_asking:], read.tokens[:n_asking], QueryKeyWeights(across)),
+            AttentionMap("cross", read.tokens[n_question:], read.tokens[:n_question], QueryKeyWeights(across)),
         )
         facts: dict[str, Any] = {"revision": self.card.revision, "edits": edited_pass.current()}
         return AttentionTrace(self.card.name, prompt, maps, output, **facts)
 
     def _sides(self, pair: QuestionAndPassage, window: Window) -> tuple[Encoded, ...]:
         """Split into what the encoder reads at a time: both texts, or each on its own."""
-        read, n_asking = pair.cut(window), self.n_asking(pair)
+        read, n_question = pair.cut(window), self.n_question(pair)
         if self.answerer.config.joint:
             return (read,)
         return tuple(
             replace(read, inputs={name: ids[part] for name, ids in read.inputs.items()}, tokens=read.tokens[part])
-            for part in (slice(n_asking), slice(n_asking, None))
+            for part in (slice(n_question), slice(n_question, None))
         )
 
     def _read(
@@ -223,14 +223,14 @@ class AnswerModel(SpanFinder):
     ) -> tuple[Float[Tensor, "one question state"], Float[Tensor, "one context state"], tuple[QueryKeyLayer, ...]]:
         """Compute the states of the question and of a window of the passage, and the encoder's layers over both."""
         states, layers = zip(*map(self.encoder.states, self._sides(pair, window)), strict=True)
-        whole, n_asking = torch.cat(states, dim=1), self.n_asking(pair)
-        return whole[:, :n_asking], whole[:, n_asking:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
+        whole, n_question = torch.cat(states, dim=1), self.n_question(pair)
+        return whole[:, :n_question], whole[:, n_question:], layers[0] if len(layers) == 1 else tuple(map(_apart, *layers))
 
 
 def _beside(sides: Sequence[Attended]) -> Attended:
     """Join one layer's states over texts that were read each on its own."""
-    asking, offering = (torch.cat([getattr(side, name) for side in sides], dim=1) for name in ("asking", "offering"))
-    return Attended(sides[0].attention, asking, offering)
+    states, memory = (torch.cat([getattr(side, name) for side in sides], dim=1) for name in ("states", "memory"))
+    return Attended(sides[0].attention, states, memory)
 
 
 def _apart(first: QueryKeyLayer, second: QueryKeyLayer) -> QueryKeyLayer:

@@ -95,10 +95,10 @@ def with_edited_heads(kind: Kind, layers: Sequence[QueryKeyLayer], first: int = 
 def own_layers(kind: Kind, attended: Sequence[Attended], first: int = 0) -> tuple[QueryKeyLayer, ...]:
     """Compute what a trace keeps of our own modules' attention: of the first text of a batch, without a mask, with edits."""
     layers = []
-    for states in attended:
-        attention: Any = states.attention
-        known = attention.project(states.offering)
-        query, key, value = (each[0].cpu().numpy() for each in (attention.queries(states.asking), known.key, known.value))
+    for read in attended:
+        attention: Any = read.attention
+        known = attention.project(read.memory)
+        query, key, value = (each[0].cpu().numpy() for each in (attention.queries(read.states), known.key, known.value))
         layers.append(QueryKeyLayer(query, key, scaling=attention.scaling, value=value))
     return with_edited_heads(kind, layers, first)
 

@@ -1,4 +1,4 @@
-"""What every model that translates looks like from outside, ours and those of the hub: more than a trace can be asked of it."""
+"""The interface of every model that translates, ours and those of the hub."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

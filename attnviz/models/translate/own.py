@@ -49,7 +49,7 @@ _ENDED = Token("</s>", 0, 0, special=True)
 _BEGUN = Token("<s>", 0, 0, special=True)
 _GATES = (
     "The gates of an LSTM multiply what the words say, and holding attention fixed leaves them as they are: choose another "
-    "way of asking."
+    "method."
 )
 
 

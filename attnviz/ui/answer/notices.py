@@ -5,7 +5,12 @@ import html
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.answer.question_attention import QuestionAttention, describe_answer, describe_meeting, describe_word
+from attnviz.analysis.answer.question_attention import (
+    QuestionAttention,
+    describe_answer,
+    describe_question_words,
+    describe_word,
+)
 from attnviz.analysis.wording import NUMBERS, Sentence
 from attnviz.models.result import Result
 from attnviz.ui.answer.controls import AnswerView, chosen_word
@@ -80,7 +85,7 @@ def _sentences(result: Result, shown: QuestionAttention, word: int | None, name:
     number = NUMBERS[result.quantity]
     if word is not None:
         return likely, describe_word(shown, name, word, number)
-    return likely, describe_meeting(shown, name, answers.place, number)
+    return likely, describe_question_words(shown, name, answers.place, number)
 
 
 def show_windows_notice(result: Result) -> None:

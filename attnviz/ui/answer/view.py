@@ -9,7 +9,7 @@ from attnviz.analysis.wording import NUMBERS
 from attnviz.export import Picture, shaded_text
 from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
-from attnviz.figures.answer.spans import STYLE, Bars, asked_and_answered, asked_words, joint_heatmap, marked_answer
+from attnviz.figures.answer.spans import STYLE, Bars, joint_heatmap, marked_answer, question_and_passage, question_buttons
 from attnviz.figures.edit.before_after import changed_text, number, ranked
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.models.result import Result
@@ -65,15 +65,15 @@ def _show_passage(result: Result, shown: QuestionAttention, word: int | None, sl
     above = f"Below each word of the question, what the answer's words give it in {view.title(result)}. Click a word."
     if word is not None:
         name = shown.question[word].text
-        meets = f"“{name}” looks here" if shown.asking else f"looks at “{name}”"
+        meets = f"“{name}” looks here" if shown.from_question else f"looks at “{name}”"
         bars = [Bars(meets, shown.of_word(word, answers.tokens))]
         above = f"Bars show where the passage meets “{name}”. Click it again to see where the answer starts and ends."
     shares = shown.of_text(*answers.place)
-    asked = asked_words(shown.question, shares, chosen=word, full_scale=view.full_scale, theme=theme())
+    asked = question_buttons(shown.question, shares, chosen=word, full_scale=view.full_scale, theme=theme())
     passage = marked_answer(
         result.prompt.text, answers.tokens, answers.result.spans, bars, declined=answers.declined, theme=theme()
     )
-    _markup(f"passage{slot}", asked_and_answered(asked, passage, bars, above=above, theme=theme()), pick)
+    _markup(f"passage{slot}", question_and_passage(asked, passage, bars, above=above, theme=theme()), pick)
 
 
 def _show_spans(result: Result, slot: int) -> None:
@@ -97,8 +97,10 @@ def _show_matrix(result: Result, shown: QuestionAttention, slot: int, view: Answ
     """The head as a matrix, around the answer. A click on a cell selects it; returns the matrix and its chosen cell."""
     answer = result.answers.place
     matrix = shown.around(*answer)
-    inside = [place for place, token in enumerate(matrix.keys if shown.asking else matrix.queries) if token.end > answer[0]]
-    row = 0 if shown.asking or not inside else inside[0]
+    inside = [
+        place for place, token in enumerate(matrix.keys if shown.from_question else matrix.queries) if token.end > answer[0]
+    ]
+    row = 0 if shown.from_question or not inside else inside[0]
     cell = selected_cell(matrix, str(slot)) or (row, int(matrix.weights[row].argmax()))
 
     rows, columns = matrix.rows, matrix.columns

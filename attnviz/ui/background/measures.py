@@ -7,7 +7,7 @@ is nothing (`attnviz.ui.background.results.computed`).
 from functools import partial
 
 from attnviz.analysis.compute.score_pairs import PairShares
-from attnviz.analysis.matters.faithfulness import AttributionReport, Removals, Without
+from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals
 from attnviz.core.edits import HeadValue
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.core.trace import Prompt
@@ -29,7 +29,7 @@ matters, matters_slowly = computed(_matters, passes=15), computed(_matters, pass
 
 
 @computed
-def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, removed: tuple[int, ...]) -> Without:
+def without(model: AttentionModel, progress: Progress, prompt: Prompt, target: str, removed: tuple[int, ...]) -> MaskedOutput:
     """What the model makes of the text without some words."""
     from attnviz.attribution.token_removal import without_words
 

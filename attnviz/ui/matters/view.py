@@ -6,7 +6,7 @@ import re
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.analysis.matters.faithfulness import AttributionReport, Removals, Without, verdict
+from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals, verdict
 from attnviz.attribution.methods import method_named, titles_of
 from attnviz.core.trace import Prompt
 from attnviz.export.matters import report as exported
@@ -14,7 +14,7 @@ from attnviz.export.python import prompt_expression
 from attnviz.figures import html as shared
 from attnviz.figures.matters.deletion import deletion_figure
 from attnviz.figures.matters.methods import STYLE as WAYS_STYLE
-from attnviz.figures.matters.methods import ways_table
+from attnviz.figures.matters.methods import methods_table
 from attnviz.figures.matters.shaded_text import STYLE as TEXT_STYLE
 from attnviz.figures.matters.shaded_text import shaded_text
 from attnviz.ui.download import drawing_buttons, file_button
@@ -70,10 +70,10 @@ def show_methods(place: DeltaGenerator, report: AttributionReport, names: tuple[
     # One stands in the place of the other: a name stands once in a run.
     name = "ways-fast" if waits else "ways-all"
     with place.container():
-        _WAYS(name, ways_table(report, titles_of(names), chosen=method, waiting=waiting, theme=theme()), on_pick=pick)
+        _WAYS(name, methods_table(report, titles_of(names), chosen=method, waiting=waiting, theme=theme()), on_pick=pick)
 
 
-def show_without(report: AttributionReport, removed: tuple[int, ...], then: Without | None) -> None:
+def show_without(report: AttributionReport, removed: tuple[int, ...], then: MaskedOutput | None) -> None:
     """What the model says without the removed words, and the way back; or that words can be removed."""
     with st.container(horizontal=True, vertical_alignment="center", key="desk-taken"):
         if not removed or then is None:
@@ -83,8 +83,8 @@ def show_without(report: AttributionReport, removed: tuple[int, ...], then: With
             )
             return
         names = ", ".join(f"“{report.words[place]}”" for place in removed)
-        kept = "still" if then.says and then.says in report.target else "now"
-        says = "" if then.says is None else f" The model {kept} says “{then.says}”."
+        kept = "still" if then.text and then.text in report.target else "now"
+        says = "" if then.text is None else f" The model {kept} says “{then.text}”."
         st.markdown(escaped(f"Without {names}, p goes from {report.probability:.0%} to {then.probability:.0%}.{says}"))
         st.button("Restore all words", icon=":material/undo:", on_click=remove_words, args=([],))
 

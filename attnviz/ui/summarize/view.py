@@ -27,7 +27,7 @@ from attnviz.export.sheet import Sheet
 from attnviz.figures import html as shared
 from attnviz.figures.edit.before_after import changed_text
 from attnviz.figures.summarize.passage import STYLE, marked_passage, summary_buttons
-from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
+from attnviz.figures.summarize.selectors import Row, heads_agreement, selectors_table
 from attnviz.models.result import Result
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.address.widgets import clicked
@@ -98,7 +98,7 @@ def show_selectors(shown: Summary, model: str, reference: str) -> None:
     def pick(key: str) -> None:
         st.session_state.way = key
 
-    _markup("ways", ways_table(rows, chosen=rows[shown.at].key, theme=theme()), pick)
+    _markup("ways", selectors_table(rows, chosen=rows[shown.at].key, theme=theme()), pick)
     if note := rouge_note(model, reference):
         st.caption(note)
 

@@ -204,7 +204,7 @@ def test_what_a_head_carries_is_as_long_as_its_values_behind_its_own_part_of_the
     lengths = evaluate.carried_lengths(model, source)
     for layer, read in enumerate(model.attended(source, inputs)["cross"]):
         attention: Any = read.attention
-        values = read.offering[0].detach().numpy() @ attention.value.weight.detach().numpy().T
+        values = read.memory[0].detach().numpy() @ attention.value.weight.detach().numpy().T
         values += attention.value.bias.detach().numpy()
         out = attention.output.weight.detach().numpy()
         for head in range(2):

@@ -22,7 +22,7 @@ from attnviz.core.errors import AttnvizError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.export.matters.report import draw_attribution
 from attnviz.export.svg import sheet_svg
-from attnviz.figures.matters.methods import ways_table
+from attnviz.figures.matters.methods import methods_table
 from attnviz.models.capabilities import bind_target
 from attnviz.models.targets import BoundTarget, Target
 
@@ -87,7 +87,7 @@ def test_flow_is_networkxs():
 def test_value_norms_are_the_lengths_of_what_weights_carry():
     bound = read("answer-en", LOVELACE)
     layer = loaded("answer-en").encoder.model.encoder.layer[0]
-    states = loaded("answer-en").attended(LOVELACE)["encoder"][0].offering[0]
+    states = loaded("answer-en").attended(LOVELACE)["encoder"][0].memory[0]
     weights = loaded("answer-en").trace(LOVELACE).encoder.layer_weights(0)
     width = states.shape[1] // 12
     for head in (0, 7):
@@ -287,7 +287,7 @@ def test_a_new_method_is_a_line_of_the_table_and_a_file(monkeypatch):
     assert got.values.tolist() == [len(token.text) for token in got.tokens]
     report = attribution_report(loaded("minilm"), LIKE, "", ["length", "random"])
     titles = titles_of(report.figures)
-    assert "Length of the word" in ways_table(report, titles, chosen="length")
+    assert "Length of the word" in methods_table(report, titles, chosen="length")
     assert b"Length of the word" in sheet_svg(draw_attribution(report, "length", titles))
 
 

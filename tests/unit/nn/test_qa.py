@@ -114,7 +114,7 @@ def test_what_its_attentions_read_makes_its_weights(model):
         _, _, weights = model.read(question, context)
         attended = model.attended(question, context)
     for wanted, layer in zip(weights, attended, strict=True):
-        _, actual = layer.attention(layer.asking, layer.offering)
+        _, actual = layer.attention(layer.states, layer.memory)
         torch.testing.assert_close(actual, wanted)
 
 

@@ -77,7 +77,7 @@ def test_what_its_attentions_read_makes_its_weights(states, same):
     model = make()
     _, weights = model(states, NUMBERS)
     for layer, wanted in zip(model.attended(states, NUMBERS), weights, strict=True):
-        same(layer.attention(layer.asking, layer.offering)[1], wanted)
+        same(layer.attention(layer.states, layer.memory)[1], wanted)
 
 
 def test_sentences_are_counted_from_both_ends(states):

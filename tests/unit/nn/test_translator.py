@@ -85,7 +85,7 @@ def test_what_its_attentions_read_makes_its_weights(scaled, inputs, same):
         for actual, wanted in zip(layers, getattr(weights, kind), strict=True):
             # By hand, head by head: X W + b, the scores, their scale, and the mask where a token must not look ahead.
             attention: Any = actual.attention
-            query, key = attention.query(actual.asking), attention.key(actual.offering)
+            query, key = attention.query(actual.states), attention.key(actual.memory)
             for head, columns in enumerate(torch.arange(DIM).chunk(HEADS)):
                 scores = query[..., columns] @ key[..., columns].transpose(1, 2)
                 scores = scores / (DIM // HEADS) ** 0.5 if scaled else scores

@@ -8,7 +8,7 @@ import pytest
 from attnviz.analysis.answer.question_attention import (
     DRAWN,
     describe_answer,
-    describe_meeting,
+    describe_question_words,
     describe_word,
     joint,
     question_attention,
@@ -50,7 +50,7 @@ def test_blocks_of_an_encoder_are_cut_out_by_segment(trace, side, asking):
     for row, passage in enumerate(second):
         for column, question in enumerate(first):
             assert shown.weights[row, column] == (whole[question, passage] if asking else whole[passage, question])
-    assert shown.asking is asking
+    assert shown.from_question is asking
 
 
 def test_a_word_is_read_the_other_way_and_the_answer_is_a_mean_of_its_words(trace):
@@ -123,7 +123,7 @@ def test_sentences_tell_the_numbers(trace):
     shown = question_attention(trace, "cross", layer=2, head=1, view=View(words=True))
     shares = shown.of_text(8, 11)
     best = max((1, 2, 3), key=lambda place: shares[place])
-    message = plain(describe_meeting(shown, "L2·H1", (8, 11)))
+    message = plain(describe_question_words(shown, "L2·H1", (8, 11)))
     assert message.startswith(f"L2·H1: the answer's words look most at “{shown.question[best].text}” ({shares[best]:.2f}) and ")
     told = ", ".join(f"“{token.text}” ({weight:.2f})" for token, weight in shown.lookers(1))
     assert plain(describe_word(shown, "L2·H1", 1)).startswith(f"L2·H1: {told} look at “who”")
@@ -134,6 +134,6 @@ def test_sentences_tell_the_numbers(trace):
     one = replace(shown, matrix=replace(matrix, weights=matrix.weights * (np.arange(len(matrix.weights)) == 2)[:, None]))
     assert f": “{one.passage[2].text}” ({one.weights[2, 1]:.2f}) looks at “who”" in plain(describe_word(one, "L2·H1", 1))
     none = replace(shown, matrix=replace(matrix, weights=matrix.weights * 0))
-    assert "nothing of the passage meets “who”" in plain(describe_word(none, "L2·H1", 1))
-    assert "the answer's words take most from “" in plain(describe_meeting(shown, "L2·H1", (8, 11), "norm share"))
+    assert "there is no attention between the passage and “who”" in plain(describe_word(none, "L2·H1", 1))
+    assert "the answer's words take most from “" in plain(describe_question_words(shown, "L2·H1", (8, 11), "norm share"))
     assert plain(describe_word(shown, "L2·H1", 1, "norm share")).endswith("take from “who” most.")

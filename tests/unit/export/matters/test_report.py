@@ -12,7 +12,7 @@ from attnviz.analysis.matters.faithfulness import AttributionReport, Faithfulnes
 from attnviz.attribution.methods import titles_of
 from attnviz.export import svg
 from attnviz.export.matters import report as exported
-from attnviz.figures.matters.methods import ways_table
+from attnviz.figures.matters.methods import methods_table
 
 
 def made(**more: Any) -> AttributionReport:
@@ -55,7 +55,7 @@ def test_the_sheet_is_a_picture_with_a_strip_a_way():
 
 def test_every_way_has_a_row_whether_it_was_asked_or_not():
     names = ("rollout", "flow", "leave-one-out", "value-zeroing", "random")
-    drawn = ways_table(made(), titles_of(names), chosen="rollout", waiting=("value-zeroing",))
+    drawn = methods_table(made(), titles_of(names), chosen="rollout", waiting=("value-zeroing",))
     assert drawn.count("data-pick") == 2
     assert drawn.count('aria-pressed="true"') == 1
     assert "It is too long: type less." in drawn

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.answer.question_attention import joint
-from attnviz.figures.answer.spans import BAR_PIXELS, MOST_DRAWN, Bars, asked_words, joint_heatmap, marked_answer
+from attnviz.figures.answer.spans import BAR_PIXELS, MOST_DRAWN, Bars, joint_heatmap, marked_answer, question_buttons
 from attnviz.figures.theme import DARK, LIGHT
 from attnviz.text.spans import Span
 from tests.factories import special, typed
@@ -54,7 +54,7 @@ def test_the_best_span_is_marked_and_the_others_are_numbered():
 def test_hostile_text_is_escaped_and_tags_are_balanced():
     tokens = typed(HOSTILE)
     html = marked_answer(HOSTILE, tokens, [Span(1, 2, 0.5), Span(4, 5, 0.1)], [Bars("<b>", np.ones(len(tokens)))], theme=DARK)
-    html += asked_words((special("<s>"), *tokens), np.linspace(0, 1, len(tokens) + 1), chosen=2)
+    html += question_buttons((special("<s>"), *tokens), np.linspace(0, 1, len(tokens) + 1), chosen=2)
     assert "<script>" not in html
     assert "<s>" not in html
     assert "<b>" not in html
@@ -74,12 +74,12 @@ def test_of_a_book_the_part_around_the_answer_is_drawn():
 
 
 def test_a_questions_words_are_shaded_by_their_shares():
-    html = asked_words(typed("who sings"), np.array([0.25, 0.5]), chosen=1)
+    html = question_buttons(typed("who sings"), np.array([0.25, 0.5]), chosen=1)
     assert re.findall(r'class="(word[^"]*)" data-pick="(\d)" data-share="([\d.]+)"', html) == [
         ("word", "0", "0.250000"), ("word chosen", "1", "0.500000"),
     ]  # fmt: skip
     assert LIGHT.colour(0.5) in html
-    assert LIGHT.colour(1.0) in asked_words(typed("who sings"), np.array([0.25, 0.5]), full_scale=False)
+    assert LIGHT.colour(1.0) in question_buttons(typed("who sings"), np.array([0.25, 0.5]), full_scale=False)
 
 
 def test_the_table_has_starts_down_and_ends_across():

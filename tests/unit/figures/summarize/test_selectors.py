@@ -5,13 +5,13 @@ import re
 import numpy as np
 
 from attnviz.analysis.summarize.rouge import Rouge
-from attnviz.figures.summarize.selectors import Row, heads_agreement, ways_table
+from attnviz.figures.summarize.selectors import Row, heads_agreement, selectors_table
 from attnviz.figures.theme import DARK
 
 
 def test_a_row_is_a_way_that_can_be_chosen_and_the_chosen_one_is_marked():
     rows = [Row("first", "First", "A <b>.", "A مرحبا"), Row("random", "Random & co", "C.", "C")]
-    table = ways_table(rows, chosen="first")
+    table = selectors_table(rows, chosen="first")
     assert re.findall(r'<button data-pick="(\w+)" aria-pressed="(\w+)">([^<]*)<', table) == [
         ("first", "true", "First"), ("random", "false", "Random &amp; co"),
     ]  # fmt: skip
@@ -24,15 +24,17 @@ def figures(table):
 
 
 def test_without_a_reference_the_figures_are_the_measured_ones():
-    table = ways_table([Row("a", "a", "", "", measured=39.81), Row("b", "b", "", ""), Row("c", "c", "", "", measured=28.06)])
+    table = selectors_table(
+        [Row("a", "a", "", "", measured=39.81), Row("b", "b", "", ""), Row("c", "c", "", "", measured=28.06)]
+    )
     assert re.findall(r"<th class=figure>([^<]*)", table) == ["ROUGE-1"]
     assert figures(table) == [("figure best", "39.8"), ("figure", "–"), ("figure", "28.1")]
-    assert figures(ways_table([Row("a", "a", "", "")])) == []
+    assert figures(selectors_table([Row("a", "a", "", "")])) == []
 
 
 def test_the_best_of_every_column_stands_out():
     rows = [Row("a", "a", "", "", Rouge(0.5, 0.0, 0.125), measured=1.0), Row("b", "b", "", "", Rouge(0.25, 0.0, 0.5))]
-    assert figures(ways_table(rows)) == [("figure best", "50.0"), ("figure", "0.0"), ("figure", "12.5"), ("figure", "25.0"),
+    assert figures(selectors_table(rows)) == [("figure best", "50.0"), ("figure", "0.0"), ("figure", "12.5"), ("figure", "25.0"),
                                          ("figure", "0.0"), ("figure best", "50.0")]  # fmt: skip
 
 
