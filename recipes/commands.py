@@ -10,7 +10,7 @@ from typing import Any
 from attnviz.attribution.dataset import method_figures
 from attnviz.core import disk
 from attnviz.models.answer.own import AnswerModel
-from attnviz.models.shipped import CONFIG, METRICS, kind_of, load_trained_as
+from attnviz.models.shipped import CONFIG, METRICS, kind_of
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam

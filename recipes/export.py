@@ -1,15 +1,19 @@
-"""The files of a trained model's folder: weights in half precision, and figures that belong to those weights."""
+"""The files of a trained model's folder: weights in half precision, and figures that belong to those weights; and its model."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors.torch import save as serialized
 from torch import Tensor
 
 from attnviz.core import disk
-from attnviz.models.shipped import CONFIG, METRICS, WEIGHTS
+from attnviz.core.errors import ModelError
+from attnviz.models.base import Progress, silent
+from attnviz.models.shipped import CONFIG, METRICS, WEIGHTS, load_trained
+
+Own = TypeVar("Own")
 
 
 def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Path) -> None:
@@ -34,3 +38,15 @@ def save_metrics(metrics: dict[str, Any], folder: Path) -> None:
     weights = folder / WEIGHTS
     figures = {**rounded(metrics), "bytes": weights.stat().st_size, "sha256": disk.sha256(weights)}
     disk.write(folder / METRICS, json.dumps(figures, indent=2, ensure_ascii=False) + "\n")
+
+
+def load_trained_as(expected: type[Own], folder: Path, progress: Progress = silent) -> Own:
+    """Load a model from a folder where only one type of model will do.
+
+    Raises:
+        ModelError: as of `load_trained`, or it is a model of another type.
+    """
+    model = load_trained(folder, progress)
+    if not isinstance(model, expected):
+        raise ModelError(f"The model in {folder} is of another kind: it {model.card.task}.")
+    return model

@@ -49,6 +49,6 @@ def mean_interval(values: Sequence[float]) -> Interval:
     >>> mean_interval([1.0, 1.0, 1.0])
     Interval(mean=1.0, low=1.0, high=1.0)
     """
-    given = np.asarray(values, dtype=float)
-    low, high = bootstrap(given, np.ones(len(given)), draws=2000, seed=0, one_by_one=True)
-    return Interval(float(given.mean()), float(low), float(high))
+    array = np.asarray(values, dtype=float)
+    low, high = bootstrap(array, np.ones(len(array)), draws=2000, seed=0, one_by_one=True)
+    return Interval(float(array.mean()), float(low), float(high))

@@ -135,7 +135,7 @@ def describe_head(matrix: HeadMatrix, number: str = WEIGHT) -> Sentence:
         where = f"its attention goes to {tokens}{remark}" if number == WEIGHT else f"what it moves comes from {tokens}"
         return (Part(f"{percent(share)} of {where}."),)
     width, what = 2**summary.entropy, "Its attention" if number == WEIGHT else "What it moves"
-    return (Part(f"{what} is spread as evenly as over {width:.1f} tokens (entropy {summary.entropy:.1f} bits)."),)
+    return (Part(f"{what} has the entropy of an even spread over {width:.1f} tokens ({summary.entropy:.1f} bits)."),)
 
 
 def describe_hidden(matrix: HeadMatrix, renormalized: bool, number: str = WEIGHT) -> str:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from safetensors.torch import load_file
 from torch import Tensor
@@ -27,7 +27,6 @@ KINDS: dict[OwnKind, str] = {
     "answerer": "attnviz.models.answer.shipped:answerer",
     "summarizer": "attnviz.models.summarize.shipped:summarizer",
 }
-Own = TypeVar("Own")
 # Only a translator of ours has the subwords of a source language, however damaged the rest of it is.
 _SUBWORDS = "source.json"
 
@@ -71,18 +70,6 @@ def load_trained(folder: Path, progress: Progress = silent) -> AttentionModel:
         module, function = KINDS[saved.config["kind"]].split(":")
         build: Callable[[SavedModel, Progress], AttentionModel] = getattr(importlib.import_module(module), function)
         return build(saved, progress)
-
-
-def load_trained_as(expected: type[Own], folder: Path, progress: Progress = silent) -> Own:
-    """Load a model from a folder where only one type of model will do.
-
-    Raises:
-        ModelError: as of `load_trained`, or it is a model of another type.
-    """
-    model = load_trained(folder, progress)
-    if not isinstance(model, expected):
-        raise ModelError(f"The model in {folder} is of another kind: it {model.card.task}.")
-    return model
 
 
 def kind_of(name: str | Path) -> str:

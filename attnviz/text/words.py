@@ -76,25 +76,3 @@ def seems_english(text: str) -> bool:
     own = sum(word in _ENGLISH for word in words)
     others = max(sum(word in language for word in words) for language in _OTHERS)
     return others < 2 or others <= own
-
-
-# Words that carry grammar, not matter: what a summary is about is told by the others.
-_GRAMMAR = _words(
-    "a about above after again against all also although am among an and another any are as at be became because been "
-    "before being below between both but by can cannot could did do does doing down during each either else et al etc even "
-    "ever every few for from further had has have having he hence her here hers herself him himself his how however i if in "
-    "instead into is it its itself just many may me might mine more moreover most much must my myself neither no nor not "
-    "now of off often on once one only or other others otherwise our ours ourselves out over own per rather same she should "
-    "since so some still such than that the their theirs them themselves then there thereby therefore these they this those "
-    "though through thus to together too toward towards under until up upon us very via was we well were what when where "
-    "whereas whether which while who whom whose why will with within without would yet you your yours yourself"
-)
-
-
-def is_content_word(word: str) -> bool:
-    """Tell content words from English grammar's small ones, and from punctuation.
-
-    >>> [is_content_word(word) for word in ("We", "propose", "3.5", "…", "However")]
-    [False, True, True, False, False]
-    """
-    return has_letters(word) and word.casefold() not in _GRAMMAR

@@ -12,14 +12,13 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.models.shipped import load_trained_as
 from recipes.answer.calibrate import ASKED, Calibration, calibrate
 from recipes.answer.development import FOLDS
 from recipes.answer.evaluate import EVERY, MEASURES
 from recipes.answer.recipe import TEACHERS, AnswerRecipe
 from recipes.answer.teacher import TEMPERATURE
 from recipes.card import FACTS, command, counted, faithfulness_section, figures, shown, table
-from recipes.export import save_weights
+from recipes.export import load_trained_as, save_weights
 from recipes.loop import Run
 
 LICENCE = "CC-BY-SA-4.0"

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer
 from attnviz.paths import assets_folder
 from recipes.answer.questions import EncodedQuestion, encode_questions, plain_question, read_questions
 from recipes.answer.recipe import TEACHERS, AnswerRecipe
 from recipes.answer.task import Answering, untrained_answerer
 from recipes.answer.teacher import read_pretrained
+from recipes.export import load_trained_as
 from recipes.loop import Run, TrainingReport
 from recipes.schedule import all_in_bfloat16
 

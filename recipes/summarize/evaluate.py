@@ -14,8 +14,7 @@ from attnviz.analysis.summarize.selectors import attention_received_by_head, pla
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.summarize.own import SummaryModel
-from attnviz.text.words import is_content_word
-from recipes.summarize.abstracts import Abstract, in_references, read_abstracts
+from recipes.summarize.abstracts import Abstract, in_references, is_content_word, read_abstracts
 
 # Words kept of an abstract where their precision is measured.
 KEPT = 15

@@ -15,8 +15,9 @@ from attnviz.analysis.answer.question_attention import Side, StrongestHead, ques
 from attnviz.analysis.view import View
 from attnviz.attribution.run import run
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel, Answers
+from attnviz.models.answer.base import Answers
 from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer.span_finder import SpanFinder
 from tests import visits
 from tests.answerers import tiny_answerer, tiny_hub_answerer
 from tests.visits import html
@@ -45,7 +46,7 @@ def open_page(app: AppTest, *models: str, **parameters: str) -> AppTest:
 def answered(folder: str, passage: str = PASSAGE) -> Answers:
     """What the model itself makes of it."""
     model = attnviz.load(folder)
-    assert isinstance(model, AnsweringModel)
+    assert isinstance(model, SpanFinder)
     return model.answers(Prompt(passage, question=QUESTION))
 
 
@@ -64,7 +65,7 @@ def test_the_answers_of_two_models_stand_side_by_side(app: AppTest, models: dict
     app.selectbox(key="side").set_value("question").run()
     assert not app.exception
     # Read apart, the two never meet in the encoder.
-    assert "have nothing to do with each other" in html(app)
+    assert "there is no attention between" in html(app)
     assert app.query_params["side"] == "question"
 
 

@@ -9,8 +9,8 @@ import attnviz
 from attnviz.analysis.answer.question_attention import question_attention
 from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.models.answer.span_finder import SpanFinder
 from tests.answerers import tiny_answerer
 from tests.browser.pages import HOSTILE, open_page, parameters, refuse_hostile, settle
 
@@ -33,7 +33,7 @@ def test_marks_and_bars_are_the_models_own_and_a_clicked_word_has_bars_too(
 ) -> None:
     folder = str(tiny_answerer(tmp_path / "tiny", decoding=SpanDecoding(limit=7, declines_above=1.0)))
     model = attnviz.load(folder)
-    assert isinstance(model, AnsweringModel)
+    assert isinstance(model, SpanFinder)
     actual = model.answers(Prompt(PASSAGE, question=QUESTION))
     page = context.new_page()
     open_page(page, app_url, "answer", models=folder, question=QUESTION, passage=PASSAGE, layer=1, all_heads="true")

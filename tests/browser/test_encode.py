@@ -106,7 +106,7 @@ def test_hidden_tokens_are_owned_up_to(page: Page, app_url: str, encoder: Attent
     open_page(page, app_url, hide_special="true")
     attention = encoder.weights(3, 1)[1:-1]
     hidden = 1 - attention[:, 1:-1].sum() / attention.sum()
-    expect(page.get_by_text(re.compile(rf"What is hidden holds {hidden:.0%} of the attention"))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"Hidden tokens hold {hidden:.0%} of the attention"))).to_be_visible()
     assert len(head_weights(page)) == 14
     page.get_by_text("Scale rows up to 1").click()
     expect(page.get_by_text("rows are scaled up to sum to 1")).to_be_visible()

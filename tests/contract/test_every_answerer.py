@@ -13,8 +13,8 @@ from transformers import AutoModelForQuestionAnswering
 import attnviz
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import AnsweringModel
 from attnviz.models.answer.own import AnswerModel
+from attnviz.models.answer.span_finder import SpanFinder
 from attnviz.models.base import silent
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.shipped import load_trained
@@ -38,7 +38,7 @@ LONG = "the cat sat on the mat . a dog ran to the street because it was too tire
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, AnsweringModel]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SpanFinder]:
     actual = {}
     for name, make in MAKERS.items():
         folder = tmp_path_factory.mktemp("models") / name
@@ -52,9 +52,9 @@ by_name = pytest.mark.parametrize("name", MAKERS)
 
 @by_name
 @pytest.mark.parametrize("passage", PASSAGES)
-def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, models: dict[str, AnsweringModel]) -> None:
+def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, models: dict[str, SpanFinder]) -> None:
     model = models[name]
-    assert isinstance(model, AnsweringModel)
+    assert isinstance(model, SpanFinder)
     actual = model.answers(Prompt(passage, question=QUESTION))
     places = [(actual.tokens[span.start].start, actual.tokens[span.end].end) for span in actual.result.spans]
     assert [actual.text(span) for span in actual.result.spans] == [passage[start:end] for start, end in places]
@@ -69,7 +69,7 @@ def test_the_answer_is_the_text_between_its_offsets(name: str, passage: str, mod
 
 
 @by_name
-def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, models: dict[str, AnsweringModel]) -> None:
+def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, models: dict[str, SpanFinder]) -> None:
     actual = models[name].answers(Prompt(PASSAGES[0], question=QUESTION))
     logits, n_tokens = actual.result.logits, len(actual.tokens)
     limit, penalty = actual.decoding.limit, actual.decoding.length_penalty
@@ -115,7 +115,7 @@ def test_a_model_of_the_hub_says_what_transformers_says(name: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_model_of_ours_shows_the_weights_of_its_forward_pass(name: str, models: dict[str, AnsweringModel]) -> None:
+def test_a_model_of_ours_shows_the_weights_of_its_forward_pass(name: str, models: dict[str, SpanFinder]) -> None:
     model = models[name]
     assert isinstance(model, AnswerModel)
     read = model.encoder.tokenizer
@@ -133,7 +133,7 @@ def test_a_model_of_ours_shows_the_weights_of_its_forward_pass(name: str, models
     assert all(token.segment == 1 for token in cross.queries)
 
 
-def test_read_apart_the_two_texts_cannot_look_at_each_other(models: dict[str, AnsweringModel]) -> None:
+def test_read_apart_the_two_texts_cannot_look_at_each_other(models: dict[str, SpanFinder]) -> None:
     prompt = Prompt(PASSAGES[0], question=QUESTION)
     apart, together = (models[name].trace(prompt).encoder for name in ("dual", "joint"))
     own = np.array([token.segment for token in apart.keys])
@@ -148,7 +148,7 @@ def test_read_apart_the_two_texts_cannot_look_at_each_other(models: dict[str, An
 
 
 @by_name
-def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, AnsweringModel]) -> None:
+def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, SpanFinder]) -> None:
     """A token's logits are those of the window, read alone, in which it stands farthest from an edge."""
     model, prompt = models[name], Prompt(LONG, question=QUESTION)
     if isinstance(model, HubAnswerer):
@@ -183,23 +183,23 @@ def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, Ans
     ids=["no question", "invisible", "no passage", "long question", "long passage"],
 )
 def test_what_cannot_be_answered_is_one_sentence(
-    name: str, prompt: Prompt, message: str, models: dict[str, AnsweringModel]
+    name: str, prompt: Prompt, message: str, models: dict[str, SpanFinder]
 ) -> None:
     model = models[name]
-    assert isinstance(model, AnsweringModel)
+    assert isinstance(model, SpanFinder)
     with pytest.raises(PromptError, match=message) as caught:
         model.answers(prompt)
     assert "\n" not in str(caught.value)
 
 
 @by_name
-def test_a_question_may_be_longer_than_the_passage_and_a_text_needs_none(name: str, models: dict[str, AnsweringModel]) -> None:
+def test_a_question_may_be_longer_than_the_passage_and_a_text_needs_none(name: str, models: dict[str, SpanFinder]) -> None:
     actual = models[name].answers(Prompt("tired", question=f"{QUESTION} {QUESTION}"))
     assert actual.text(actual.result.spans[0]) in "tired"
     assert models[name].trace("the cat sat").kinds == ("encoder",)
 
 
-def test_a_threshold_decides_whether_the_passage_says(models: dict[str, AnsweringModel]) -> None:
+def test_a_threshold_decides_whether_the_passage_says(models: dict[str, SpanFinder]) -> None:
     model, prompt = models["joint"], Prompt(PASSAGES[0], question=QUESTION)
     assert isinstance(model, AnswerModel)
     nothing = model.answers(prompt).result.nothing

@@ -8,7 +8,7 @@ import pytest
 import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
-from attnviz.models.answer.base import AnsweringModel
+from attnviz.models.answer.span_finder import SpanFinder
 from attnviz.paths import assets_folder
 from attnviz.ui.examples import examples
 
@@ -16,9 +16,9 @@ by_example = pytest.mark.parametrize("example", examples("answer"), ids=lambda e
 
 
 @pytest.fixture(scope="module")
-def answer_en() -> AnsweringModel:
+def answer_en() -> SpanFinder:
     model = attnviz.load("answer-en")
-    assert isinstance(model, AnsweringModel)
+    assert isinstance(model, SpanFinder)
     return model
 
 

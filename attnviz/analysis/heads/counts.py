@@ -62,17 +62,17 @@ def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
         np.zeros(len(looked)),
     )
     for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
-        wanted, rows = claimed_cells(claim, sentence, strongest, clock)
+        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
         if not len(rows):
             continue
         places = (strongest.top if claim.among_all else strongest.other)[:, :, rows]
         # Where nothing is looked at the place is -1: a last column that is never right.
-        right = np.pad(wanted[rows], ((0, 0), (0, 1)))
+        right = np.pad(claimed[rows], ((0, 0), (0, 1)))
         counts.queries[index] = len(rows)
         counts.hits[index] = right[np.arange(len(rows)), places].sum(axis=2)
         counts.by_offset[index] = _by_offset(right, rows, strongest.n_words)
-        candidates = wanted.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
-        counts.chance[index] = (wanted[rows].sum(axis=1) / np.maximum(candidates, 1)).sum()
+        candidates = claimed.shape[1] if claim.among_all else strongest.n_words - (rows < strongest.n_words)
+        counts.chance[index] = (claimed[rows].sum(axis=1) / np.maximum(candidates, 1)).sum()
     return counts
 
 
@@ -80,11 +80,11 @@ def claimed_cells(claim: Claim, sentence: ParsedSentence, strongest: Strongest, 
     """Mark where the claim says that each unit looks, and list the units that it is about and that were read."""
     n_units = strongest.top.shape[2]
     about = sources(claim, sentence, n_units, clock)
-    wanted = targets(claim, sentence, n_units, clock)
+    claimed = targets(claim, sentence, n_units, clock)
     if not claim.among_all:
-        wanted[:, strongest.n_words :] = False
+        claimed[:, strongest.n_words :] = False
     read = (strongest.top != -1).any(axis=(0, 1))
-    return wanted, np.flatnonzero(about & read & wanted.any(axis=1))
+    return claimed, np.flatnonzero(about & read & claimed.any(axis=1))
 
 
 def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Int[np.ndarray, " offset"]:
@@ -101,10 +101,10 @@ def cases(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[St
     """
     clock, tested = Clock(), []
     for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
-        wanted, rows = claimed_cells(claim, sentence, strongest, clock)
+        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
         places = (strongest.top if claim.among_all else strongest.other)[layer, head]
         for row in rows.tolist():
-            place, should = int(places[row]), tuple(np.flatnonzero(wanted[row]).tolist())
+            place, should = int(places[row]), tuple(np.flatnonzero(claimed[row]).tolist())
             tested.append(Case(index, row, place, should, place in should))
     return tested
 

@@ -94,13 +94,13 @@ def _is(term: ClaimTerm, text: str, pos: str, relation: str) -> bool:
     return text.casefold() == term.value
 
 
-def is_relation(relation: str, wanted: str) -> bool:
-    """Whether a word's relation is the wanted one; one without a subtype stands for all of its subtypes.
+def is_relation(relation: str, expected: str) -> bool:
+    """Whether a word's relation is the expected one; one without a subtype stands for all of its subtypes.
 
     >>> is_relation("nsubj:pass", "nsubj"), is_relation("nsubj", "nsubj:pass")
     (True, False)
     """
-    return relation == wanted if ":" in wanted else relation.partition(":")[0] == wanted
+    return relation == expected if ":" in expected else relation.partition(":")[0] == expected
 
 
 def _cells(term: ClaimTerm, sentence: ParsedSentence, n_units: int) -> Cells:

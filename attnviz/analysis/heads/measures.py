@@ -144,10 +144,10 @@ def entropy(weights: Weights, places: TokenPlaces) -> RowValues:
 
 def confidence(weights: Weights, places: TokenPlaces) -> RowValues:
     """The largest weight of a row among what is no special token (Voita et al. 2019, section 4, which leaves the end out)."""
-    kept = ~places.special
-    if not kept.any():
+    typed = ~places.special
+    if not typed.any():
         return RowValues(np.zeros((len(weights), len(places.rows))), np.zeros(len(places.rows), dtype=bool))
-    return _all(places, weights[:, places.rows][:, :, kept].max(axis=2))
+    return _all(places, weights[:, places.rows][:, :, typed].max(axis=2))
 
 
 def distance(weights: Weights, places: TokenPlaces) -> RowValues:

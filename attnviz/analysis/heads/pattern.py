@@ -58,6 +58,6 @@ def likeness(means: Float[np.ndarray, "layer head query key"], drawn: Drawn) -> 
     """
     cells = means.reshape(*means.shape[:2], -1).astype(np.float64)
     cells = cells - cells.mean(axis=-1, keepdims=True)
-    wanted = drawn.ravel() - drawn.mean()
-    scale = np.linalg.norm(cells, axis=-1) * np.linalg.norm(wanted)
-    return np.divide(cells @ wanted, scale, out=np.zeros(scale.shape), where=scale > 1e-9)
+    pattern = drawn.ravel() - drawn.mean()
+    scale = np.linalg.norm(cells, axis=-1) * np.linalg.norm(pattern)
+    return np.divide(cells @ pattern, scale, out=np.zeros(scale.shape), where=scale > 1e-9)

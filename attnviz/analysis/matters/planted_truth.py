@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.matters.faithfulness import kendall_tau
 from attnviz.analysis.wording import Part, Sentence
 
 
@@ -62,28 +61,3 @@ def describe_ranking(scores: Sequence[PlantedScores], titles: Mapping[str, str])
 
 def _lower(title: str) -> str:
     return title[:1].lower() + title[1:]
-
-
-def over_seeds(rankings: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
-    """Compute each method's mean distance over seeds and its standard deviation (of a sample), the nearest method first.
-
-    >>> over_seeds([{"a": 0.5, "b": 0.25}, {"a": 0.5, "b": 0.25}])
-    {'b': (0.25, 0.0), 'a': (0.5, 0.0)}
-    """
-    values = {name: np.array([each[name] for each in rankings]) for name in rankings[0]}
-    summary = {name: (float(of.mean()), float(of.std(ddof=1)) if len(of) > 1 else 0.0) for name, of in values.items()}
-    return dict(sorted(summary.items(), key=lambda item: item[1]))
-
-
-def agreement(rankings: Sequence[Mapping[str, float]]) -> list[float]:
-    """Compute Kendall's τ between the rankings of any two seeds, of the methods that both know.
-
-    >>> agreement([{"a": 0.1, "b": 0.2}, {"a": 0.3, "b": 0.4}, {"b": 0.1, "a": 0.2}])
-    [1.0, -1.0, -1.0]
-    """
-    correlations = []
-    for place, one in enumerate(rankings):
-        for other in rankings[place + 1 :]:
-            names = [name for name in one if name in other]
-            correlations.append(kendall_tau(*(np.array([each[name] for name in names]) for each in (one, other))))
-    return correlations

@@ -42,31 +42,33 @@ def summary_words(attention: AttentionMap, passage: Passage, *, layer: int, head
     return tuple(words)
 
 
-def describe_choice(passage: Passage, kept: Selection, scores: Float[np.ndarray, " unit"]) -> Sentence:
-    """Say how much of what all words receive goes to those that are kept, beside how many they are."""
+def describe_choice(passage: Passage, selection: Selection, scores: Float[np.ndarray, " unit"]) -> Sentence:
+    """Say which share of the words is kept, and which share of the attention they receive."""
     candidates = passage.candidate
-    share = float(scores[kept.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny))
-    part = int(kept.units.sum()) / int(candidates.sum())
-    best = passage.units[int(np.where(kept.units, scores, -np.inf).argmax())]
+    share = float(scores[selection.units].sum() / max(scores[candidates].sum(), np.finfo(float).tiny))
+    part = int(selection.units.sum()) / int(candidates.sum())
+    best = passage.units[int(np.where(selection.units, scores, -np.inf).argmax())]
     return (
-        Part(f"The {int(kept.units.sum())} kept words are {part:.0%} of the text and receive {share:.0%} of the attention; "),
+        Part(
+            f"The {int(selection.units.sum())} kept words are {part:.0%} of the text and receive {share:.0%} of the attention; "
+        ),
         quoted(best.text),
         Part(" receives most."),
     )
 
 
-def describe_sentences(passage: Passage, kept: Selection, shares: Float[np.ndarray, " sentence"]) -> Sentence:
+def describe_sentences(passage: Passage, selection: Selection, shares: Float[np.ndarray, " sentence"]) -> Sentence:
     """Say which sentences are kept, and how far the first that is not stays behind the last that is."""
-    numbers = [int(number) + 1 for number in np.flatnonzero(kept.sentences)]
+    numbers = [int(number) + 1 for number in np.flatnonzero(selection.sentences)]
     named = "Sentence " + str(numbers[0]) if len(numbers) == 1 else "Sentences " + " and ".join(map(str, numbers))
-    least = float(shares[kept.sentences].min())
-    others = shares[passage.read & ~kept.sentences]
+    least = float(shares[selection.sentences].min())
+    others = shares[passage.read & ~selection.sentences]
     kept_sentences = f"{named} of {int(passage.read.sum())} {'is' if len(numbers) == 1 else 'are'} kept ({least:.0%}"
     return (Part(f"{kept_sentences}; the next best has {float(others.max()):.0%})." if others.size else f"{kept_sentences})."),)
 
 
 def describe_copies(words: tuple[SummaryWord, ...]) -> Sentence:
-    """Say how many words of a summary the text had, and which it had not."""
+    """Say how many words of a summary stand in the text, and which do not."""
     known = [word for word in words if word.copied is not None]
     new = [word for word in known if not word.copied]
     stand = "stands" if len(known) - len(new) == 1 else "stand"

@@ -168,22 +168,14 @@ def _split_sentence(matrix: HeadMatrix, links: list[Link]) -> Sentence:
     )
 
 
-@dataclass(frozen=True)
-class Likelihood:
-    """ln p of a given translation, and of the model's own."""
+def describe_likelihood(given: float, own: float) -> Sentence:
+    """Compare the probabilities of a given translation and of the model's own, of which these are ln p.
 
-    given: float
-    own: float
-
-
-def describe_likelihood(likelihood: Likelihood) -> Sentence:
-    """Compare the probabilities of a given translation and of the model's own.
-
-    >>> "".join(part.text for part in describe_likelihood(Likelihood(-9.2, -2.3)))
+    >>> "".join(part.text for part in describe_likelihood(-9.2, -2.3))
     'To this model the given text is 992 times less likely than its own: log p −9.20 against −2.30.'
     """
-    worse = likelihood.own - likelihood.given
-    figures = Part(f"log p {signed(likelihood.given)} against {signed(likelihood.own)}.")
+    worse = own - given
+    figures = Part(f"log p {signed(given)} against {signed(own)}.")
     if abs(worse) < 0.01:
         return (Part("The given text is as likely to this model as its own: "), figures)
     factor = Part(f"{_times(abs(worse))} {'less' if worse > 0 else 'more'} likely", True)

@@ -82,13 +82,13 @@ function square(walk, matrix, [row, column], cell, isResult, lit) {
   if (cell.masked) classes.push("masked");
   if (isResult && asks(walk)) classes.push("hidden");
   if (lit.has(cell.id)) classes.push("from");
-  if (isResult ? isHere && !walk.asked : walk.asked === cell.id) classes.push("chosen");
+  if (isResult ? isHere && !walk.expanded : walk.expanded === cell.id) classes.push("chosen");
   const square = make("td", { className: classes.join(" "), title: cell.exact ?? "" }, cell.text);
   square.dataset.id = cell.id;
   if (cell.shade) Object.assign(square.style, { background: lit.has(cell.id) ? "" : cell.shade, color: cell.ink });
   square.onclick = () => {
     if (isResult) return look(walk, [row, column]);
-    walk.asked = cell.id;
+    walk.expanded = cell.id;
     walk.draw();
     walk.tell();
   };

@@ -33,7 +33,7 @@ export default function (component) {
   walk.tell = () => {
     clearTimeout(walk.timer);
     walk.seq += 1;
-    walk.timer = setTimeout(() => setTriggerValue("moved", { seq: walk.seq, at: [walk.step, ...walk.cell], asked: walk.asked }), QUIET);
+    walk.timer = setTimeout(() => setTriggerValue("moved", { seq: walk.seq, at: [walk.step, ...walk.cell], expanded: walk.expanded }), QUIET);
   };
   // What is hidden is not here yet: Python has it.
   walk.show = (key) => setTriggerValue("revealed", key);

@@ -33,14 +33,14 @@ def computation(
     at: tuple[int, int, int] | None = None,
     predict: Predict = "off",
     revealed: str = "",
-    asked: str = "",
+    expanded: str = "",
     theme: Theme = LIGHT,
 ) -> dict[str, Any]:
     """Describe everything that steps.js draws. `at` is the step and the cell of its result to open with.
 
     `predict` asks a class which token gets most of a row ("most"), or how much the chosen one gets ("weight"). Until `revealed`
     is the `key` of what is drawn, it holds no weight, and nothing that is computed from one; `hidden` is the step that asks,
-    and the last that is looked at. `asked` is a cell of the step whose own sum is written out, as "Q:0:1".
+    and the last that is looked at. `expanded` is a cell of the step whose own sum is written out, as "Q:0:1".
 
     >>> import numpy as np
     >>> step = ComputationStep("X", "Tokens", "X", "As typed.", (Matrix("X", np.array([[0.5]]), ("a<b",), ("0",)),))
@@ -61,7 +61,7 @@ def computation(
     shape = len(steps[last].result.rows), len(steps[last].result.columns)
     cell = cell if all(index < size for index, size in zip(cell, shape, strict=True)) else steps[last].start
     return {
-        **content, "key": key, "hidden": hidden, "at": [last, *cell], "asked": asked or None, "colours": colours,
+        **content, "key": key, "hidden": hidden, "at": [last, *cell], "expanded": expanded or None, "colours": colours,
         "tones": [*OPERANDS, RESULT], "masked": theme.masked,
     }  # fmt: skip
 

@@ -9,12 +9,12 @@ import { go, result, tone } from "./walk.js";
 export function written(walk, step) {
   const matrix = result(walk);
   const [row, column] = walk.cell;
-  const id = walk.asked ?? matrix.cells[row][column].id;
+  const id = walk.expanded ?? matrix.cells[row][column].id;
   const cell = step.matrices.flatMap((each) => each.cells.flat()).find((each) => each.id === id);
   const origin = walk.data.origins[id];
   const line = make("div", { className: "sum" });
   line.setAttribute("aria-live", "polite");
-  const name = walk.asked ? "" : [matrix.rows[row], matrix.columns[column]].filter(Boolean).join(" · ");
+  const name = walk.expanded ? "" : [matrix.rows[row], matrix.columns[column]].filter(Boolean).join(" · ");
   if (name) line.append(make("span", { className: "place" }, name));
   if (!origin) line.append(cell?.text === "…" ? "The others, which are not shown one by one." : `${cell?.text ?? ""}  is given.`);
   const inStep = new Map(step.matrices.map((each, index) => [each.name, index]));
@@ -27,6 +27,6 @@ export function written(walk, step) {
     }
   }
   if (cell?.exact) line.append(make("span", { className: "exact" }, `exactly ${cell.exact}`));
-  if (walk.asked && origin) line.append(make("button", { className: "goto", onclick: () => go(walk, origin.step) }, `Step ${origin.step + 1}`));
+  if (walk.expanded && origin) line.append(make("button", { className: "goto", onclick: () => go(walk, origin.step) }, `Step ${origin.step + 1}`));
   return line;
 }

@@ -9,10 +9,10 @@
  *   matrices: Matrix[] }} Step
  * @typedef {{ step: number, from: string[], sum: [string, string | null][] }} Origin
  * @typedef {{ steps: Step[], origins: Record<string, Origin>, predict: "off" | "most" | "weight", key: string, seq: number,
- *   hidden: number | null, at: [number, number, number], asked: string | null, colours: Record<string, string>,
+ *   hidden: number | null, at: [number, number, number], expanded: string | null, colours: Record<string, string>,
  *   tones: string[], masked: string }} Computation  what steps.py sends
  * @typedef {[number, number]} Place  a row and a column of a step's result
- * @typedef {{ seq: number, data: Computation, step: number, cell: Place, asked: string | null, guess: number | string | null,
+ * @typedef {{ seq: number, data: Computation, step: number, cell: Place, expanded: string | null, guess: number | string | null,
  *   guessed: Place | null, moved?: boolean, waits?: boolean, timer?: number, tell(): void, show(key: string): void,
  *   draw(): void }} Walk
  */
@@ -23,10 +23,10 @@ export function follow(data, before) {
   const walk = before ?? /** @type {Walk} */ ({ seq: 0 });
   if (before?.data.key !== data.key) Object.assign(walk, { guess: null, guessed: null });
   const isNewer = before && walk.seq > data.seq && walk.step in data.steps;
-  Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step: data.at[0], cell: [data.at[1], data.at[2]], asked: data.asked });
+  Object.assign(walk, { data }, isNewer ? {} : { seq: data.seq, step: data.at[0], cell: [data.at[1], data.at[2]], expanded: data.expanded });
   if (isNewer && data.hidden !== null && isLocked(walk, walk.step)) walk.step = data.hidden;
   if (!holds(result(walk), walk.cell)) walk.cell = [...data.steps[walk.step].start];
-  if (!knows(walk, walk.asked)) walk.asked = null;
+  if (!knows(walk, walk.expanded)) walk.expanded = null;
   return walk;
 }
 
@@ -51,7 +51,7 @@ export function go(walk, step) {
   if (!(step in walk.data.steps) || step === walk.step || isLocked(walk, step)) return;
   const before = result(walk);
   walk.step = step;
-  Object.assign(walk, { guess: null, guessed: null, asked: null });
+  Object.assign(walk, { guess: null, guessed: null, expanded: null });
   // A cell that was looked at stays, as long as the same rows and columns stand there.
   if (!(walk.moved && same(before, result(walk)))) {
     walk.cell = [...walk.data.steps[step].start];
@@ -64,7 +64,7 @@ export function go(walk, step) {
 /** @param {Walk} walk @param {Place} cell */
 export function look(walk, cell) {
   if (!holds(result(walk), cell)) return;
-  Object.assign(walk, { cell, moved: true, asked: null });
+  Object.assign(walk, { cell, moved: true, expanded: null });
   walk.draw();
   walk.tell();
 }

@@ -24,7 +24,7 @@ def measure_grid(means: Float[np.ndarray, "layer head"], measure: str, *, chosen
     return measured_grid(means, lambda mean: measure_text(measure, mean), strength=strength, chosen=chosen, theme=theme)
 
 
-def measures_table(statistics: Statistics, layer: int, head: int, *, shown: str, theme: Theme = LIGHT) -> str:
+def measures_table(statistics: Statistics, layer: int, head: int, *, chosen: str, theme: Theme = LIGHT) -> str:
     """Draw every measure of a head as an HTML table; a click on one picks its name."""
     means, (low, high) = statistics.means[:, layer, head], statistics.intervals
     rows = []
@@ -34,7 +34,7 @@ def measures_table(statistics: Statistics, layer: int, head: int, *, shown: str,
             ends = (measure_text(name, float(end[number, layer, head])) for end in (low, high))
             figures = (measure_text(name, float(means[number])), " to ".join(ends), f"{statistics.rows[number]:,.0f}")
         cells = "".join(f'<td class="figure">{figure}</td>' for figure in figures)
-        button = f'<button data-pick="{name}" aria-pressed="{str(name == shown).lower()}">'
+        button = f'<button data-pick="{name}" aria-pressed="{str(name == chosen).lower()}">'
         rows.append(f"<tr><td>{button}{html.escape(MEASURE_LABELS[name])}</button></td>{cells}</tr>")
     headings = "".join(f'<th scope="col"{" class=figure" if place else ""}>{name}</th>' for place, name in enumerate(_HEADINGS))
     table = f'<table class="claims"><thead><tr>{headings}</tr></thead><tbody>{"".join(rows)}</tbody></table>'

@@ -42,10 +42,10 @@ def _row(report: AttributionReport, name: str, title: str, chosen: str, waits: b
     if name not in report.figures:
         reason = "is running…" if waits else html.escape(report.refused.get(name, "was not run"))
         return f'<div class="way">{title}<span class="why">{reason}</span></div>'
-    figures = [_takes(report, name), *_figures(report, name)]
+    figures = [_drop_bar(report, name), *_figures(report, name)]
     if name == "random":
         return f'<div class="way">{title}<span class="strip"></span>{"".join(figures)}</div>'
-    best = name == max((each for each in report.shares if each != "random"), key=lambda each: _taken(report, each))
+    best = name == max((each for each in report.shares if each != "random"), key=lambda each: _drop(report, each))
     kind = f"way{' chosen' if name == chosen else ''}{' best' if best else ''}"
     pressed = "true" if name == chosen else "false"
     return (
@@ -54,12 +54,12 @@ def _row(report: AttributionReport, name: str, title: str, chosen: str, waits: b
     )
 
 
-def _takes(report: AttributionReport, name: str) -> str:
+def _drop_bar(report: AttributionReport, name: str) -> str:
     """How much p falls, as a bar beside the mark of chance."""
-    taken, chance = _taken(report, name), _taken(report, "random")
+    drop, chance = _drop(report, name), _drop(report, "random")
     mark = f'<u style="inset-inline-start:{100 * min(max(chance, 0), 1):.1f}%"></u>' if "random" in report.figures else ""
-    bar = f'<i style="width:{100 * min(max(taken, 0), 1):.1f}%"></i>'
-    return f'<span class="takes"><span>{bar}{mark}</span><b class="number">{_figure(taken)}</b></span>'
+    bar = f'<i style="width:{100 * min(max(drop, 0), 1):.1f}%"></i>'
+    return f'<span class="takes"><span>{bar}{mark}</span><b class="number">{_figure(drop)}</b></span>'
 
 
 def _figures(report: AttributionReport, name: str) -> list[str]:
@@ -69,7 +69,7 @@ def _figures(report: AttributionReport, name: str) -> list[str]:
     return [f'<span class="figure">{each}</span>' for each in (_figure(figure.sufficiency), tau, took)]
 
 
-def _taken(report: AttributionReport, name: str) -> float:
+def _drop(report: AttributionReport, name: str) -> float:
     return report.figures[name].comprehensiveness if name in report.figures else 0.0
 
 

@@ -34,12 +34,12 @@ def shaded_text(
     shares: Float[np.ndarray, " word"],
     *,
     own: Collection[int] = (),
-    taken: Collection[int] = (),
+    removed: Collection[int] = (),
     theme: Theme = LIGHT,
 ) -> str:
     """Draw words as buttons (`data-pick` is a word's place), the darkest the one whose share is the furthest from 0.
 
-    `own` are the output's own words, which cannot be taken; `taken` are those that were.
+    `own` are the output's own words, which cannot be removed; `removed` are those that were.
 
     >>> drawn = shaded_text(["a<b", "no"], np.array([0.2, -0.1]))
     >>> "a&lt;b" in drawn, drawn.count("data-pick")
@@ -50,8 +50,8 @@ def shaded_text(
         if place in own:
             pieces.append(f'<span class="word own"><bdi>{html.escape(word)}</bdi></span>')
             continue
-        kind = ' class="taken"' if place in taken else ""
-        pressed = "true" if place in taken else "false"
+        kind = ' class="taken"' if place in removed else ""
+        pressed = "true" if place in removed else "false"
         pieces.append(
             f'<button{kind} data-pick="{place}" aria-pressed="{pressed}" title="{share:+.4f}" '
             f'style="background:{colour};color:{ink_on(colour)}"><bdi>{html.escape(word)}</bdi></button>'

@@ -19,7 +19,7 @@ UNREAD_CHARACTERS = 280
 
 def marked_passage(
     passage: Passage,
-    kept: Selection,
+    selection: Selection,
     scores: Float[np.ndarray, " unit"],
     shares: Float[np.ndarray, " sentence"] | None = None,
     *,
@@ -41,11 +41,11 @@ def marked_passage(
     for index, (unit, number) in enumerate(zip(passage.units, passage.sentence, strict=True)):
         between = space_between(passage.text[end : unit.start])
         if number != last:
-            pieces.append(("</span>" if last >= 0 else "") + between + _sentence_start(number, kept, shares))
+            pieces.append(("</span>" if last >= 0 else "") + between + _sentence_start(number, selection, shares))
         else:
             pieces.append(between)
         pieces.append(
-            _unit(label(unit), float(scores[index]), min(float(scores[index]) / highest, 1.0), bool(kept.units[index]))
+            _unit(label(unit), float(scores[index]), min(float(scores[index]) / highest, 1.0), bool(selection.units[index]))
         )
         end, last = max(end, unit.end), number
     unread = passage.text[end:].strip()
@@ -56,8 +56,8 @@ def marked_passage(
     return f'<div class="passage long" dir="auto" style="{css_variables(theme)}">{"".join(pieces)}</div>'
 
 
-def _sentence_start(number: int, kept: Selection, shares: Float[np.ndarray, " sentence"] | None) -> str:
-    if not kept.sentences[number]:
+def _sentence_start(number: int, selection: Selection, shares: Float[np.ndarray, " sentence"] | None) -> str:
+    if not selection.sentences[number]:
         return '<span class="sentence">'
     rank = "" if shares is None else f'<span class="rank">{shares[number]:.0%}</span>'
     return f'<span class="sentence kept">{rank}'

@@ -50,20 +50,20 @@ class Curve:
 
 
 def emergence(
-    held: HeldOut, curves: Sequence[Curve], story: Sequence[Sentence] = (), *, steps: int, at: int, theme: Theme = LIGHT
+    sequence: HeldOut, curves: Sequence[Curve], story: Sequence[Sentence] = (), *, steps: int, at: int, theme: Theme = LIGHT
 ) -> str:
     """Draw what the model looks at, where it should look outlined; beside it figures over the steps 0 to `steps`, and a story.
 
     `at` is the step that is looked at. Every token is escaped.
 
     >>> one = np.ones((1, 1), dtype=bool)
-    >>> held = HeldOut(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)
-    >>> "&lt;a&gt;" in emergence(held, [], steps=1, at=0)
+    >>> sequence = HeldOut(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)
+    >>> "&lt;a&gt;" in emergence(sequence, [], steps=1, at=0)
     True
     """
     return (
         f'<div class="training" style="{_colours(theme)}">'
-        f'<div class="sequence">{_legend(held)}<div class="matrix">{_matrix(held, theme)}</div></div>'
+        f'<div class="sequence">{_legend(sequence)}<div class="matrix">{_matrix(sequence, theme)}</div></div>'
         f'<div class="curves">{"".join(_curve(each, steps, at) for each in curves)}{_story(story)}</div></div>'
     )
 
@@ -78,9 +78,9 @@ def _colours(theme: Theme) -> str:
     return f"{css_variables(theme)};--wrong:{WRONG[theme.name]};--outline:{OUTLINE};--weight:{theme.colour(0.7)}"
 
 
-def _legend(held: HeldOut) -> str:
+def _legend(sequence: HeldOut) -> str:
     """Name the marks of a matrix; that of a possible link only where there is one."""
-    may = '<span><i class="may"></i>May look at</span>' if (held.possible & ~held.sure).any() else ""
+    may = '<span><i class="may"></i>May look at</span>' if (sequence.possible & ~sequence.sure).any() else ""
     return (
         f'<p class="legend"><span><i class="weight"></i>Looks at</span><span><i class="should"></i>Should look at</span>{may}'
         "<span>On the right: what it writes, <b>wrong</b> in colour</span></p>"
@@ -104,44 +104,44 @@ def _curve(curve: Curve, steps: int, at: int) -> str:
     )
 
 
-def _matrix(held: HeldOut, theme: Theme) -> str:
+def _matrix(sequence: HeldOut, theme: Theme) -> str:
     """Draw the matrix with the source above it, the target at its left, and what the model writes at its right."""
-    n_rows, n_columns = len(held.target), len(held.source)
+    n_rows, n_columns = len(sequence.target), len(sequence.source)
     cell = min(max(PIXELS // max(n_rows, n_columns), LEAST_CELL), MOST_CELL)
-    letters = max(len(token) for token in held.source)
+    letters = max(len(token) for token in sequence.source)
     leaning = letters > 2
     left, top = 26, 8 + 6 * letters if leaning else 22
     width, height = left + n_columns * cell + (34 if leaning else 28), top + n_rows * cell + 2
     parts = [
         _cell(left + column * cell, top + row * cell, cell, f'fill="{theme.colour(float(weight))}"')
-        for row, weights in enumerate(held.weights)
+        for row, weights in enumerate(sequence.weights)
         for column, weight in enumerate(weights)
     ]
     # Above all cells: none covers a part of the outline of another.
-    for row, column in np.argwhere(held.possible | held.sure).tolist():
-        kind = "should" if held.sure[row, column] else "may"
+    for row, column in np.argwhere(sequence.possible | sequence.sure).tolist():
+        kind = "should" if sequence.sure[row, column] else "may"
         parts.append(_cell(left + column * cell, top + row * cell, cell, f'class="{kind}"'))
-    for column, token in enumerate(held.source):
+    for column, token in enumerate(sequence.source):
         x = left + (column + 0.5) * cell
         turned = f' transform="rotate(-45 {x:.1f} {top - 6})" class="leaning"' if leaning else ' class="above"'
         parts.append(f'<text x="{x:.1f}" y="{top - 6}"{turned}>{_token_text(token)}</text>')
-    for row, (token, written) in enumerate(zip(held.target, held.written, strict=True)):
+    for row, (token, written) in enumerate(zip(sequence.target, sequence.written, strict=True)):
         y, kind = top + row * cell + cell / 2 + 5, "right" if written == token else "wrong"
         parts.append(f'<text x="{left - 8}" y="{y:.1f}" class="before">{_token_text(token)}</text>')
         parts.append(f'<text x="{left + n_columns * cell + 6}" y="{y:.1f}" class="{kind}">{_token_text(written)}</text>')
     size = f'style="min-width:{width}px" viewBox="0 0 {width} {height}"'
-    return f'<svg {size} role="img" aria-label="{html.escape(_described(held))}">{"".join(parts)}</svg>'
+    return f'<svg {size} role="img" aria-label="{html.escape(_described(sequence))}">{"".join(parts)}</svg>'
 
 
 def _cell(x: int, y: int, cell: int, kind: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{cell - 1}" height="{cell - 1}" {kind}/>'
 
 
-def _described(held: HeldOut) -> str:
-    n_right = sum(one == other for one, other in zip(held.target, held.written, strict=True))
+def _described(sequence: HeldOut) -> str:
+    n_right = sum(one == other for one, other in zip(sequence.target, sequence.written, strict=True))
     return (
-        f"What the model looks at, where it should look outlined. Of “{''.join(held.source)}” it writes {n_right} of "
-        f"{len(held.target)} tokens right"
+        f"What the model looks at, where it should look outlined. Of “{''.join(sequence.source)}” it writes {n_right} of "
+        f"{len(sequence.target)} tokens right"
     )
 
 

@@ -6,7 +6,6 @@ from an edge, and the best spans are found over the whole passage at once (`attn
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +13,6 @@ from jaxtyping import Float
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.base import AttentionModel
 from attnviz.models.edit.points import check_windows
 from attnviz.text.spans import Span, Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.tokens import Encoded
@@ -82,15 +80,6 @@ class Answers:
     def text(self, span: Span) -> str:
         """Cut a span out of the passage, as it stands there."""
         return text_of(span, self.trace.prompt.text, self.tokens)
-
-
-@runtime_checkable
-class AnsweringModel(AttentionModel, Protocol):
-    """A model that finds the answer to `prompt.question` in `prompt.text`."""
-
-    def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """Find the best spans, and trace the window that holds the best one."""
-        ...
 
 
 def question_of(prompt: Prompt) -> str:

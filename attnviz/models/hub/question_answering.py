@@ -1,4 +1,4 @@
-"""A Hugging Face encoder that was trained to find answers, as an `AnsweringModel`: question and passage read as one pair.
+"""A Hugging Face encoder that was trained to find answers, as a `SpanFinder`: question and passage read as one pair.
 
 Its layers of attention hold all that question and passage have to do with each other; the blocks between the two are told
 apart by the tokens' segments: 0 is the question, 1 the passage. No answer is what the model says by pointing at its first

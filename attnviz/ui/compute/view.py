@@ -49,7 +49,7 @@ def show_steps(
         if (move := sent("steps", "moved")) is not None:
             state.steps_seq = int(move["seq"])
             step, row, column = map(int, move["at"])
-            state.at = ",".join(map(str, [step, row, column, *([move["asked"]] if move["asked"] else [])]))
+            state.at = ",".join(map(str, [step, row, column, *([move["expanded"]] if move["expanded"] else [])]))
             state.at_step = symbols[step] if step < len(symbols) else None
 
     def revealed() -> None:
@@ -59,7 +59,7 @@ def show_steps(
     default = _first_place(steps, first, cell)
     place, operand = _parse_place(value("at", ""), steps, state.get("at_step"))
     seen = value("revealed", "")
-    drawn = computation(steps, at=place or default, predict=predict, revealed=seen, asked=operand, theme=theme())
+    drawn = computation(steps, at=place or default, predict=predict, revealed=seen, expanded=operand, theme=theme())
     drawn["seq"] = state.get("steps_seq", 0)
     shown = ",".join(map(str, [*drawn["at"], *([operand] if operand else [])]))
     usual = ",".join(map(str, default))

@@ -67,7 +67,7 @@ def show_survey(survey: State) -> None:
     st.subheader(f"What {name} does over this corpus", anchor=False)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _markup("measures", measures_table(statistics, layer, head, shown=measure, theme=theme()), _pick_measure)
+        _markup("measures", measures_table(statistics, layer, head, chosen=measure, theme=theme()), _pick_measure)
     with right:
         st.markdown(f"**How far {name} looks**, in tokens")
         histogram = statistics.histogram[layer, head]

@@ -55,7 +55,7 @@ def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) 
             remove_words(sorted({*removed} ^ {int(picked)}))
 
     _SHADED(
-        "shaded", shaded_text(report.words, report.shares[method], own=report.own, taken=removed, theme=theme()), on_pick=pick
+        "shaded", shaded_text(report.words, report.shares[method], own=report.own, removed=removed, theme=theme()), on_pick=pick
     )
 
 

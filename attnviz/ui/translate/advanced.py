@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.analysis.translate.alignment import Likelihood, describe_likelihood
+from attnviz.analysis.translate.alignment import describe_likelihood
 from attnviz.analysis.wording import Sentence
 from attnviz.figures.html import STYLE
 from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidates
@@ -52,7 +52,7 @@ def opens_advanced(slot: int, result: Result) -> bool:
 
 def describe_given_target(draft: Draft) -> tuple[Sentence, ...]:
     """How likely a target that was given is to the model, beside its own; of the model's own translation nothing."""
-    return (describe_likelihood(Likelihood(draft.log_probability, draft.own.log_probability)),) if draft.own else ()
+    return (describe_likelihood(draft.log_probability, draft.own.log_probability),) if draft.own else ()
 
 
 def explain_alignment(result: Result, view: AlignmentView, slot: int) -> None:

@@ -16,7 +16,6 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import silent
 from attnviz.models.hub.minilm import minilm
-from attnviz.models.shipped import load_trained_as
 from attnviz.nn.qa import Answerer
 from recipes import commands
 from recipes.answer import card
@@ -30,6 +29,7 @@ from recipes.answer.questions import EncodedQuestion, Question, collate, read_qu
 from recipes.answer.recipe import RECIPES, Diet
 from recipes.answer.run import train_answerer
 from recipes.answer.task import Answering, framed, span_choices, span_loss
+from recipes.export import load_trained_as
 from recipes.loop import Run
 from recipes.task import RunProgress
 from tests.answerers import tiny_answerer

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import attnviz
-from attnviz.models.shipped import load_trained_as
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.translator import Attentions, Translator, TranslatorConfig
 from recipes import commands
 from recipes.data import DataError
+from recipes.export import load_trained_as
 from recipes.translate import evaluate
 from recipes.translate.alignment_error import (
     LinkedPair,

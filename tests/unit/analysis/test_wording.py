@@ -81,11 +81,11 @@ HEADS = {
     "special": (np.eye(7)[[6] * 7], "100% of its attention goes to special tokens"),
     # The first token is special: its attention is told under one name.
     "first and special": (np.eye(7)[[0] * 7], "100% of its attention goes to special tokens"),
-    "half": ((np.eye(7) + np.full((7, 7), 1 / 7) * 6) / 7, "Its attention is as wide as"),
-    "uniform": (np.full((7, 7), 1 / 7), "Its attention is as wide as 7.0 equal tokens (entropy 2.8 bits)."),
+    "half": ((np.eye(7) + np.full((7, 7), 1 / 7) * 6) / 7, "Its attention has the entropy of"),
+    "uniform": (np.full((7, 7), 1 / 7), "Its attention has the entropy of an even spread over 7.0 tokens (2.8 bits)."),
     "four of seven": (
         np.tile([0, 0.25, 0.25, 0.25, 0.25, 0, 0], (7, 1)),
-        "Its attention is as wide as 4.0 equal tokens (e",
+        "Its attention has the entropy of an even spread over 4.0 tokens (",
     ),
     "just mostly": (0.505 * rolled(-1) + 0.495 * np.full((7, 7), 1 / 7), "58% of its attention goes to the token before"),
 }
@@ -100,9 +100,9 @@ def test_norms_are_told_as_what_moves():
     moved = plain(describe_head(matrix_of(rolled(-1)), "norm share"))
     assert moved == "100% of what it moves comes from the token before."
     spread = plain(describe_head(matrix_of(np.full((7, 7), 1 / 7)), "norm share"))
-    assert spread.startswith("What it moves is as wide as 7.0 equal tokens")
+    assert spread.startswith("What it moves has the entropy of an even spread over 7.0 tokens")
     hidden = describe_hidden(matrix_of(np.full((7, 7), 1 / 7), hide_special=True), renormalized=False, number="norm share")
-    assert hidden.startswith("What is hidden holds 29% of what is moved;")
+    assert hidden.startswith("Hidden tokens hold 29% of what is moved;")
 
 
 def test_the_first_token_is_told_where_it_is_not_special():
@@ -124,7 +124,7 @@ def test_what_is_hidden_is_told(hidden, said):
     weights = np.array([[hidden / 2, *[shown] * 5, hidden / 2]] * 7)
     matrix = matrix_of(weights, hide_special=True)
     sentence_ = describe_hidden(matrix, renormalized=False)
-    assert sentence_ == (said and f"What is hidden holds {said} of the attention; rows sum to what is left.")
+    assert sentence_ == (said and f"Hidden tokens hold {said} of the attention; rows sum to the rest.")
     if said:
         assert describe_hidden(matrix, renormalized=True).endswith("rows are scaled up to sum to 1.")
 
@@ -133,4 +133,4 @@ def test_a_view_of_a_pair_tells_what_it_leaves_out():
     tokens = pair("a", "b")
     weights = np.full((5, 5), 0.2)
     matrix = matrix_of(weights, tokens, between="first-second")
-    assert describe_hidden(matrix, renormalized=False).startswith("What is hidden holds 60% of the attention")
+    assert describe_hidden(matrix, renormalized=False).startswith("Hidden tokens hold 60% of the attention")

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.analysis.matters.planted_truth import PlantedScores, agreement, distance, over_seeds, ranking
+from attnviz.analysis.matters.planted_truth import PlantedScores, distance, ranking
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
 from attnviz.models.translate.toy import ToyConfig, untrained_toy
 from attnviz.text.toys import TOYS
+from benchmarks.bench_planted import agreement, over_seeds
 
 
 def scores(step: int, **distances: float) -> PlantedScores:

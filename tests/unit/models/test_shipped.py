@@ -38,7 +38,7 @@ def test_a_folder_is_loaded_by_the_kind_that_it_names(tmp_path: Path, make) -> N
     assert type(attnviz.load(folder)) is type(attnviz.load(str(folder))) is KINDS[make]
     assert shipped.kind_of(folder) in shipped.KINDS
     with pytest.raises(ModelError, match="is of another kind"):
-        shipped.load_trained_as(Path, folder)
+        load_trained_as(Path, folder)
 
 
 @pytest.mark.parametrize(("make", "file"), FILES)

@@ -25,7 +25,7 @@ def test_each_side_sums_to_the_score():
         assert side.sum() == pytest.approx(SHARES.score)
 
 
-def test_the_sentence_names_who_asked_and_who_offered():
+def test_the_sentence_names_score_and_largest_pair():
     said = plain(describe_pairs(SHARES, "L1·H2"))
     assert all(part in said for part in ("L1·H2 scores +2.81", "pair is “<b>cat” × “<b>cat” (+3.00)"))
 

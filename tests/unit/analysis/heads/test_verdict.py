@@ -180,7 +180,7 @@ def test_too_few_words_are_no_verdict():
     assert tested.is_small
     assert [replace(tested, queries=count).is_small for count in (29, 30)] == [True, False]
     assert not tested.holds
-    assert "Nothing can be said" in describe_verdict(tested)
+    assert "Too few words" in describe_verdict(tested)
 
 
 def test_a_regular_expression_that_never_ends_is_stopped():

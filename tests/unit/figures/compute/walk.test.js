@@ -10,14 +10,14 @@ function step(name, rows, columns) {
   return { title: name, start: [0, 0], matrices: [{ name, rows, columns, cells, weights: name === "W" }] };
 }
 const STEPS = [step("S", ["a", "b"], ["a", "b", "c"]), step("W", ["a", "b"], ["a", "b", "c"]), step("O", ["a"], ["0"])];
-const data = (more = {}) => ({ steps: STEPS, key: "k", seq: 0, hidden: null, at: [0, 1, 2], asked: null, tones: ["red", "blue", "green"], ...more });
+const data = (more = {}) => ({ steps: STEPS, key: "k", seq: 0, hidden: null, at: [0, 1, 2], expanded: null, tones: ["red", "blue", "green"], ...more });
 const walk = (more) => Object.assign(follow(data(more)), { draw() {}, tell() {} });
 
 test("it opens where Python says, at a cell that is there", () => {
   assert.deepEqual([walk().step, walk().cell], [0, [1, 2]]);
   assert.deepEqual(walk({ at: [2, 1, 2] }).cell, [0, 0]);
-  assert.equal(walk({ asked: "S:0:1" }).asked, "S:0:1");
-  assert.equal(walk({ asked: "X:0:1" }).asked, null);
+  assert.equal(walk({ expanded: "S:0:1" }).expanded, "S:0:1");
+  assert.equal(walk({ expanded: "X:0:1" }).expanded, null);
 });
 
 test("a cell that was chosen stays while the same rows and columns stand there", () => {

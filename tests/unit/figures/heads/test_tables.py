@@ -161,7 +161,7 @@ def test_the_measures_of_a_head_are_its_own_and_what_was_not_measured_is_said():
     counts, sums = empty.rows.copy(), empty.sums.copy()
     place = NAMES.index("distance")
     counts[place], sums[place, 1, 2], sums[place, 0, 0] = 2000, 3000.0, 9000.0
-    drawn = measures_table(replace(empty, rows=counts, sums=sums), 1, 2, shown="distance")
+    drawn = measures_table(replace(empty, rows=counts, sums=sums), 1, 2, chosen="distance")
     table = dict(zip(NAMES, rows(drawn), strict=True))
     assert table["distance"] == ["Distance", "1.50 tokens", "1.50 tokens to 1.50 tokens", "2,000"]
     assert table["entropy"] == ["Entropy", "–", "not measured", "0"]

@@ -34,8 +34,10 @@ def test_without_a_reference_the_figures_are_the_measured_ones():
 
 def test_the_best_of_every_column_stands_out():
     rows = [Row("a", "a", "", "", Rouge(0.5, 0.0, 0.125), measured=1.0), Row("b", "b", "", "", Rouge(0.25, 0.0, 0.5))]
-    assert figures(selectors_table(rows)) == [("figure best", "50.0"), ("figure", "0.0"), ("figure", "12.5"), ("figure", "25.0"),
-                                         ("figure", "0.0"), ("figure best", "50.0")]  # fmt: skip
+    assert figures(selectors_table(rows)) == [
+        ("figure best", "50.0"), ("figure", "0.0"), ("figure", "12.5"), ("figure", "25.0"), ("figure", "0.0"),
+        ("figure best", "50.0"),
+    ]  # fmt: skip
 
 
 def test_every_head_has_its_share_and_a_place_to_click():
