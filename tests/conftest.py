@@ -7,6 +7,7 @@ import random
 import socket
 from collections.abc import Callable, Iterator
 
+import hypothesis
 import jaxtyping
 import numpy as np
 import pytest
@@ -16,6 +17,10 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 # What a module imports under jaxtyping's hook is looked for under another name, and compiled anew: large libraries come first.
 for library in ("beartype", "matplotlib.figure", "pandas", "scipy.stats", "streamlit", "transformers.modeling_utils"):
     importlib.import_module(library)
+
+# A busy machine is no failure.
+hypothesis.settings.register_profile("attnviz", deadline=None)
+hypothesis.settings.load_profile("attnviz")
 
 # Before anything of them is imported: every annotated shape is checked whenever a function is called.
 jaxtyping.install_import_hook(["attnviz", "recipes"], "beartype.beartype")

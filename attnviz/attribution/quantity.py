@@ -130,4 +130,4 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
 
 
 def _not_known(trace: AttentionTrace) -> ModelError:
-    return ModelError(f"Norms and mixing of {trace.model} cannot be computed: look at its weights instead.")
+    return ModelError(f"Norms and mixing of {trace.model} do not fit the weights of this text: look at its weights instead.")

@@ -25,7 +25,7 @@ def value_zeroing(bound: BoundTarget) -> np.ndarray:
     """
     if bound.n_positions > MOST_TOKENS:
         raise ModelError(
-            f"Value zeroing is computed for at most {MOST_TOKENS} tokens, and here are {bound.n_positions}: type less."
+            f"Value zeroing is computed for at most {MOST_TOKENS} tokens, and this text has {bound.n_positions}: type less."
         )
     check_layered(bound)
     attentions = recorded(bound)

@@ -22,7 +22,7 @@ class PromptError(AttnvizError, ValueError):
 
 
 class TraceError(AttnvizError, ValueError):
-    """An attention map or trace contradicts itself, or was asked for something it does not have."""
+    """An attention map or trace contradicts itself, or does not have what is read from it."""
 
 
 class CorpusError(AttnvizError, ValueError):

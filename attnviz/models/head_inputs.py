@@ -1,4 +1,4 @@
-"""What one head of a model was given: the vectors behind its weights, from the model's own forward pass over a text.
+"""The inputs of one head: the vectors behind its weights, from the model's own forward pass over a text.
 
 A trace keeps what its pictures need. What queries, keys and values were made of, and the states behind additive attention, are
 computed again when somebody asks.

@@ -1,4 +1,4 @@
-"""One result, which pages hold, downloads write and sentences describe: what a model made of a prompt."""
+"""The result of a model and a prompt, which pages hold, downloads write and sentences describe."""
 
 import time
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ class Result:
     card      of the model
     seconds   how long the model took
     name      what the model is loaded by: a name of the catalog, an id of the hub, a folder
-    task      what it was asked to do
-    output    what came of that besides the trace, if anything did
+    task      what the model did
+    output    of the task, besides the trace; None: there is none
     options   how a translation was decoded
     before    the same without the edits; None: nothing is edited
     mixing    of each kind and layer the mixing ratio, where the quantity is not weights and the model tells it:
@@ -86,7 +86,7 @@ class Result:
 
     def _output(self, kind: type[SomeOutput]) -> SomeOutput:
         if not isinstance(self.output, kind):
-            raise TraceError(f"The result of {self.card.name} has no {kind.__name__}: it was asked to {self.task}.")
+            raise TraceError(f"The result of {self.card.name} has no {kind.__name__}: its task was {self.task}.")
         return self.output
 
 

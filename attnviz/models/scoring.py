@@ -1,4 +1,4 @@
-"""Score many edits of one text in one batch: how much of a model's output is left under each.
+"""Score many edits of one text in one batch.
 
 models that write, and that answer   ln p of the output that they gave without edits
 the summarizer that attnviz trained  minus how far the attention that its words receive has turned, 1 - cosine

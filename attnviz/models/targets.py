@@ -1,4 +1,4 @@
-"""What about a model's output can be explained, and a model, a prompt and such a target bound together.
+"""Targets: the parts of a model's output that can be explained; and a model and a prompt, bound to one of them.
 
 A `BoundTarget` is all that an attribution method needs to know. Its `run` is a batched forward pass over token ids. What a
 method changes or records in it (embeddings in the place of tokens, attention held fixed, what each attention mixed) is done by
@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Token
 
-# What can be explained, by kind: what a model lacks that has no such output, and what a list of targets calls it.
+# The kinds of targets: their name in an error, and their label in a list.
 TARGETS = {
     "answer": ("answer", "The answer"),
     "token": ("translation", ""),
@@ -36,7 +36,7 @@ MOST_TARGETS = 200
 
 @dataclass(frozen=True)
 class Target:
-    """What about an output is explained: its `kind`, and `place`, the token or sentence that is meant, where there are several.
+    """The part of an output to explain: its `kind`, and `place`, the token or sentence, where there are several.
 
     >>> Target.of("token:3")
     Target(kind='token', place=3)
@@ -54,7 +54,7 @@ class Target:
         """
         kind, _, place = text.partition(":")
         if kind not in TARGETS or (place and not (place.isascii() and place.isdigit() and len(place) < 6)):
-            raise ModelError(f"{text!r} is nothing that can be asked about: choose one of {', '.join(TARGETS)}.")
+            raise ModelError(f"{text!r} is no target: choose one of {', '.join(TARGETS)}.")
         return Target(kind, int(place) if place else None)
 
     def __str__(self) -> str:
@@ -74,12 +74,12 @@ def listed(kind: str, several: str = "", names: Sequence[str] = ()) -> dict[str,
 
 def no_such_output(model: str, what: str) -> ModelError:
     """Say that the model of that name has no output of that kind."""
-    return ModelError(f"{model} has no {what} to ask about: choose another target, or another model.")
+    return ModelError(f"{model} has no {what} to explain: choose another target, or another model.")
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a model makes of the target in a batch of texts: its score (a logit, or what stands for it), and ln p of it."""
+    """The target in a batch of texts: its score (a logit, or what stands for it), and ln p of it."""
 
     score: Float[Tensor, " batch"]
     log_probability: Float[Tensor, " batch"]
@@ -100,20 +100,20 @@ class AttentionSite:
 
 @dataclass(frozen=True, eq=False)
 class BoundTarget:
-    """One text as a model reads it, and one thing about its output that is explained: its target.
+    """One text as a model reads it, and its target: the part of the output that is explained.
 
     target       what is explained, in words: "the answer “1887”"
     tokens       what gets a share; their positions come first among the model's
     embedding    the matrix whose rows stand for the tokens
-    baseline_id  the id that takes the place of a token that is taken away
-    fixed        positions that are never taken: special tokens, and the answer itself
+    baseline_id  the id that replaces a masked token
+    fixed        positions that are never masked: special tokens, and the answer itself
     readout      positions from which the output is read, with their weight
     n_positions  all positions: the tokens, and of a model that writes, what it has written
     sites        of each attention, in the order of a pass
     output_text  what the model says to texts of these ids; None: the target has no words
     layered      its attentions stand on each other in layers, with nothing else that mixes positions
     unfreezable  why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
-    progress     told which share of the work is done, 0 to 1
+    progress     called with the share of the work that is done, 0 to 1
     """
 
     target: str
@@ -132,7 +132,7 @@ class BoundTarget:
     progress: Callable[[float], None] = lambda _: None
 
     def embedded(self) -> Float[Tensor, "token dim"]:
-        """The vectors that stand for the tokens."""
+        """Look up the vectors of the tokens."""
         return self.embedding[self.ids].detach()
 
     def outcome(self, ids: Int[Tensor, "batch token"]) -> Outcome:
@@ -152,17 +152,17 @@ class Embedded(TorchFunctionMode):
 
     embedding: Tensor
     vectors: Float[Tensor, "batch token dim"]
-    _taken: int = field(default=0, init=False)
+    _n_read: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is not F.embedding or args[1] is not self.embedding or self._taken >= self.vectors.shape[1]:
+        if func is not F.embedding or args[1] is not self.embedding or self._n_read >= self.vectors.shape[1]:
             return func(*args, **(kwargs or {}))
         # Some stand their texts upright: a column each.
         upright = args[0].shape[0] != len(self.vectors)
         # A model may read two texts one after the other; what it looks up after them is what it has written.
-        first, self._taken = self._taken, self._taken + args[0].shape[0 if upright else 1]
-        read = self.vectors[:, first : self._taken]
+        first, self._n_read = self._n_read, self._n_read + args[0].shape[0 if upright else 1]
+        read = self.vectors[:, first : self._n_read]
         return read.transpose(0, 1) if upright else read

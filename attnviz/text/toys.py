@@ -1,5 +1,4 @@
-"""Small tasks whose right alignment is known exactly: what is asked, what is right, and which source token each target token
-comes from.
+"""Small tasks whose right alignment is known exactly: sources, targets, and which source token each target token comes from.
 
 Some links are sure and others only possible (Och & Ney 2003, section 3): of two equal digits either may be the one that is
 written first, and any letter of a month's name may tell which month it is. A target token that comes from nowhere, such as the
@@ -37,7 +36,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class Toy:
-    """A task: `draw` makes a source text out of a generator, `solve` says what is right.
+    """A task: `draw` makes a random source text, `solve` computes its target and links.
 
     inputs, outputs  the vocabularies; `words`: the source is read word by word, else character by character
     reads            what may be typed, in words

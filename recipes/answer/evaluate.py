@@ -25,7 +25,7 @@ MEASURES = ("questions", "EM", "F1", *_DECLINED, "calibration error", "by chance
 
 
 @dataclass(frozen=True, eq=False)
-class AskedQuestions:
+class Predictions:
     """What a model says of some pairs: its best spans, whether it declines, and its confidence in them."""
 
     texts: Sequence[str]
@@ -53,26 +53,26 @@ def evaluate_answerer(
 
 def _measures(model: AnswerModel, questions: Sequence[Question]) -> dict[str, float | int]:
     """EM and F1 of all; what hangs on threshold and temperature, of those that decided neither."""
-    asked = _ask(model, questions)
-    right = np.array([exact(text, one.answers) for text, one in zip(asked.texts, questions, strict=True)])
-    shared = [overlap(text, one.answers) for text, one in zip(asked.texts, questions, strict=True)]
+    predictions = _predict(model, questions)
+    right = np.array([exact(text, one.answers) for text, one in zip(predictions.texts, questions, strict=True)])
+    shared = [overlap(text, one.answers) for text, one in zip(predictions.texts, questions, strict=True)]
     counted = measured(questions)
     rest = np.isin([one.context for one in questions], [one.context for one in counted])
-    declined = [_ask(model, pairs(counted, EVERY)).declined for pairs in (mismatched, removed)]
+    declined = [_predict(model, pairs(counted, EVERY)).declined for pairs in (mismatched, removed)]
     return {
         "questions": len(questions),
         "EM": 100 * float(np.mean(right)),
         "F1": 100 * float(np.mean(shared)),
-        "declined": 100 * float(np.mean(asked.declined[rest])),
+        "declined": 100 * float(np.mean(predictions.declined[rest])),
         "declined of mismatched": 100 * float(np.mean(declined[0])),
         "declined of removed": 100 * float(np.mean(declined[1])) if len(declined[1]) else 0.0,
-        "calibration error": calibration_error(asked.sure[rest], right[rest]),
-        "by chance": calibration_noise(asked.sure[rest]),
+        "calibration error": calibration_error(predictions.sure[rest], right[rest]),
+        "by chance": calibration_noise(predictions.sure[rest]),
     }
 
 
-def _ask(model: AnswerModel, questions: Sequence[Question]) -> AskedQuestions:
+def _predict(model: AnswerModel, questions: Sequence[Question]) -> Predictions:
     best = [model.best(Prompt(one.context, question=one.text)) for one in questions]
     declined = [model.decoding.declines(each.nothing, each.probability) for each in best]
     sure = [model.decoding.confidence(each.probability, each.nothing) for each in best]
-    return AskedQuestions([each.text for each in best], np.array(declined), np.array(sure))
+    return Predictions([each.text for each in best], np.array(declined), np.array(sure))

@@ -112,11 +112,11 @@ def plain_question(question: Question) -> Question:
 def encode_questions(questions: Sequence[Question], tokenizer: Any) -> list[EncodedQuestion]:
     """Tokenize questions and passages; answers that no token holds are left out."""
     options = {"add_special_tokens": False, "return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
-    asked = tokenizer([question.text for question in questions], **options)["input_ids"]
+    question_ids = tokenizer([question.text for question in questions], **options)["input_ids"]
     passages = tokenizer([question.context for question in questions], **options, return_offsets_mapping=True)
     encoded = []
     for question, ids, context, offsets in zip(
-        questions, asked, passages["input_ids"], passages["offset_mapping"], strict=True
+        questions, question_ids, passages["input_ids"], passages["offset_mapping"], strict=True
     ):
         stop = question.start + len(question.answers[0])
         inside = [index for index, (first, last) in enumerate(offsets) if first < stop and last > question.start]

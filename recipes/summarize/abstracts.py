@@ -67,7 +67,7 @@ class AbstractExample:
 
     states   last states of the encoder, in half precision: a thousand abstracts have to fit into memory
     numbers  each token's sentence; `typed` False for special tokens
-    content  tokens of content words; `wanted`: the share of the references that have the word, 0 to 1
+    content  tokens of content words; `importance`: the share of the references that have the word, 0 to 1
     target   probability of each sentence to be the summary
     """
 
@@ -75,7 +75,7 @@ class AbstractExample:
     numbers: Int[Tensor, " token"]
     typed: Bool[Tensor, " token"]
     content: Bool[Tensor, " token"]
-    wanted: Float[Tensor, " token"]
+    importance: Float[Tensor, " token"]
     target: Float[Tensor, " sentence"]
 
 
@@ -109,15 +109,15 @@ def example(abstract: Abstract, encoder: StackModel, temperature: float) -> Abst
     numbers = sentence_numbers(encoded.tokens, abstract.spans)
     text = read_passage(abstract.text, encoded.tokens, sentences=abstract.spans)
     references = [frozenset(stems(reference)) for reference in abstract.references]
-    content, wanted = torch.zeros(len(encoded), dtype=torch.bool), torch.zeros(len(encoded))
+    content, importance = torch.zeros(len(encoded), dtype=torch.bool), torch.zeros(len(encoded))
     for unit, parts in zip(text.units, text.parts, strict=True):
         if is_content_word(unit.text):
-            content[list(parts)], wanted[list(parts)] = True, in_references(unit.text, references)
+            content[list(parts)], importance[list(parts)] = True, in_references(unit.text, references)
     worth = torch.tensor([rouge(sentence, abstract.references).mean for sentence in abstract.sentences])
     seen = torch.tensor(text.read)
     target = (worth / temperature).masked_fill(~seen, -torch.inf).softmax(0)[: int(numbers.max()) + 1]
     typed = torch.tensor([not token.special for token in encoded.tokens])
-    return AbstractExample(states[0].half().cpu().clone(), numbers, typed, content, wanted, target)
+    return AbstractExample(states[0].half().cpu().clone(), numbers, typed, content, importance, target)
 
 
 def examples(
@@ -134,14 +134,14 @@ def examples(
 
 @dataclass(frozen=True, eq=False)
 class AbstractBatch:
-    """Examples padded to the longest; padding is of sentence 0, and neither typed, content nor wanted."""
+    """Examples padded to the longest; padding is of sentence 0, and neither typed nor content, and of importance 0."""
 
     states: Float[Tensor, "batch token state"]
     numbers: Int[Tensor, "batch token"]
     real: Bool[Tensor, "batch token"]
     typed: Bool[Tensor, "batch token"]
     content: Bool[Tensor, "batch token"]
-    wanted: Float[Tensor, "batch token"]
+    importance: Float[Tensor, "batch token"]
     target: Float[Tensor, "batch sentence"]
 
     def to(self, device: torch.device) -> "AbstractBatch":
@@ -156,5 +156,5 @@ def collate(rows: Sequence[AbstractExample]) -> AbstractBatch:
         return torch.nn.utils.rnn.pad_sequence([getattr(row, name) for row in rows], batch_first=True)
 
     real = torch.nn.utils.rnn.pad_sequence([torch.ones_like(row.typed) for row in rows], batch_first=True)
-    fields = (padded(name) for name in ("typed", "content", "wanted", "target"))
+    fields = (padded(name) for name in ("typed", "content", "importance", "target"))
     return AbstractBatch(padded("states").float(), padded("numbers"), real, *fields)

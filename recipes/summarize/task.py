@@ -80,10 +80,10 @@ def losses(model: nn.Module, batch: AbstractBatch) -> tuple[Float[Tensor, ""], F
     # Among words alone: how much goes to punctuation and special tokens is the layer's own business.
     words = words * batch.content
     words = words / words.sum(dim=1, keepdim=True).clamp(min=1e-8)
-    has_summary = batch.wanted.sum(dim=1) > 0
-    wanted = batch.wanted / batch.wanted.sum(dim=1, keepdim=True).clamp(min=1e-8)
-    of_words = -(wanted * (words + 1e-8).log()).sum(dim=1)[has_summary].sum() / has_summary.sum().clamp(min=1)
-    of_labels = F.cross_entropy(logits.float()[batch.content], (batch.wanted[batch.content] > 0).long())
+    has_summary = batch.importance.sum(dim=1) > 0
+    importance = batch.importance / batch.importance.sum(dim=1, keepdim=True).clamp(min=1e-8)
+    of_words = -(importance * (words + 1e-8).log()).sum(dim=1)[has_summary].sum() / has_summary.sum().clamp(min=1)
+    of_labels = F.cross_entropy(logits.float()[batch.content], (batch.importance[batch.content] > 0).long())
     return of_sentences, of_words, of_labels
 
 

@@ -23,7 +23,7 @@ WRONG = {"light": "#B34700", "dark": HEAD_COLOURS[5]}
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutSequence:
     """One held-out sequence.
 
     written   what the model writes in each row, after the true tokens before it
@@ -50,14 +50,20 @@ class Curve:
 
 
 def emergence(
-    sequence: HeldOut, curves: Sequence[Curve], story: Sequence[Sentence] = (), *, steps: int, at: int, theme: Theme = LIGHT
+    sequence: HeldOutSequence,
+    curves: Sequence[Curve],
+    story: Sequence[Sentence] = (),
+    *,
+    steps: int,
+    at: int,
+    theme: Theme = LIGHT,
 ) -> str:
     """Draw what the model looks at, where it should look outlined; beside it figures over the steps 0 to `steps`, and a story.
 
     `at` is the step that is looked at. Every token is escaped.
 
     >>> one = np.ones((1, 1), dtype=bool)
-    >>> sequence = HeldOut(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)
+    >>> sequence = HeldOutSequence(("<a>",), ("b",), ("c",), np.ones((1, 1), dtype=np.float32), one, one)
     >>> "&lt;a&gt;" in emergence(sequence, [], steps=1, at=0)
     True
     """
@@ -78,7 +84,7 @@ def _colours(theme: Theme) -> str:
     return f"{css_variables(theme)};--wrong:{WRONG[theme.name]};--outline:{OUTLINE};--weight:{theme.colour(0.7)}"
 
 
-def _legend(sequence: HeldOut) -> str:
+def _legend(sequence: HeldOutSequence) -> str:
     """Name the marks of a matrix; that of a possible link only where there is one."""
     may = '<span><i class="may"></i>May look at</span>' if (sequence.possible & ~sequence.sure).any() else ""
     return (
@@ -104,7 +110,7 @@ def _curve(curve: Curve, steps: int, at: int) -> str:
     )
 
 
-def _matrix(sequence: HeldOut, theme: Theme) -> str:
+def _matrix(sequence: HeldOutSequence, theme: Theme) -> str:
     """Draw the matrix with the source above it, the target at its left, and what the model writes at its right."""
     n_rows, n_columns = len(sequence.target), len(sequence.source)
     cell = min(max(PIXELS // max(n_rows, n_columns), LEAST_CELL), MOST_CELL)
@@ -137,7 +143,7 @@ def _cell(x: int, y: int, cell: int, kind: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{cell - 1}" height="{cell - 1}" {kind}/>'
 
 
-def _described(sequence: HeldOut) -> str:
+def _described(sequence: HeldOutSequence) -> str:
     n_right = sum(one == other for one, other in zip(sequence.target, sequence.written, strict=True))
     return (
         f"What the model looks at, where it should look outlined. Of “{''.join(sequence.source)}” it writes {n_right} of "

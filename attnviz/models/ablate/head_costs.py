@@ -1,4 +1,4 @@
-"""Which heads matter for one output: every head off in turn, and how the output holds when many go."""
+"""Costs of heads for one output: every head off in turn, and many heads off at once."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ def without(heads: Sequence[Head], to: HeadValue = "zero") -> Edits:
 def head_costs(
     model: AttentionModel, prompt: Prompt | str, *, to: HeadValue = "zero", progress: Progress = silent
 ) -> HeadCosts:
-    """Switch every head off in turn, and tell what each costs the output that the model gives without edits.
+    """Switch every head off in turn, and measure what each costs the output that the model gives without edits.
 
     Raises:
         EditError: the model cannot be edited, or its output is no number.

@@ -92,15 +92,15 @@ def question_of(prompt: Prompt) -> str:
         raise PromptError("There is no question yet: type one about the passage.")
     if (length := len(prompt.text)) > MOST_CHARACTERS:
         raise PromptError(
-            f"This passage has {length:,} characters, and at most {MOST_CHARACTERS:,} are looked through: paste the part that "
-            "you ask about."
+            f"This passage has {length:,} characters, and at most {MOST_CHARACTERS:,} are read: paste the part that the "
+            "question is about."
         )
     return prompt.question
 
 
 @dataclass(frozen=True)
 class PassageSearch:
-    """How a model of that name looks through a passage: `around` tokens of each window are the question and special ones."""
+    """How a model of that name searches a passage: `around` tokens of each window are the question and special ones."""
 
     name: str
     decoding: SpanDecoding
@@ -199,7 +199,7 @@ def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
 
 
 def _together(parts: Sequence[tuple[Window, Logits]]) -> Logits:
-    """Merge the windows of a passage. That it says nothing is as likely as in the window where it is least so."""
+    """Merge the windows of a passage; the logit of no answer is the lowest of any window."""
     start = merged([(window, logits.start) for window, logits in parts])
     end = merged([(window, logits.end) for window, logits in parts])
     return Logits(start, end, min(logits.nothing for _, logits in parts))

@@ -32,11 +32,11 @@ class SpanDecoding:
 
     @property
     def calibrated(self) -> bool:
-        """Whether it was measured how often answers are right that are so likely."""
+        """Whether its confidence was fitted on measured answers."""
         return (self.slope, self.slope_nothing, self.intercept) != (1.0, 0.0, 0.0)
 
     def declines(self, nothing: float, best: float) -> bool:
-        """Whether the passage is taken not to say, by p(no answer) and the best span's p.
+        """Whether the model gives no answer, by p(no answer) and the best span's p.
 
         >>> SpanDecoding().declines(0.4, 0.3), SpanDecoding(declines_above=0.5).declines(0.4, 0.3)
         (True, False)

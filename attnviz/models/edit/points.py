@@ -111,6 +111,6 @@ def check_windows(n_windows: int) -> None:
     """
     if n_windows > 1 and edited_pass.current().by_position:
         raise EditError(
-            f"This passage is read in {n_windows} windows, and links, words and weights are edited in one: ask about a shorter "
-            "one, or switch whole heads off."
+            f"This passage is read in {n_windows} windows, and links, words and weights are edited in one: paste a shorter "
+            "passage, or switch whole heads off."
         )

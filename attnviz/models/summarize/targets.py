@@ -1,4 +1,4 @@
-"""A kept sentence as a target: its part of the attention that chooses sentences."""
+"""A kept sentence as a target: its share of the attention that chooses sentences."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from attnviz.nn.summarizer import Summarizer, received
 from attnviz.text.sentences import Sentences
 from attnviz.text.tokens import Encoded
 
-_UNFREEZABLE = "What is asked about is itself made of attention weights, which this way holds fixed: choose another way."
+_UNFREEZABLE = "This target is computed from attention weights, which this method holds fixed: choose another method."
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ def decoding_steps(
 
 @runtime_checkable
 class TranslatingModel(AttentionModel, Protocol):
-    """A model that writes what it was asked to translate, token by token, with all that can be known of it.
+    """A model that translates, token by token, with its probabilities and searches.
 
     A piece is a number of its vocabulary; `closed` are the names of those that it cannot be asked to write.
 

@@ -1,4 +1,4 @@
-"""The translators that travel with attnviz, each as an `AttentionModel`; they can also be asked for more than a trace.
+"""The translators that travel with attnviz, each as an `AttentionModel`.
 
 A row of an LSTM's map is the token that its step writes, `</s>` last: attention decides it before the token is known. A row of
 the Transformer's maps is the token that its step reads, `<s>` first, as in every Transformer here.

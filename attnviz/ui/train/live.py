@@ -8,7 +8,7 @@ from streamlit.components.v2 import component
 from attnviz import memory, settings
 from attnviz.analysis.wording import Part, Sentence
 from attnviz.figures.html import SCRIPT
-from attnviz.figures.train.emergence import STYLE, Curve, HeldOut, emergence
+from attnviz.figures.train.emergence import STYLE, Curve, HeldOutSequence, emergence
 from attnviz.models import device
 from attnviz.models.base import Progress
 from attnviz.models.translate import toy as toys
@@ -182,7 +182,7 @@ def _draw_picture(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> N
     _PICTURE(key="training", data=emergence(held, curves, story, steps=run.recipe.steps, at=frame.step, theme=theme()))
 
 
-def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> HeldOut:
+def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> HeldOutSequence:
     """The sequence that is drawn, the first of those held out, as a head reads it at a frame."""
     held, outputs, solved = run.training.held_out, (*MARKS, *run.recipe.task.outputs), run.training.held_out.solved[0]
     weights = frame.alignments[0][layer, head]
@@ -190,7 +190,7 @@ def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> HeldOut:
     padding = (MARKS[toys.FILLED],) * (n_columns - len(solved.source))
     sure, possible = (links[0, :n_rows, :n_columns] for links in (held.sure, held.possible))
     written = tuple(outputs[piece] for piece in frame.written[0])
-    return HeldOut((*solved.source, *padding), (*solved.target, MARKS[2]), written, weights, sure, possible)
+    return HeldOutSequence((*solved.source, *padding), (*solved.target, MARKS[2]), written, weights, sure, possible)
 
 
 def describe_frame(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list[Sentence]:

@@ -45,11 +45,11 @@ def made(n: int, seed: int) -> list[AbstractExample]:
     for _ in range(n):
         states = torch.randn(9, 384, generator=generator) * 0.1
         states[4:8] += 1
-        wanted = torch.tensor([0, 0, 0, 0, 1, 1, 0, 0, 0]).float()
+        importance = torch.tensor([0, 0, 0, 0, 1, 1, 0, 0, 0]).float()
         typed = torch.tensor([False, *[True] * 7, False])
         numbers = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 1])
         content = torch.tensor([False, True, True, False, True, True, True, True, False])
-        actual.append(AbstractExample(states.half(), numbers, typed, content, wanted, torch.tensor([0.1, 0.9])))
+        actual.append(AbstractExample(states.half(), numbers, typed, content, importance, torch.tensor([0.1, 0.9])))
     return actual
 
 
@@ -80,8 +80,8 @@ def test_a_words_target_is_the_share_of_references_that_have_it():
 def test_what_an_abstract_teaches():
     actual = example(ABSTRACT, attnviz.load("minilm"), 0.1)
     tokens = attnviz.load("minilm").trace(ABSTRACT.text).encoder.keys
-    wanted = {token.text: float(share) for token, share in zip(tokens, actual.wanted, strict=True) if share}
-    assert wanted == {"new": 0.5, "dog": 1.0, "bark": 0.5, "s": 0.5}
+    importance = {token.text: float(share) for token, share in zip(tokens, actual.importance, strict=True) if share}
+    assert importance == {"new": 0.5, "dog": 1.0, "bark": 0.5, "s": 0.5}
     assert [token.text for token, on in zip(tokens, actual.content, strict=True) if on] == [
         "Cats", "known", "propose", "new", "dog", "bark", "s",
     ]  # fmt: skip
@@ -94,7 +94,7 @@ def test_what_an_abstract_teaches():
 def test_the_losses_by_hand():
     rows = made(2, 1)
     batch = collate([rows[0], dataclasses.replace(rows[1], **{
-        field: getattr(rows[1], field)[:7] for field in ("states", "numbers", "typed", "content", "wanted")
+        field: getattr(rows[1], field)[:7] for field in ("states", "numbers", "typed", "content", "importance")
     })])  # fmt: skip
     model = Summarizer(RECIPE.model).eval()
     of_sentences, of_words, of_labels = (float(loss.detach()) for loss in losses(model, batch))
@@ -102,14 +102,14 @@ def test_the_losses_by_hand():
     for row in range(2):
         n = int(batch.real[row].sum())
         logits, weights = model(batch.states[row : row + 1, :n], batch.numbers[row : row + 1, :n])
-        typed, content, wanted = (getattr(batch, name)[row, :n] for name in ("typed", "content", "wanted"))
+        typed, content, importance = (getattr(batch, name)[row, :n] for name in ("typed", "content", "importance"))
         first, last = (layer[0].mean(0)[typed].mean(0) for layer in weights)
         second = typed & (batch.numbers[row, :n] == 1)
         share = float(last[second].sum() / last[typed].sum())
         sentences -= 0.1 * math.log(1 - share) + 0.9 * math.log(share)
         shares = first[content] / first[content].sum()
-        words -= float((wanted[content] / wanted[content].sum() * shares.log()).sum())
-        for score, is_wanted in zip(logits[0][content].log_softmax(-1), wanted[content] > 0, strict=True):
+        words -= float((importance[content] / importance[content].sum() * shares.log()).sum())
+        for score, is_wanted in zip(logits[0][content].log_softmax(-1), importance[content] > 0, strict=True):
             labels, n_labels = labels - float(score[int(is_wanted)]), n_labels + 1
     assert of_sentences == pytest.approx(sentences / 2, abs=1e-4)
     assert of_words == pytest.approx(words / 2, abs=1e-4)

@@ -68,7 +68,7 @@ def test_figures_that_are_not_finite_enter_no_mean(model, tmp_path, monkeypatch)
 
 
 def test_a_target_that_is_none_is_refused(model, tmp_path):
-    with pytest.raises(ModelError, match="nothing that can be asked about"):
+    with pytest.raises(ModelError, match="is no target"):
         measure_dataset(model, TEXTS, USED, tmp_path / "none.jsonl", DatasetOptions(target="nonsense"), print)
 
 

@@ -176,7 +176,7 @@ def test_integrated_gradients_sum_to_the_difference():
 @pytest.mark.parametrize(("method", "most"), [("value-zeroing", 128), ("flow", 64)])
 def test_a_way_that_would_take_minutes_says_how_much_it_reads(method: str, most: int):
     bound = read("minilm", Prompt("a " * most, pair="b"))
-    with pytest.raises(ModelError, match=rf"at most {most} tokens, and here are \d+: type less"):
+    with pytest.raises(ModelError, match=rf"at most {most} tokens, and this text has \d+: type less"):
         method_named(method).compute(bound)
 
 

@@ -104,7 +104,7 @@ def test_what_has_no_such_output_says_so(tmp_path, translator):
         read(translator, Prompt(TEXT))
     result = run_task(translator, "translate", TEXT)
     assert with_readings(translator, result) is result
-    with pytest.raises(TraceError, match="no Answers: it was asked to translate"):
+    with pytest.raises(TraceError, match="no Answers"):
         _ = result.answers
     with pytest.raises(EditError, match="patched from another text"):
         cost_of(translator, Prompt(TEXT), Edits.parse("c0.0pTom"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnviz.figures.theme import DARK, LIGHT
-from attnviz.figures.train.emergence import OUTLINE, Curve, HeldOut, emergence
+from attnviz.figures.train.emergence import OUTLINE, Curve, HeldOutSequence, emergence
 from tests.unit.figures.test_theme import contrast
 
 HOSTILE = ("<script>", "</script>", "a&b", '"', "مرحبا", "😀", "中文")
@@ -19,7 +19,7 @@ def held(source, target, written):
     sure[0, 1] = True
     possible = sure.copy()
     possible[1, [0, 2]] = True
-    return HeldOut(tuple(source), tuple(target), tuple(written), weights, sure, possible)
+    return HeldOutSequence(tuple(source), tuple(target), tuple(written), weights, sure, possible)
 
 
 HELD = held("abcde", "xyz", "xyq")
