@@ -7,11 +7,10 @@ import torch
 import attnviz
 from attnviz import AttentionTrace, Edits, Prompt
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.targets import bind_target, targets
 from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.base import ModelCard
-from attnviz.models.capabilities import Capabilities, capabilities
+from attnviz.models.capabilities import Capabilities, bind_target, capabilities
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, listed
 from attnviz.models.tasks import answers, read, summarize
 from attnviz.models.translate.decode import DecodingOptions, draft
@@ -37,7 +36,7 @@ class Own:
         (lambda model: read(model, Prompt("it was red")), ModelError, "mine is no encoder and no decoder by itself"),
         (lambda model: summarize(model, Prompt("it was red"), Edits.parse("e0.0z")), EditError, "mine cannot be edited"),
         (lambda model: head_costs(model, "it was red"), EditError, "mine cannot be edited"),
-        (lambda model: bind_target(model, Prompt("it was red")), ModelError, "mine has no likeness of two texts to ask about"),
+        (lambda model: bind_target(model, Prompt("it was red")), ModelError, "mine has no likeness of two texts"),
         (lambda model: capabilities(model).bind_trace(Prompt("it was red")), ModelError, "mine has no text of its own"),
     ],
 )
@@ -52,7 +51,7 @@ def test_a_model_that_declares_nothing_can_be_read_all_the_same():
     declared = capabilities(Own())
     assert [index for index, _ in declared.trace_all(["it was red", "it was red"])] == [0, 1]
     assert (declared.attended(Prompt("a")), declared.untrained(1), declared.task_prefix("summarization")) == ({}, None, "")
-    assert targets(Own(), Prompt("it was red")) == {"similarity": "How alike the two texts are"}
+    assert capabilities(Own()).targets(Prompt("it was red")) == {"similarity": "How alike the two texts are"}
 
 
 class Sum(Capabilities):
@@ -79,7 +78,7 @@ class Sum(Capabilities):
 
 def test_methods_explain_a_new_kind_of_model_that_only_its_own_module_knows():
     model = Sum()
-    assert targets(model, Prompt("it was red")) == {"label": "The likeliest label"}
+    assert capabilities(model).targets(Prompt("it was red")) == {"label": "The likeliest label"}
     bound = bind_target(model, Prompt("it was red"))
     for name in ("gradient-input", "integrated-gradients", "leave-one-out"):
         np.testing.assert_allclose(METHODS[name].compute(bound).values, [2, 3, 5], atol=1e-5)
