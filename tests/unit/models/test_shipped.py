@@ -23,6 +23,7 @@ from attnviz.models.capabilities import Capabilities, capabilities
 from attnviz.models.result import run_task
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel
+from recipes.export import load_trained_as
 from tests.answerers import tiny_answerer
 from tests.factories import given_map, typed
 from tests.summarizers import tiny_summarizer
