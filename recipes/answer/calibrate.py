@@ -9,6 +9,7 @@ spans count for an answer, not the best alone, as several may be right, and shar
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from attnviz.core.trace import Prompt
+from attnviz.models.answer.base import Logits, text_of
 from attnviz.models.answer.decoding import span_log_odds
 from attnviz.models.answer.own import AnswerModel
 from attnviz.text.spans import pair_logits
@@ -95,9 +97,26 @@ def calibrate(model: AnswerModel, data: Path, report: Callable[[str], None]) -> 
     return Calibration(temperature, best_threshold(declining), *best_line(scored, temperature))
 
 
+class BestSpan(NamedTuple):
+    """The text of a passage's best span, its probability, that of no answer, and all logits."""
+
+    text: str
+    probability: float
+    nothing: float
+    logits: Logits
+
+
+def best_span(model: AnswerModel, question: Question) -> BestSpan:
+    """Find the best span, as `answers` does, without a trace."""
+    prompt = Prompt(question.context, question=question.text)
+    pair, _, result = model.find(prompt, 1)
+    best = result.spans[0]
+    return BestSpan(text_of(best, prompt.text, pair.passage), best.probability, result.nothing, result.logits)
+
+
 def score_spans(model: AnswerModel, question: Question) -> ScoredSpans:
     """Compute the logits of all spans, and whether the best is accepted."""
-    best = model.best(Prompt(question.context, question=question.text))
+    best = best_span(model, question)
     limit, penalty = model.decoding.limit, model.decoding.length_penalty
     pairs = pair_logits(best.logits.start, best.logits.end, limit=limit, length_penalty=penalty) - best.logits.nothing
     return ScoredSpans(pairs[np.isfinite(pairs)], bool(exact(best.text, question.answers)))

@@ -36,17 +36,6 @@ class Counts:
         return Counts(self.queries[rows], self.hits[rows], self.by_offset[rows], self.chance[rows])
 
 
-@dataclass(frozen=True)
-class Case:
-    """One word that a claim is about, in one sentence: where it looks, where it should, and whether that is the same."""
-
-    sentence: int
-    word: int
-    looks: int
-    should: tuple[int, ...]
-    holds: bool
-
-
 def count(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest]) -> Counts:
     """Count in all sentences.
 
@@ -93,22 +82,6 @@ def _by_offset(right: np.ndarray, rows: np.ndarray, n_words: int) -> Int[np.ndar
     return np.take_along_axis(right, np.where(inside, places, -1), axis=1).sum(axis=0)
 
 
-def cases(claim: Claim, sentences: Sequence[ParsedSentence], looked: Sequence[Strongest], layer: int, head: int) -> list[Case]:
-    """List every word that the claim is about, with where one head looks; the head after the last is the layer's mean.
-
-    Raises:
-        ClaimError: a regular expression takes too long.
-    """
-    clock, tested = Clock(), []
-    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
-        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
-        places = (strongest.top if claim.among_all else strongest.other)[layer, head]
-        for row in rows.tolist():
-            place, should = int(places[row]), tuple(np.flatnonzero(claimed[row]).tolist())
-            tested.append(Case(index, row, place, should, place in should))
-    return tested
-
-
 # So many words where a claim fails, and where it holds.
 EXAMPLES = 4
 
@@ -120,16 +93,28 @@ def examples_of(
     place: tuple[int, int],
     most: int = EXAMPLES,
 ) -> tuple[AtlasExample, ...]:
-    """Find the words where a head looks most strongly and a claim fails, and those where it holds; one a sentence."""
-    weights = [each.top_weight if claim.among_all else each.other_weight for each in looked]
-    listed = sorted(
-        cases(claim, sentences, looked, *place), key=lambda case: -float(weights[case.sentence][(*place, case.word)])
-    )
-    examples = []
+    """Find the words where a head looks most strongly and a claim fails, and those where it holds; one a sentence.
+
+    The head after the last is the layer's mean.
+
+    Raises:
+        ClaimError: a regular expression takes too long.
+    """
+    clock, ranked = Clock(), []
+    for index, (sentence, strongest) in enumerate(zip(sentences, looked, strict=True)):
+        claimed, rows = claimed_cells(claim, sentence, strongest, clock)
+        among_all = strongest.top, strongest.top_weight
+        units, weights = among_all if claim.among_all else (strongest.other, strongest.other_weight)
+        for row in rows.tolist():
+            unit = int(units[(*place, row)])
+            holds = unit >= 0 and bool(claimed[row, unit])
+            ranked.append((float(weights[(*place, row)]), AtlasExample(index, row, unit, holds)))
+    ranked.sort(key=lambda pair: -pair[0])
+    examples: list[AtlasExample] = []
     for holds in (False, True):
         seen: set[int] = set()
-        for case in listed:
-            if case.holds == holds and case.sentence not in seen and len(seen) < most:
-                seen.add(case.sentence)
-                examples.append(AtlasExample(case.sentence, case.word, case.looks, case.holds))
+        for _, example in ranked:
+            if example.holds == holds and example.sentence not in seen and len(seen) < most:
+                seen.add(example.sentence)
+                examples.append(example)
     return tuple(examples)

@@ -6,7 +6,7 @@ the encoder below: both texts as one pair, or each on its own, and then neither 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,15 +31,6 @@ from attnviz.nn.edit import edited_pass
 from attnviz.nn.qa import Answerer
 from attnviz.text.spans import Span, Window, best_spans
 from attnviz.text.tokens import Encoded
-
-
-class BestSpan(NamedTuple):
-    """The text of a passage's best span, its probability, that of no answer, and all logits."""
-
-    text: str
-    probability: float
-    nothing: float
-    logits: Logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,16 +127,6 @@ class AnswerModel(SpanFinder):
             if config.mixing:
                 sites.append(AttentionSite(context, context, "mixing", layer))
         return sites
-
-    def best(self, prompt: Prompt) -> BestSpan:
-        """Find the best span, as `answers` does, without a trace.
-
-        Raises:
-            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
-        """
-        pair, _, result = self.find(prompt, 1)
-        best = result.spans[0]
-        return BestSpan(text_of(best, prompt.text, pair.passage), best.probability, result.nothing, result.logits)
 
     def _pair(self, question: str, passage: str) -> QuestionAndPassage:
         """Both texts as one, [CLS] question [SEP] passage [SEP]; or one behind the other, each with marks of its own."""
