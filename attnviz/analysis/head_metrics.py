@@ -164,7 +164,7 @@ def mean_entropy(matrix: HeadMatrix, known: Float[np.ndarray, " query"] | None =
     return float(np.concatenate([entropy(weights) for _, weights in _slabs(matrix, rows)]).mean())
 
 
-def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " query"]:
+def entropy(weights: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
     """Compute H = -Σ p log2 p of each row, in bits; p is the share of what the row holds, so that hidden keys do not count.
 
     >>> entropy(np.array([[0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0], [0.2, 0.2, 0, 0]])).tolist()
@@ -173,9 +173,9 @@ def entropy(weights: Float[np.ndarray, "query key"]) -> Float[np.ndarray, " quer
     # With p = w / t: H = log2 t - Σ w log2 w / t. A weight of 0 adds 0, whatever stands for its logarithm.
     logarithms = np.maximum(weights, np.finfo(weights.dtype).tiny)
     np.log(logarithms, out=logarithms)
-    total = weights.sum(axis=1)
+    total = weights.sum(axis=-1)
     filled = np.where(total > 0, total, 1)
-    nats = np.log(filled) - np.einsum("qk,qk->q", weights, logarithms) / filled
+    nats = np.log(filled) - np.einsum("...k,...k->...", weights, logarithms) / filled
     # Rounding leaves a hair below 0 for a row that looks at one token only.
     return np.maximum(nats, 0) / np.log(weights.dtype.type(2))
 

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from attnviz.analysis.head_metrics import entropy as entropy_of_rows
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.text.words import has_letters
 
@@ -138,8 +139,7 @@ def after_same(weights: Weights, places: TokenPlaces) -> RowValues:
 
 def entropy(weights: Weights, places: TokenPlaces) -> RowValues:
     """How spread a row is, in bits: -Σ_j a_{ij} log2 a_{ij} (Clark et al. 2019, section 3.3)."""
-    rows = weights[:, places.rows]
-    return _all(places, -np.einsum("hqk,hqk->hq", rows, np.log2(np.maximum(rows, np.finfo(np.float32).tiny))))
+    return _all(places, entropy_of_rows(weights[:, places.rows]))
 
 
 def confidence(weights: Weights, places: TokenPlaces) -> RowValues:

@@ -18,6 +18,13 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** A canvas that takes the keyboard, and one over it for what is pointed at. @param {string} className */
+export function layered(className) {
+  const canvas = make("canvas", { tabindex: "0", role: "application", class: className });
+  const overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
+  return { canvas, overlay, stack: make("div", { class: "stack" }, canvas, overlay) };
+}
+
 /** A token in running text keeps its own direction. @param {string} text */
 export const word = (text) => make("bdi", {}, text);
 

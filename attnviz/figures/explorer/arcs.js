@@ -1,8 +1,8 @@
-// Arcs: who looks, on the left, at whom, on the right; an arc's opacity and width are the weight. Several heads lie over each other,
+// Arcs from queries, on the left, to keys, on the right; an arc's opacity and width are the weight. Several heads lie over each other,
 // each in a colour of its own. Only what can be seen is drawn: the canvas is as high as its frame, whatever the text's length.
 
 import { clamp, cut, fit, fontOf } from "../drawing/canvas.js";
-import { make } from "../drawing/elements.js";
+import { layered, make } from "../drawing/elements.js";
 import { listen } from "../drawing/pointer.js";
 import { gatherArcs, MOST_ARCS } from "./gather_arcs.js";
 import { HeadChips } from "./head_chips.js";
@@ -40,10 +40,11 @@ export class ArcsView extends View {
   constructor(parts) {
     super(parts);
     this.heads = new HeadChips(parts);
-    this.canvas = make("canvas", { tabindex: "0", role: "application", class: "arcs" });
-    this.overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
-    this.view = make("div", { class: "stack" }, this.canvas, this.overlay);
-    this.sizer = make("div", { class: "sizer" }, this.view);
+    const { canvas, overlay, stack } = layered("arcs");
+    this.canvas = canvas;
+    this.overlay = overlay;
+    this.stack = stack;
+    this.sizer = make("div", { class: "sizer" }, stack);
     this.frame = make("div", { class: "frame" }, this.sizer);
     this.slider = make("input", { type: "range", min: "0", max: MOST_LINKS, step: "0.01" });
     this.slider.addEventListener("input", () => {
@@ -57,7 +58,7 @@ export class ArcsView extends View {
     const row = make("div", { class: "row" }, make("label", { class: "threshold" }, "Show links ≥", this.from, this.slider), this.left);
     this.element = make("div", { class: "pane arcs" }, this.heads.element, row, this.frame);
     const { queries, keys } = this.state.overview;
-    const label = `${queries.length} tokens that look, left; ${keys.length} tokens looked at, right. Arrow keys move, Enter selects.`;
+    const label = `${queries.length} queries, left; ${keys.length} keys, right. Arrow keys move, Enter selects.`;
     this.canvas.setAttribute("aria-label", label);
     listen(this.canvas, {
       point: (event) => this.point(event && this.tokenAt(event)),
@@ -190,7 +191,7 @@ export class ArcsView extends View {
   // The token that is pointed at: its own arcs over the others, which fade, and their weights beside the tokens they lead to.
   paintPointed() {
     const { over, size, pointed, surface } = this;
-    this.view.classList.toggle("pointed", Boolean(pointed));
+    this.stack.classList.toggle("pointed", Boolean(pointed));
     if (!over) return;
     over.clearRect(0, 0, size.width, size.height);
     if (!pointed) return;

@@ -2,7 +2,7 @@
 
 import { clamp, fit, pixelRatio } from "../drawing/canvas.js";
 import { drawEdits } from "../drawing/edit_marks.js";
-import { make } from "../drawing/elements.js";
+import { layered, make } from "../drawing/elements.js";
 import { columnLabel, drawCross, drawLines, labelled, Legend, margins, rowLabel } from "../drawing/matrix.js";
 import { headTitle, MASKED } from "./heads.js";
 import { matrixHeight } from "./heights.js";
@@ -39,9 +39,10 @@ export class MatrixPicture extends View {
   constructor(parts, thumbnails) {
     super(parts);
     this.thumbnails = thumbnails;
-    this.canvas = make("canvas", { tabindex: "0", role: "application", class: "cells" });
-    this.overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
-    this.place = make("div", { class: "stack" }, this.canvas, this.overlay);
+    const { canvas, overlay, stack } = layered("cells");
+    this.canvas = canvas;
+    this.overlay = overlay;
+    this.place = stack;
     this.caption = make("p", { class: "caption" });
     this.legend = new Legend();
     this.buttons = make("div", { class: "zoom", role: "group", "aria-label": "Zoom" });

@@ -1,7 +1,7 @@
 // The alignment of the chosen model as a matrix: what it wrote down, what it read across. Pointer and keys over it.
 
 import { clamp, fit } from "../drawing/canvas.js";
-import { ARROWS, make, word } from "../drawing/elements.js";
+import { ARROWS, layered, make, word } from "../drawing/elements.js";
 import { columnLabel, drawCross, labelled, margins, rowLabel } from "../drawing/matrix.js";
 import { listen } from "../drawing/pointer.js";
 import { drawAlignment, frameOf, wholePixels } from "./cells.js";
@@ -30,9 +30,10 @@ export class LargeMatrix extends View {
   /** @param {Parts} parts */
   constructor(parts) {
     super(parts);
-    this.canvas = make("canvas", { tabindex: "0", role: "application", class: "cells" });
-    this.overlay = make("canvas", { class: "overlay", "aria-hidden": "true" });
-    this.element = make("div", { class: "pane matrix" }, make("div", { class: "stack" }, this.canvas, this.overlay));
+    const { canvas, overlay, stack } = layered("cells");
+    this.canvas = canvas;
+    this.overlay = overlay;
+    this.element = make("div", { class: "pane matrix" }, stack);
     listen(this.canvas, {
       point: (event) => this.point(event && this.cellAt(event)),
       click: (event) => this.select(this.cellAt(event)),

@@ -115,7 +115,13 @@ class PassageSearch:
             PromptError: the passage holds no token, or the question leaves no room for it.
         """
         read = self._windows(passage)
-        logits = _together(tuple(zip(read, score(read), strict=True)))
+        parts = score(read)
+        start, end = (
+            merged([(window, getattr(logits, name)) for window, logits in zip(read, parts, strict=True)])
+            for name in ("start", "end")
+        )
+        # No answer is as likely as in the window where it is least so.
+        logits = Logits(start, end, min(part.nothing for part in parts))
         limit, penalty = self.decoding.limit, self.decoding.length_penalty
         pairs = pair_logits(logits.start, logits.end, limit=limit, length_penalty=penalty)
         if not np.isfinite(pairs.max()):
@@ -196,13 +202,6 @@ def text_of(span: Span, text: str, passage: Sequence[Token]) -> str:
     'in 1887'
     """
     return text[passage[span.start].start : passage[span.end].end]
-
-
-def _together(parts: Sequence[tuple[Window, Logits]]) -> Logits:
-    """Merge the windows of a passage; the logit of no answer is the lowest of any window."""
-    start = merged([(window, logits.start) for window, logits in parts])
-    end = merged([(window, logits.end) for window, logits in parts])
-    return Logits(start, end, min(logits.nothing for _, logits in parts))
 
 
 def _widest(span: Span, read: Sequence[Window]) -> int:

@@ -124,13 +124,10 @@ class TranslationModel(Capabilities):
             baseline_id=UNKNOWN,
             fixed=frozenset(),
             sites=written.step_sites() if recurrent else written.layer_sites(self.card.n_layers, self.card.n_layers),
-            output_text=self._greedy_text,
+            output_text=lambda ids: self._text(greedy(self.speaking(ids), 1, self.longest(ids.shape[1]), ids.device)[0]),
             layered=not recurrent,
             unfreezable=_GATES if recurrent else "",
         )
-
-    def _greedy_text(self, ids: Int[Tensor, "one key"]) -> str:
-        return self._text(greedy(self.speaking(ids), 1, self.longest(ids.shape[1]), ids.device)[0])
 
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> Mapping[Kind, Sequence[Attended]]:
         """Return what each attention reads while the model writes these pieces, or those of `trace`."""
