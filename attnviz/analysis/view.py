@@ -90,7 +90,7 @@ class HeadView:
 
 
 def default_map(trace: AttentionTrace, kind: str | None = None) -> AttentionMap:
-    """Choose the map of that kind; where none is named, the last, which is the attention across, if there is one.
+    """Choose the map of that kind; where none is named, the last, which is the cross-attention, if there is one.
 
     Raises:
         TraceError: there is no such map.

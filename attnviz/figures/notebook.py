@@ -38,10 +38,10 @@ def heatmap(
 
 
 def alignment(trace: AttentionTrace, *, layer: int | None = None, head: int | None = None, words: bool = True) -> Page:
-    """Draw the attention across as two columns of words with links between them: an HTML page.
+    """Draw the cross-attention as two columns of words with links between them: an HTML page.
 
     Raises:
-        TraceError: the trace has no attention across, or no such layer or head.
+        TraceError: the trace has no cross-attention, or no such layer or head.
     """
     attention = trace.cross
     return pair_page(head_matrix(attention, layer=default_layer(attention, layer), head=head, view=View(words=words)))

@@ -1,7 +1,7 @@
 """The Transformer that translates: Vaswani et al. 2017, arXiv:1706.03762, in the form of its section 3, whole.
 
     encoder   blocks of self-attention: every source token sees every other; there is no causal mask on a source
-    decoder   blocks of self-attention over what is written so far, attention across to the encoder, and feed-forward
+    decoder   blocks of self-attention over what is written so far, cross-attention to the encoder, and feed-forward
 
 Row t of every attention in the decoder belongs to the token that it reads at step t, and whose successor it writes. Generation
 keeps the keys and values of what is already written (`Cache`): one step costs one token, not the whole sentence again.

@@ -42,7 +42,7 @@ class Frame:
     loss        mean training loss a token since the frame before, in nats; before the first step that of the held-out sources
     accuracy    share of held-out sources whose whole target is right, 0 to 1
     errors      alignment error rate of each head on them, 0 to 1: the strongest link of every row against the true ones
-    alignments  attention across of the drawn sources, given their true targets: layer, head, query, key
+    alignments  cross-attention of the drawn sources, given their true targets: layer, head, query, key
     written     what stands at each step of their targets by the model: token numbers
     """
 
@@ -216,7 +216,7 @@ class Training:
     ) -> tuple[
         Float[Tensor, "batch query piece"], Bool[np.ndarray, " batch"], Float[np.ndarray, "batch layer head query key"], Any
     ]:
-        """Compute the scores, whether each target is right, the attention across, and the pieces after the true ones."""
+        """Compute the scores, whether each target is right, the cross-attention, and the pieces after the true ones."""
         batch = self.held_out.batch
         self.model.eval()
         with torch.inference_mode():

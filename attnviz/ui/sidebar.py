@@ -94,7 +94,7 @@ def side_by_side(choices: Choices) -> tuple[str, ...]:
 
 
 def map_picker(trace: AttentionTrace) -> AttentionMap:
-    """The map to look at: of an encoder-decoder its encoder, its decoder, or the attention across."""
+    """The map to look at: of an encoder-decoder its encoder, its decoder, or the cross-attention."""
     kinds = trace.kinds
     if len(kinds) == 1:
         return trace.maps[0]

@@ -1,7 +1,7 @@
 """Which weights an answerer begins with, where another one has learned to answer before it.
 
 An answerer that reads question and passage each on its own has only the lower layers of an encoder below its blocks. The upper
-ones are not lost: a block begins as one of them, its attention within the passage and its attention across as the two halves of
+ones are not lost: a block begins as one of them, its attention within the passage and its cross-attention as the two halves of
 what that layer's attention did to both texts at once. This is how Cao et al. 2020, arXiv:2005.00697, take an encoder apart.
 """
 

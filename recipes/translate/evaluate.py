@@ -135,7 +135,7 @@ def _readings(model: Seq2Seq | Translator, batch: TranslationBatch) -> dict[str,
 
 
 def carried_lengths(model: Translator, source: Int[Tensor, "batch key"]) -> list[Float[Tensor, "batch head key"]]:
-    """Measure ‖x_j W_V W_O‖ of each layer's attention across: how long the vector is that a weight of 1 carries.
+    """Measure ‖x_j W_V W_O‖ of each layer's cross-attention: how long the vector is that a weight of 1 carries.
 
     Kobayashi et al. 2020, arXiv:2004.10102, equation 3: what a head moves is its weight times this length.
     """

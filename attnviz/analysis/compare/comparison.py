@@ -113,7 +113,7 @@ class Comparison:
 
 
 def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None = None) -> Comparison:
-    """Compare the maps of one kind of two traces; where nothing is said, the last of the first trace (the attention across).
+    """Compare the maps of one kind of two traces; where nothing is said, the last of the first trace (the cross-attention).
 
     Raises:
         TraceError: they have other layers or heads, no such map, or no token in common.

@@ -41,7 +41,7 @@ export class HeadChips extends View {
   /** @param {number | null} head */
   chip(head) {
     const name = headTitle(this.state.layer, head);
-    const attributes = { type: "button", title: `${name}: click to add or take away, double-click to see it alone`, "aria-label": name };
+    const attributes = { type: "button", title: `${name}: click to add or remove, double-click to see it alone`, "aria-label": name };
     const alone = () => this.actions.lookAtHeads(new Map([[head, 0]]));
     return make("button", { ...attributes, onclick: () => this.toggle(head), ondblclick: alone }, head === null ? "Mean" : String(head));
   }

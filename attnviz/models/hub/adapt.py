@@ -65,7 +65,7 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     architecture = (
         "encoder-decoder" if model.config.is_encoder_decoder else "decoder" if stacks["encoder"].causal else "encoder"
     )
-    # The last stack is the one people look at first: the attention across, where there is one.
+    # The last stack is the one people look at first: the cross-attention, where there is one.
     store = stacks["encoder"].store
     own: Kind = "decoder" if architecture == "decoder" else "encoder"
     sizes: dict[Kind, tuple[int, int]] = {

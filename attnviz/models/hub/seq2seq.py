@@ -36,7 +36,7 @@ Inputs = dict[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class WritingModel(TracedModel):
-    """Traces an encoder, a decoder, and the attention across; a row of the last two is the token that the decoder reads.
+    """Traces an encoder, a decoder, and the cross-attention; a row of the last two is the token that the decoder reads.
 
     writing  options of `generate` besides the text
     """

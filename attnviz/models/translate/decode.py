@@ -83,7 +83,7 @@ class Draft:
 
     @property
     def written(self) -> tuple[Token, ...]:
-        """The token that each row of the attention across writes."""
+        """The token that each row of the cross-attention writes."""
         return tuple(step.token for step in self.steps)
 
     @property

@@ -55,7 +55,7 @@ class AnswerView(HeadView):
     side: Side
 
     def of(self, trace: AttentionTrace) -> "AnswerView":
-        """The same of one model: the encoder's side where it has no attention across, and a head that it has.
+        """The same of one model: the encoder's side where it has no cross-attention, and a head that it has.
 
         A map of one head is its own mean. Of the encoder's attention, it is the block of the side.
         """

@@ -26,12 +26,12 @@ answer is likelier than any span.
 
 - **answer-en** reads both texts as one pair, so that they meet in every layer; **answer-en-dual** reads each on its own (as
   Seo et al. 2017, *Bidirectional Attention Flow for Machine Comprehension*), so that all one learns of the other comes
-  through the attention across. Compare the two.
+  through the cross-attention. Compare the two.
 - Across, the passage's tokens are the **queries** and the question's the **keys**: every row is a token of the passage, and
   sums to 1 over the question.
 - The page opens where the answer looks most firmly at one word of the question. Read as one pair, the texts have met long
-  before the attention across, which then has little left to tell: in the encoder an answer often looks at *Who* or *Where*.
-- Models of the hub have no attention across. Where question and passage meet are blocks of their encoder's attention; a row
+  before the cross-attention, which then has little left to tell: in the encoder an answer often looks at *Who* or *Where*.
+- Models of the hub have no cross-attention. Where question and passage meet are blocks of their encoder's attention; a row
   there sums to 1 only with what is not shown.
 - A long passage is read in overlapping windows; a token counts as it was read where it stands farthest from an edge. The
   attention is that of the window with the answer.

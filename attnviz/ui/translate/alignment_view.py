@@ -24,7 +24,7 @@ from attnviz.ui.explorer import selected_cell
 
 @dataclass(frozen=True)
 class AlignmentView(HeadView):
-    """Which head is drawn of the attention across, and how.
+    """Which head is drawn of the cross-attention, and how.
 
     reading  which of a word's two rows stands for it, in a model whose decoder reads what it wrote; None: the truer one
     hard     "Off", "Strongest", "Balanced" or "Threshold": how the hard links are found; `threshold` is the least weight of one
