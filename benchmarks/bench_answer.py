@@ -16,6 +16,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.answer.own import AnswerModel
 from benchmarks.harness import Row, at_most, none, run
+from recipes.answer.calibrate import best_span
 from recipes.answer.questions import Question, read_questions
 
 FACT, QUESTION, ANSWER = "The lighthouse of Rosewater was built in 1887 by Ada Quill.", "Who built the lighthouse?", "Ada Quill"
@@ -40,7 +41,7 @@ def timed(model: AnswerModel, words: int, runs: int) -> tuple[float, str]:
     prompt, actual, text = Prompt(passage(words), question=QUESTION), [], ""
     for _ in range(runs + 1):
         start = time.perf_counter()
-        text = model.best(prompt).text
+        text = best_span(model, prompt).text
         actual.append((time.perf_counter() - start) * 1000)
     return statistics.median(actual[1:]), text
 

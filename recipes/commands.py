@@ -21,7 +21,7 @@ from recipes.answer.recipe import RECIPES as ANSWERERS
 from recipes.answer.run import train_answerer
 from recipes.card import FAITHFULNESS, SENTENCES, card_figures, counted, read_table
 from recipes.data import DataError
-from recipes.export import rounded, save_metrics
+from recipes.export import load_trained_as, rounded, save_metrics
 from recipes.summarize.card import export_summarizer, summarizer_card, summarizer_facts
 from recipes.summarize.evaluate import evaluate_summarizer
 from recipes.summarize.task import RECIPES as SUMMARIZERS

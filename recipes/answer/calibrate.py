@@ -106,9 +106,8 @@ class BestSpan(NamedTuple):
     logits: Logits
 
 
-def best_span(model: AnswerModel, question: Question) -> BestSpan:
+def best_span(model: AnswerModel, prompt: Prompt) -> BestSpan:
     """Find the best span, as `answers` does, without a trace."""
-    prompt = Prompt(question.context, question=question.text)
     pair, _, result = model.find(prompt, 1)
     best = result.spans[0]
     return BestSpan(text_of(best, prompt.text, pair.passage), best.probability, result.nothing, result.logits)
@@ -116,7 +115,7 @@ def best_span(model: AnswerModel, question: Question) -> BestSpan:
 
 def score_spans(model: AnswerModel, question: Question) -> ScoredSpans:
     """Compute the logits of all spans, and whether the best is accepted."""
-    best = best_span(model, question)
+    best = best_span(model, Prompt(question.context, question=question.text))
     limit, penalty = model.decoding.limit, model.decoding.length_penalty
     pairs = pair_logits(best.logits.start, best.logits.end, limit=limit, length_penalty=penalty) - best.logits.nothing
     return ScoredSpans(pairs[np.isfinite(pairs)], bool(exact(best.text, question.answers)))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attnviz.core.trace import Prompt
 from attnviz.models.answer.own import AnswerModel
 from recipes.answer.calibrate import best_span, calibration_error, calibration_noise
 from recipes.answer.development import exact, measured, mismatched, overlap, read_sources, removed
@@ -71,7 +72,7 @@ def _measures(model: AnswerModel, questions: Sequence[Question]) -> dict[str, fl
 
 
 def _predict(model: AnswerModel, questions: Sequence[Question]) -> Predictions:
-    best = [best_span(model, question) for question in questions]
+    best = [best_span(model, Prompt(one.context, question=one.text)) for one in questions]
     declined = [model.decoding.declines(each.nothing, each.probability) for each in best]
     sure = [model.decoding.confidence(each.probability, each.nothing) for each in best]
     return Predictions([each.text for each in best], np.array(declined), np.array(sure))
