@@ -37,7 +37,7 @@ def test_a_head_that_is_not_there_becomes_the_most_costly():
 def test_what_was_stopped_stays_stopped_until_somebody_goes_on():
     app = open_page("ablate", stopped="curve")
     assert "You stopped this." in said(app)
-    assert "more than without any other one" in said(app)
+    assert "more than without any other head" in said(app)
     assert "heads at once costs" not in said(app)
     press(app, "Continue")
     assert "stopped" not in app.query_params
@@ -49,7 +49,7 @@ def test_a_model_that_cannot_be_edited_gets_one_sentence(tmp_path, monkeypatch):
     next(family for family in FAMILIES if not family.recorded).save(tmp_path)
     app = open_page("ablate", model=str(tmp_path), text="the cat sat")
     assert ["looked at but not edited" in error.value for error in app.error] == [True]
-    assert "heads off at once" not in said(app)
+    assert "heads at once" not in said(app)
 
 
 def test_an_empty_text_gets_one_sentence():
