@@ -12,14 +12,13 @@ import pytest
 from safetensors.torch import save_file
 
 import attnviz
-from attnviz.attribution.targets import bind_target
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, ModelNotFoundError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models import catalog, shipped
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import ModelCard
-from attnviz.models.capabilities import Capabilities, capabilities
+from attnviz.models.capabilities import Capabilities, bind_target, capabilities
 from attnviz.models.result import run_task
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from attnviz.analysis.bootstrap import bootstrap
+from attnviz.analysis.heads.atlas import AtlasExample
 from attnviz.analysis.heads.claim import parse
-from attnviz.analysis.heads.counts import OFFSETS, Case, cases, count, examples_of
+from attnviz.analysis.heads.counts import OFFSETS, count, examples_of
 from attnviz.analysis.heads.matching import REGEX_SECONDS
 from attnviz.analysis.heads.verdict import SEED, Evidence, compare_with_rivals, holm, judge_claims, one_sided_p, supported
 from attnviz.analysis.heads.word_attention import WordAttention, strongest
@@ -105,12 +106,11 @@ def test_counts_equal_plain_loops(text):
                     hits[layer, head] += place in right
                     if (layer, head) == (1, 2):
                         weight = float((looks.top_weight if of_all else looks.other_weight)[layer, head, i])
-                        listed.append((Case(row, i, place, tuple(sorted(right)), place in right), weight))
+                        listed.append((AtlasExample(row, i, place, place in right), weight))
             by_offset += [i < n and 0 <= i + k < n and i + k in right for k in OFFSETS]
         assert counts.queries[row] == queries
         np.testing.assert_array_equal(counts.hits[row], hits)
         np.testing.assert_array_equal(counts.by_offset[row], by_offset)
-    assert cases(claim, sentences, looked, 1, 2) == [case for case, _ in listed]
     examples = examples_of(claim, sentences, looked, (1, 2), most=2)
     for holds in (False, True):
         # The word with the most weight of each sentence, and of those the two with most.
