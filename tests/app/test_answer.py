@@ -170,7 +170,7 @@ def test_a_model_that_does_not_answer_is_one_sentence(app: AppTest) -> None:
         ({"passage": "a\x00b"}, "NUL byte"),
         ({"question": "cat " * 600}, "ask in fewer words"),
         ({"passage": "\u200d"}, "this passage"),
-        ({"passage": "word " * 15_000}, "paste the part that you ask about"),
+        ({"passage": "word " * 15_000}, "paste the part that the question is about"),
         ({"passage": "word " * 100_000}, "shorten it"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
