@@ -178,7 +178,7 @@ def test_a_long_passage_is_found_in_its_windows(name: str, models: dict[str, Spa
         (Prompt("the cat sat", question="\u200b\ufeff"), "There is no question yet"),
         (Prompt("\u200d", question=QUESTION), "finds nothing to read in this passage|no word in this passage"),
         (Prompt("the cat", question="what was the cat " * 99), "ask in fewer words"),
-        (Prompt("word " * 100_000, question=QUESTION), "paste the part that you ask about"),
+        (Prompt("word " * 100_000, question=QUESTION), "paste the part that the question is about"),
     ],
     ids=["no question", "invisible", "no passage", "long question", "long passage"],
 )
