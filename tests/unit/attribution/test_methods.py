@@ -211,7 +211,7 @@ def test_value_zeroing_is_the_model_run_without_a_value(monkeypatch):
     np.testing.assert_allclose(got.numpy(), want.numpy(), atol=1e-5)
     # Where nothing changes anything every position stays what it is.
     sizes = [site.queries.stop - site.queries.start for site in bound.sites]
-    monkeypatch.setattr(module, "_states", lambda _, index, keys: torch.ones(len(keys) + 1, sizes[index], 3))
+    monkeypatch.setattr(module, "_states", lambda _, index, keys: torch.eye(3)[0].expand(len(keys) + 1, sizes[index], 3))
     np.testing.assert_allclose(value_zeroing(bound), attention.readout_weights(bound)[: len(bound.tokens)])
 
 
