@@ -6,6 +6,7 @@ whatever else the machine does. Beside each attack stands how its acts ended: on
 
 import http.client
 import random
+import re
 import socket
 import threading
 import time
@@ -77,7 +78,7 @@ def uploads(app: App, number: int) -> None:
 
 
 def opening(page: str, query: Callable[[int], dict[str, str | list[str]] | dict[str, str]]) -> Attack:
-    """Opens a page and waits for it, ten seconds at most: it may well be waiting for its turn."""
+    """Opens a page and waits for it, ten seconds at most: it may well wait for its turn. What it says is wrong is raised."""
 
     def attack(app: App, number: int) -> None:
         visit = Visit(app)
@@ -85,6 +86,8 @@ def opening(page: str, query: Callable[[int], dict[str, str | list[str]] | dict[
         with suppress(TimeoutError):
             visit.wait(time.perf_counter(), patience=10)
         visit.close()
+        if visit.errors:
+            raise OSError(visit.errors[0])
 
     return attack
 
@@ -121,7 +124,7 @@ ATTACKS: dict[str, tuple[int, Attack]] = {
     "expression": (4, opening("heads", lambda at: {"claim": f"/(?:a{{{3000 + at % 97}}}){{3000}}/ -> head"})),
     "sentences": (2, long_sentences),
     # Every method of Matters, and every head of Ablate, on long texts.
-    "matters": (8, opening("matters", lambda at: {"model": "minilm", "text": words(at, 6_000)})),
+    "matters": (8, opening("matters", lambda at: {"model": "minilm", "text": words(at, 6_000), "pair": words(at, 60)})),
     "ablate": (8, opening("ablate", lambda at: {"text": words(at, 2_000)})),
     # A file of 64 MB, and one of 200.
     "uploads": (2, uploads),
@@ -147,7 +150,7 @@ def attacked(app: App, threads: int, attack: Attack, seconds: float) -> tuple[li
                 attack(app, number)
                 acts["through"] += 1
             except (OSError, WebSocketException, http.client.HTTPException) as error:
-                acts[f"{type(error).__name__}: {error}"[:60]] += 1
+                acts[re.sub(r"\W*\d.*", "", f"{type(error).__name__}: {error}")[:60]] += 1
             number += threads
 
     firsts = [first * 1_000 + random.randint(0, 10**9) for first in range(threads)]
