@@ -58,7 +58,9 @@ class LessonPicture:
             raise LessonError(
                 f"The link to {self.page} has to name its {name}, so that it opens the same picture in years to come."
             )
-        return Prompt(text, self.get("pair") or None, self.get("question") or None, self.get("target") or None)
+        # On Matters one box holds the second text, whatever the model takes it for.
+        question = self.get("pair" if self.page == "matters" else "question")
+        return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None)
 
     @property
     def edits(self) -> Edits:
