@@ -72,8 +72,8 @@ class Visit:
         self.actual.clear()
         compute = models.compute_once
 
-        def kept(*arguments: Any) -> Any:
-            actual = compute(*arguments)
+        def kept(*arguments: Any, **options: Any) -> Any:
+            actual = compute(*arguments, **options)
             if actual is None or hasattr(actual, "trace"):
                 self.actual.append(actual)
             return actual

@@ -129,8 +129,11 @@ class Person:
         if widget.type == "multiselect":
             return draw.sample(MODELS[self.page], draw.randint(1, 2))
         if widget.type in ("number_input", "slider"):
-            values = [round(widget.min + step * widget.step, 2) for step in range(12)]
-            return type(widget.value)(draw.choice([each for each in values if each <= widget.max and each != widget.value]))
+            # What is bounded in words alone has no bounds of its own.
+            values = [round((widget.min or 0) + step * widget.step, 2) for step in range(12)]
+            return type(widget.value)(
+                draw.choice([each for each in values if each <= (widget.max or 1) and each != widget.value])
+            )
         if widget.type in ("text_area", "text_input"):
             return TEXTS[(self.used[key] + len(key)) % len(TEXTS)] or TEXTS[0 if key == "typed_pair" else 2]
         if key == "model":
