@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from attnviz.analysis.matters.faithfulness import Faithfulness
 from attnviz.attribution.methods import Method
 from attnviz.attribution.token_removal import faithfulness, shares_by_method
 from attnviz.core.errors import ModelError, PromptError
-from attnviz.core.journal import Journal, digest
+from attnviz.core.journal import Journal, digest, model_facts
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import bind_target
@@ -75,12 +76,12 @@ def measure_dataset(
     """
     target = Target.of(options.target) if options.target else None
     header = {
-        "model": model.card.name, "revision": model.card.revision, "data": digest(prompts),
+        **model_facts(model.card.name, model.card.revision), "data": digest(prompts),
         "methods": [method.name for method in methods], "target": options.target, "max_tokens": options.max_tokens,
     }  # fmt: skip
     order = list(range(len(prompts)))
     random.Random(SEED).shuffle(order)
-    with Journal(journal, header, report) as known:
+    with Journal(journal, header, report, _is_record) as known:
         for index in order:
             if len(known.done) >= options.limit:
                 break
@@ -104,7 +105,14 @@ def measure_dataset(
                 report(f"text {index} is left out: its figures are not finite.")
     if not known.done:
         raise ModelError("No text of this file could be measured: name a file that the model reads, or allow more tokens.")
-    return [row for text, (n_tokens, figures) in known.done.items() for row in _rows(text, n_tokens, figures)]
+    # A run before may have measured more texts than this one is to.
+    return [row for text, record in islice(known.done.items(), options.limit) for row in _rows(text, *record)]
+
+
+def _is_record(n_tokens: object, figures: dict[str, list[object]]) -> bool:
+    """Whether a line of the journal holds figures: three numbers a method, and tau or nothing."""
+    numbers = [(more, less, tau or 0, spent) for more, less, tau, spent in figures.values()]
+    return isinstance(n_tokens, int) and all(isinstance(number, int | float) for row in numbers for number in row)
 
 
 def _rounded(figures: Faithfulness) -> tuple[float, float, float | None, float]:

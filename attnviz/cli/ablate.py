@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from attnviz.analysis.bootstrap import bootstrap
-from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, positive
+from attnviz.cli.arguments import EXIT_CODES, MODEL, PLAIN, file_path, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError
-from attnviz.core.journal import Journal
+from attnviz.core.journal import Journal, model_facts
+from attnviz.core.trace import Prompt
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.models import catalog
 from attnviz.text.data_files import FORMATS, read_prompts
@@ -42,42 +43,49 @@ def add_ablate_command(commands: Any) -> None:
     ablate.add_argument("--limit", type=positive, metavar="N", help="read the first N texts (default: all)")
     ablate.add_argument("--to", choices=("zero", "mean", "uniform"), default="zero", help="what a head is set to")
     ablate.add_argument("--edits", nargs="+", metavar="EDITS", help="measure these instead of every head, layer and kind")
-    ablate.add_argument("--out", type=Path, metavar="CSV", help="write the table here too; CSV.jsonl keeps what is done")
+    ablate.add_argument("--out", type=file_path, metavar="CSV", help="write the table here too; CSV.jsonl keeps what is done")
     ablate.set_defaults(command=ablate_file)
 
 
 def ablate_file(arguments: argparse.Namespace) -> int:
     """Measure every condition on every text, and print the table."""
-    # Imported here: the command's help must not wait for torch.
-    from attnviz.models.capabilities import capabilities
-
     prompts = list(islice(read_prompts(arguments.data), arguments.limit))
     if not prompts:
         raise AttnvizError(f"There is no text in {arguments.data}: give a file with one a line.")
     model = catalog.load(arguments.model, progress=progress_line)
     conditions = {text: Edits.parse(text) for text in arguments.edits} if arguments.edits else _conditions(model, arguments.to)
-    rows = [NO_EDITS, *conditions.values()]
-    header = {"model": model.card.name, "revision": model.card.revision, "edits": [edits.text for edits in rows]}
-    out = arguments.out
-    measured = []
-    with Journal(out and out.with_name(f"{out.name}.jsonl"), header, lambda line: progress_line(line, None)) as journal:
+    measured = list(_measure(model, prompts, [NO_EDITS, *conditions.values()], arguments))
+    if not measured:
+        raise AttnvizError(f"No text of {arguments.data} has finite scores: choose other edits, or another file.")
+    table = _table(conditions, np.array([scores for _, scores in measured]), np.array([float(count) for count, _ in measured]))
+    if arguments.out:
+        disk.write(arguments.out, csv_table(COLUMNS, table))
+    print("\n".join(_lines(table)))
+    return 0
+
+
+def _measure(model: Any, prompts: list[Prompt], rows: list[Edits], arguments: argparse.Namespace) -> Iterator[list[Any]]:
+    """Score each text under all edits, in a journal beside the table: how many pieces its output has, and its scores."""
+    # Imported here: the command's help must not wait for torch.
+    from attnviz.models.capabilities import capabilities
+
+    def fits(count: float, scores: list[object]) -> bool:
+        return count > 0 and len(scores) == len(rows) and all(isinstance(number, int | float) for number in scores)
+
+    out, data = arguments.out, arguments.data.name
+    header = {**model_facts(model.card.name, model.card.revision), "edits": [edits.text for edits in rows]}
+    journal = Journal(out and out.with_name(f"{out.name}.jsonl"), header, lambda line: progress_line(line, None), fits)
+    with journal:
         for number, prompt in enumerate(prompts, 1):
             key = json.dumps([prompt.text, prompt.question, prompt.target])
             if key not in journal.done:
                 scorer = capabilities(model).scorer(prompt)
                 journal.note(key, scorer.n_pieces, scorer.scores(rows).tolist())
             if key in journal.done:
-                measured.append(journal.done[key])
+                yield journal.done[key]
             else:
-                progress_line(f"Text {number} of {arguments.data.name} is left out: a score of it is not finite.", None)
-            progress_line(f"{arguments.data.name}: {number} of {len(prompts)}", number / len(prompts))
-    if not measured:
-        raise AttnvizError(f"No text of {arguments.data} has finite scores: choose other edits, or another file.")
-    table = _table(conditions, np.array([scores for _, scores in measured]), np.array([float(count) for count, _ in measured]))
-    if out:
-        disk.write(out, csv_table(COLUMNS, table))
-    print("\n".join(_lines(table)))
-    return 0
+                progress_line(f"Text {number} of {data} is left out: a score of it is not finite.", None)
+            progress_line(f"{data}: {number} of {len(prompts)}", number / len(prompts))
 
 
 def _conditions(model: Any, to: Any) -> Conditions:

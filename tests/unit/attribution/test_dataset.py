@@ -1,5 +1,7 @@
 """A data set is measured text by text, and goes on where it was stopped, but never with the figures of another run."""
 
+import json
+
 import pytest
 
 import attnviz
@@ -33,6 +35,17 @@ def test_a_run_goes_on_where_it_was_stopped(model, tmp_path):
         ("attention", 4, False), ("leave-one-out", 4, False), ("random", 4, True),
     ]  # fmt: skip
     assert next(each.tau for each in figures if each.method == "leave-one-out") == 1
+    fewer = measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=3), lines.append)
+    assert fewer == rows[: 3 * len(USED)]
+
+
+def test_a_record_of_other_figures_is_measured_again(model, tmp_path):
+    journal = tmp_path / "out.jsonl"
+    rows = measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=1), print)
+    header, record = journal.read_text(encoding="utf-8").splitlines()
+    for forged in ([0, 5, {"random": [0.5]}], [0, 5, {"random": [0.5, "no", None, 1.0]}], [0, "five", {}], [0, 5], [0]):
+        journal.write_text(f"{header}\n{json.dumps(forged)}\n{record}\n", encoding="utf-8")
+        assert measure_dataset(model, TEXTS, USED, journal, DatasetOptions(limit=1), print) == rows
 
 
 @pytest.mark.parametrize(

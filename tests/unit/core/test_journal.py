@@ -1,12 +1,13 @@
 """A journal holds what was measured: whole lines of finite numbers, of this run's settings, written by one process."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from attnviz.core.errors import AttnvizError
-from attnviz.core.journal import Journal, digest, exclusive
+from attnviz.core.journal import Journal, digest, exclusive, model_facts
 
 HEADER = {"model": "mine", "data": digest(["a", "b"])}
 
@@ -55,11 +56,50 @@ def test_a_header_that_was_torn_is_written_again(path):
     assert json.loads(path.read_text(encoding="utf-8")) == HEADER
 
 
-def test_another_file_is_not_written_over(tmp_path):
-    (tmp_path / "mine.jsonl").write_text("[1, 2]\n", encoding="utf-8")
+@pytest.mark.parametrize("mine", ["[1, 2]\n", "a line without an end", '{"text": "mine"}'])
+def test_another_file_is_not_written_over(tmp_path, mine):
+    (tmp_path / "mine.jsonl").write_text(mine, encoding="utf-8")
     with pytest.raises(AttnvizError, match="no journal of attnviz"), opened(tmp_path / "mine.jsonl"):
         pass
-    assert (tmp_path / "mine.jsonl").read_text(encoding="utf-8") == "[1, 2]\n"
+    assert (tmp_path / "mine.jsonl").read_text(encoding="utf-8") == mine
+
+
+def test_a_pipe_is_no_journal(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(AttnvizError, match="no journal of attnviz"), opened(tmp_path / "pipe"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '["c", 1, [1e999]]',
+        '["c", 1, [-1e400]]',
+        '[["c"], 1]',
+        '[{"c": 2}, 1]',
+        "[]",
+        '["c"]',
+        '["c", 1]',
+        '["c", 1, "half"]',
+        "[" * 9999,
+        '["c", 1, [' + "9" * 5000 + "]]",
+    ],
+)
+def test_a_record_that_no_run_can_have_written_is_measured_again(path, line):
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    with Journal(path, HEADER, [].append, lambda count, scores: count > 0 and len(scores) == 1) as journal:
+        assert sorted(journal.done) == ["a", "b"]
+
+
+def test_a_folder_whose_files_changed_is_another_model(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    os.utime(tmp_path / "model.safetensors", ns=(11, 11))
+    first = model_facts(str(tmp_path), "")
+    assert model_facts(str(tmp_path), "") == first
+    os.utime(tmp_path / "model.safetensors", ns=(11, 13))
+    assert model_facts(str(tmp_path), "") != first
+    assert model_facts(str(tmp_path), "1a2b")["revision"] == "1a2b"
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
