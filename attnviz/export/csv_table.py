@@ -1,11 +1,11 @@
 """The one writer of CSV: every table that attnviz writes is harmless in a spreadsheet."""
 
 import csv
-import io
+import re
 from collections.abc import Iterable, Sequence
 
-# How a cell begins that a spreadsheet runs as a formula, tabs and line breaks before it left out.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+# How a cell begins that a spreadsheet runs as a formula, whatever space stands before it; Japanese ones take wide signs, too.
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 class NumberCell(str):
@@ -17,7 +17,7 @@ class NumberCell(str):
 
     __slots__ = ()
 
-    def __new__(cls, value: float, form: str = ".9g") -> "NumberCell":
+    def __new__(cls, value: float | int, form: str = ".9g") -> "NumberCell":
         # float32 is told in full by nine digits.
         return super().__new__(cls, format(value, form))
 
@@ -28,11 +28,24 @@ def csv_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes
     >>> csv_table(("word", "share"), [("=1+1", NumberCell(-0.5)), ("a,b", None)]).decode().splitlines()
     ['word,share', "'=1+1,-0.5", '"a,b",']
     """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    lines = _Lines()
+    # What may end a line is quoted in cells: a carriage return only where it ends lines, which are then ended anew.
+    writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow(columns)
-    writer.writerows([harmless(cell) if type(cell) is str else cell for cell in row] for row in rows)
-    return buffer.getvalue().encode("utf-8")
+    writer.writerows([cell if isinstance(cell, NumberCell) else _text(cell) for cell in row] for row in rows)
+    # Half a character, as a shell may hand it over, cannot be written.
+    return "\n".join([*lines, ""]).encode("utf-8", "replace")
+
+
+class _Lines(list[str]):
+    """Lines as a file takes them, without their ends."""
+
+    def write(self, line: str) -> None:
+        self.append(line[:-2])
+
+
+def _text(cell: object) -> object:
+    return harmless(cell) if isinstance(cell, str) else cell
 
 
 def harmless(cell: str) -> str:
@@ -41,4 +54,4 @@ def harmless(cell: str) -> str:
     >>> harmless("=1+1"), harmless("-"), harmless("a=b")
     ("'=1+1", "'-", 'a=b')
     """
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    return f"'{cell}" if _FORMULA.match(cell) else cell

@@ -160,7 +160,7 @@ def width_of(text: str) -> float:
     >>> width_of("ab"), width_of("中文"), round(width_of("it"), 2)
     (1.2, 2.0, 0.7)
     """
-    return sum(_width(character) for character in text)
+    return sum((_width(character) for character in text), 0.0)
 
 
 def _width(character: str) -> float:
