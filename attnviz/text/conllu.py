@@ -11,15 +11,32 @@ from attnviz.core.errors import CorpusError
 
 COLUMNS = 10
 # https://universaldependencies.org/u/pos/ and https://universaldependencies.org/u/dep/
-PARTS_OF_SPEECH = (
-    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM", "VERB",
-    "X",
-)  # fmt: skip
 RELATIONS = (
     "acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound", "conj", "cop", "csubj", "dep",
     "det", "discourse", "dislocated", "expl", "fixed", "flat", "goeswith", "iobj", "list", "mark", "nmod", "nsubj", "nummod",
     "obj", "obl", "orphan", "parataxis", "punct", "reparandum", "root", "vocative", "xcomp",
 )  # fmt: skip
+
+# What the relations and parts of speech of Universal Dependencies are called in a grammar lesson.
+RELATION_NAMES = {
+    "acl": "a clause on a noun", "advcl": "an adverbial clause", "advmod": "an adverb", "amod": "an adjective on a noun",
+    "appos": "an apposition", "aux": "an auxiliary", "case": "a preposition", "cc": "a conjunction",
+    "ccomp": "a clause as object", "compound": "part of a compound", "conj": "a conjunct", "cop": "a copula",
+    "csubj": "a clause as subject", "det": "a determiner", "discourse": "an interjection", "expl": "an expletive",
+    "fixed": "part of a fixed phrase", "flat": "part of a name", "iobj": "an indirect object", "list": "an item of a list",
+    "mark": "a clause's marker", "nmod": "a noun on a noun", "nsubj": "a subject", "nummod": "a number on a noun",
+    "obj": "an object", "obl": "an oblique noun", "parataxis": "a clause beside another", "punct": "punctuation",
+    "root": "the root", "vocative": "a vocative", "xcomp": "an open complement", "acl:relcl": "a relative clause",
+    "aux:pass": "a passive's auxiliary", "compound:prt": "a verb's particle", "nmod:poss": "a possessor",
+    "nsubj:pass": "a passive's subject",
+}  # fmt: skip
+POS_NAMES = {
+    "ADJ": "an adjective", "ADP": "a preposition", "ADV": "an adverb", "AUX": "an auxiliary", "CCONJ": "a conjunction",
+    "DET": "a determiner", "INTJ": "an interjection", "NOUN": "a noun", "NUM": "a number", "PART": "a particle",
+    "PRON": "a pronoun", "PROPN": "a name", "PUNCT": "punctuation", "SCONJ": "a subordinating conjunction",
+    "SYM": "a symbol", "VERB": "a verb", "X": "some other word",
+}  # fmt: skip
+PARTS_OF_SPEECH = tuple(POS_NAMES)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,12 @@ from attnviz.ui.frame.style import STYLE
 from attnviz.ui.frame.toolbar import forget_toolbar, reserve_toolbar
 
 # What CommonMark, its extensions for tables, links and formulas, and Streamlit's `:red[…]` and `:material/…:` begin with.
-_SIGNS = re.compile(r"[\\`*\[\]<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
+_SIGNS = re.compile(r"[\\`*\[\]{<&~$]|(?<![^\W_])_|_(?![^\W_])|:(?=\S)|^[#+\->=|]")
 _ORDERED = re.compile(r"^(\d+)(?=[.)])")
-# Addresses, arrows, dashes and `:streamlit:` are found after backslashes are gone: a joiner, which has no width, parts them.
+# Addresses, arrows, dashes and `:streamlit:` are found after backslashes are gone: an empty small text parts them, of which
+# nothing is copied.
 _REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[<>~=-])(?=[<>=-])", re.IGNORECASE)
-_JOINER = "\u2060"
+_JOINER, _NOTHING = "\u2060", ":small[]"
 _BROWSER = component(
     "attnviz.browser", html="<div></div>", js=Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 )
@@ -111,11 +112,11 @@ def escaped(text: object) -> str:
 
     Everything goes through here that is not attnviz's own: typed, from a link, out of a file, the name of a model.
 
-    >>> print(escaped("_a_b [c]"), escaped("![x](http://x.org/y.png)") == "!\\[x\\](http\\:\u2060//x.org/y.png)")
+    >>> print(escaped("_a_b [c]"), escaped("![x](http://x.org/y.png)") == "!\\[x\\](http\\::small[]//x.org/y.png)")
     \_a_b \[c\] True
     """
     line = _REPLACED.sub(_JOINER, " ".join(str(text).split()))
-    return _ORDERED.sub(r"\1\\", _SIGNS.sub(r"\\\g<0>", line))
+    return _ORDERED.sub(r"\1\\", _SIGNS.sub(r"\\\g<0>", line)).replace(_JOINER, _NOTHING)
 
 
 def size(attention: AttentionMap) -> str:

@@ -28,7 +28,7 @@ def test_a_link_with_pictures_in_it_shows_their_text_and_fetches_nothing(
     page.goto(f"{app_url}/{page_name}?{urlencode({'model': HOSTILE, 'models': HOSTILE, 'begins1': HOSTILE})}")
     message = page.get_by_test_id("stAlert").first
     message.wait_for()
-    assert " ".join(HOSTILE.split()) in message.inner_text().replace("\u2060", "")
+    assert " ".join(HOSTILE.split()) in message.inner_text()
     assert message.locator("a, img, b, em, strong, code, .katex, [data-testid=stMarkdownColoredText]").count() == 0
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import regex
 
 from attnviz.core.errors import ClaimError, nearest
-from attnviz.text.conllu import PARTS_OF_SPEECH, RELATIONS
+from attnviz.text.conllu import PARTS_OF_SPEECH, POS_NAMES, RELATION_NAMES, RELATIONS
 
 MOST_CHARACTERS = 400
 # So many characters may a regular expression expand to: `{3000}` is compiled to as many copies, and once more within another.
@@ -29,7 +29,10 @@ SOURCES = ("pronoun",)
 TARGETS = ("head", "previous", "next", "self", "same", "after same", "antecedent")
 # Of which a fixed offset is no rival, for it is the claim itself, or cannot look there.
 _PLACES = {"offset", "first", "last", "self", "special"}
-_TERM = re.compile(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/|[^|]+?(?=\s*(?:\||$))')
+_QUOTED = r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/'
+_TERM = re.compile(_QUOTED + r"|[^|]+?(?=\s*(?:\||$))")
+_INVISIBLE = regex.compile(_QUOTED + r"|[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]")
+_INVISIBLE_IN_WORDS = regex.compile(r"[[\p{Cc}\p{Cf}\p{Cs}]--[\u200c\u200d]]", regex.V1)
 _ARROW = re.compile(r"->|→")
 _REPEAT = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
 # An expression that calls itself takes a gigabyte before it fails.
@@ -95,13 +98,13 @@ def parse(text: str) -> Claim:
     >>> claim.where, claim.source, claim.target
     (Where(layer=2, head=0), (ClaimTerm(kind='relation', value='obj'),), (ClaimTerm(kind='head', value=''),))
     """
-    written = " ".join(text.split())
+    written = " ".join(_visible(" ".join(text.split())).split())
     if not written:
         raise ClaimError('There is no claim yet: write one such as "L2·H0: obj -> head".')
     if len(written) > MOST_CHARACTERS:
         raise ClaimError(f"This claim has {len(written):,} characters, and at most {MOST_CHARACTERS} are read: shorten it.")
     # An arrow, a bar or a colon in quotes or slashes is part of a word.
-    bare = re.sub(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)*/', lambda match: "\x00" * len(match[0]), written)
+    bare = re.sub(_QUOTED, lambda match: "\x00" * len(match[0]), written)
     arrows = list(_ARROW.finditer(bare))
     if len(arrows) != 1:
         many = "has no arrow" if not arrows else f"has {len(arrows)} arrows"
@@ -111,6 +114,11 @@ def parse(text: str) -> Claim:
     source = _terms(written[begins : arrows[0].start()], "source")
     target = _terms(written[arrows[0].end() :], "target")
     return Claim(source, target, where, written)
+
+
+def _visible(text: str) -> str:
+    """Leave out what nobody sees, such as a joiner that was copied along; joiners in quotes belong to some scripts' words."""
+    return _INVISIBLE.sub(lambda match: _INVISIBLE_IN_WORDS.sub("", match[0]) if match[0][0] in '"/' else "", text)
 
 
 def _end_of_where(before: str) -> int:
@@ -168,8 +176,19 @@ def _relation(written: str, side: str) -> str:
     if written.lower().partition(":")[0] in RELATIONS and re.fullmatch(r"[a-zA-Z]+(:[a-zA-Z]+)?", written):
         return written.lower()
     known = [*RELATIONS, *PARTS_OF_SPEECH, *NAMED, *(SOURCES if side == "source" else TARGETS)]
-    near = nearest(written, known) or ["obj", "NOUN", "any"]
+    names, meant = POS_NAMES | RELATION_NAMES, _bare_name(written)
+    called = [name for name, grammar in names.items() if _bare_name(grammar) == meant]
+    near = called or nearest(written, known) or ["obj", "NOUN", "any"]
     raise ClaimError(f'"{written}" is no relation, part of speech or place: write {", ".join(near)}, or a word in quotes.')
+
+
+def _bare_name(grammar: str) -> str:
+    """Name a kind of word without its article, one for many.
+
+    >>> _bare_name("an adverb"), _bare_name("Adverbs")
+    ('adverb', 'adverb')
+    """
+    return re.sub(r"^(an?|the) |s$", "", grammar.lower())
 
 
 def _offset(written: str, side: str) -> ClaimTerm:

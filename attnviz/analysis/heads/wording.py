@@ -6,27 +6,8 @@ from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, ClaimResult, Rival
 from attnviz.analysis.wording import head_name
-from attnviz.text.conllu import ParsedSentence
+from attnviz.text.conllu import POS_NAMES, RELATION_NAMES, ParsedSentence
 
-# What the relations and parts of speech of Universal Dependencies are called in a grammar lesson.
-RELATION_NAMES = {
-    "acl": "a clause on a noun", "advcl": "an adverbial clause", "advmod": "an adverb", "amod": "an adjective on a noun",
-    "appos": "an apposition", "aux": "an auxiliary", "case": "a preposition", "cc": "a conjunction",
-    "ccomp": "a clause as object", "compound": "part of a compound", "conj": "a conjunct", "cop": "a copula",
-    "csubj": "a clause as subject", "det": "a determiner", "discourse": "an interjection", "expl": "an expletive",
-    "fixed": "part of a fixed phrase", "flat": "part of a name", "iobj": "an indirect object", "list": "an item of a list",
-    "mark": "a clause's marker", "nmod": "a noun on a noun", "nsubj": "a subject", "nummod": "a number on a noun",
-    "obj": "an object", "obl": "an oblique noun", "parataxis": "a clause beside another", "punct": "punctuation",
-    "root": "the root", "vocative": "a vocative", "xcomp": "an open complement", "acl:relcl": "a relative clause",
-    "aux:pass": "a passive's auxiliary", "compound:prt": "a verb's particle", "nmod:poss": "a possessor",
-    "nsubj:pass": "a passive's subject",
-}  # fmt: skip
-POS_NAMES = {
-    "ADJ": "an adjective", "ADP": "a preposition", "ADV": "an adverb", "AUX": "an auxiliary", "CCONJ": "a conjunction",
-    "DET": "a determiner", "INTJ": "an interjection", "NOUN": "a noun", "NUM": "a number", "PART": "a particle",
-    "PRON": "a pronoun", "PROPN": "a name", "PUNCT": "punctuation", "SCONJ": "a subordinating conjunction",
-    "SYM": "a symbol", "VERB": "a verb", "X": "some other word",
-}  # fmt: skip
 _NAMED = {
     "any": "a word", "special": "a special token", "first": "the first word", "last": "the last word", "pronoun": "a pronoun",
     "head": "its syntactic head", "self": "itself", "same": "the same word earlier", "after same": "what followed it earlier",

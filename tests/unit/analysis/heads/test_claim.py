@@ -91,3 +91,29 @@ def test_usual_regular_expressions_are_read_and_none_is_kept(usual: str) -> None
     kept = dict(regex._main._cache)
     assert parse(f"/{usual}/ -> head").source == (ClaimTerm("regex", usual),)
     assert regex._main._cache == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [("adverb", "ADV"), ("Verbs", "VERB"), ("the noun", "NOUN"), ("subject", "nsubj"), ("determiner", "DET"), ("object", "obj"),
+     ("pronouns", "PRON")],
+)  # fmt: skip
+def test_a_name_of_the_grammar_lesson_gets_its_tag_first(name, tag):
+    with pytest.raises(ClaimError, match=f"write {tag}"):
+        parse(f"any: {name} -> head")
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\u2060", "\u200b", "\ufeff", "\u00ad", "\u200e", "\u200d", "\ufe0f", "\x00", "\x1b", "\udcff"]
+)
+def test_what_is_invisible_in_a_claim_is_ignored(hidden):
+    seen = 'L2·H0: obj | "a bit" -> its det'
+    assert parse(hidden + hidden.join(seen.split('"a bit"')[0]) + '"a bit"' + hidden.join(seen.split('"a bit"')[1])) == parse(
+        seen
+    )
+    with pytest.raises(ClaimError, match="no claim yet"):
+        parse(hidden * 3)
+
+
+def test_a_joiner_within_a_word_belongs_to_it():
+    assert parse('"می\u200cخواهم" -> head').source[0].value == "می\u200cخواهم"
