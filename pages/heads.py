@@ -1,5 +1,7 @@
 """Heads: what every head of a model does over many sentences, and whether what somebody claims of a head is so."""
 
+from functools import partial
+
 import streamlit as st
 
 from attnviz.ui.address.state import finish
@@ -12,6 +14,7 @@ from attnviz.ui.heads.controls import (
     model_picker,
     own_sentences_box,
 )
+from attnviz.ui.heads.downloads import atlas_buttons, claim_buttons, likeness_buttons, survey_buttons
 from attnviz.ui.heads.results import atlas_of, claim_verdict
 from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
 from attnviz.ui.heads.view import (
@@ -29,23 +32,35 @@ survey = opened_survey()
 model = survey.model if survey else model_picker()
 claim = claim_box()
 verdict = st.container(key="verdict" if claim else None)
+buttons = None
 if survey:
     show_survey(survey)
+    buttons = partial(survey_buttons, survey)
 elif atlas := atlas_of(model):
     chosen = head_choice(atlas)
     is_drawing = draws_pattern()
     find = None if is_drawing else claim_filter(atlas)
     with hero() as heading:
-        if is_drawing:
-            show_likeness(model, chosen, heading)
-        else:
+        if not is_drawing:
             story(*verdict_sentences(atlas, chosen), place=heading)
             show_grid(atlas, chosen, find)
+            buttons = partial(atlas_buttons, atlas, find)
+        elif (alike := show_likeness(model, chosen, heading)) is not None:
+            buttons = partial(likeness_buttons, model, alike)
     show_evidence(atlas, chosen, model)
 own = own_sentences_box()
 survey_box()
 explain_claims()
-show_toolbar()
+
+
+def downloads() -> None:
+    """What is in the box Download."""
+    claim_buttons(model, claim, own)
+    if buttons:
+        buttons()
+
+
+show_toolbar(own=downloads)
 with verdict:
     if claim and (result := claim_verdict(model, claim, own)):
         show_verdict(*result, model)

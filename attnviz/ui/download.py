@@ -111,10 +111,10 @@ def download_button(shown: Sequence[Download], own: Callable[[], None] = lambda:
         file_box()
 
 
-def drawing_buttons(file: str, sheet: Callable[[], Sheet]) -> None:
+def drawing_buttons(file: str, sheet: Callable[[], Sheet], key: str = "download") -> None:
     """A button for each format of drawings; `file` is the file's name without its end."""
     for to in formats_of("drawing"):
-        file_button(f"{file}.{to}", lambda to=to: draw_sheet(sheet(), to))
+        file_button(f"{file}.{to}", lambda to=to: draw_sheet(sheet(), to), key=f"{key}_{to}")
 
 
 def file_button(file: str, data: Callable[[], bytes], label: str = "", key: str = "") -> None:

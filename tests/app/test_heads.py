@@ -2,12 +2,14 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from attnviz.analysis.heads.statistics import measure, merge
 from attnviz.survey.folder import STATE, State, save
+from attnviz.ui.heads import downloads, results, view
 from attnviz.ui.heads import survey as page
 from tests.factories import make_map, numbered
 from tests.visits import open_page
@@ -95,3 +97,25 @@ def refusal(folder: Path) -> str:
         page.opened(folder)
     assert str(error.value).count(". ") == 0
     return str(error.value)
+
+
+def labels(app) -> list[str]:
+    return [button.label for button in app.get("download_button")]
+
+
+@pytest.mark.parametrize("address", [{}, {"find": "obj -> head"}])
+def test_all_heads_can_be_downloaded_as_drawing_and_numbers(address):
+    assert labels(open_page("heads", {"keep": True}, **address)) == ["SVG", "PNG", "CSV"]
+
+
+def test_a_survey_can_be_downloaded_as_drawing_and_numbers(folder):
+    assert labels(open_page("heads", {"keep": True}, survey=str(folder))) == ["SVG", "PNG", "CSV"]
+
+
+def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
+    tested = SimpleNamespace()
+    for module in (downloads, results):
+        monkeypatch.setattr(module, "claim_verdict", lambda *_: (tested, None))
+    monkeypatch.setattr(view, "show_verdict", lambda *_: None)
+    app = open_page("heads", {"keep": True}, claim="obj -> head")
+    assert labels(app) == ["SVG", "PNG", "CSV"] * 2

@@ -124,14 +124,15 @@ def show_verdict(tested: ClaimResult, attention: "CorpusAttention", model: str) 
         _markup("rivals", rivals_table(tested, theme=theme()))
 
 
-def show_likeness(model: str, chosen: tuple[int, int], heading: DeltaGenerator) -> None:
-    """The board, and how similar each head is to what is drawn on it; a click on a head chooses it."""
+def show_likeness(model: str, chosen: tuple[int, int], heading: DeltaGenerator) -> Float[np.ndarray, "layer head"] | None:
+    """The board, and how similar each head is to what is drawn on it, which is returned; a click on a head chooses it."""
     pattern = _pattern_board()
     if (first := first_words_of(model)) is None:
-        return
+        return None
     alike = likeness(first.means, pattern)
     story(*_pattern_sentences(alike, pattern, first.sentences), place=heading)
     _markup("likeness", likeness_grid(alike, chosen=chosen, theme=theme()), pick_head)
+    return alike
 
 
 def _pattern_board() -> Drawn:

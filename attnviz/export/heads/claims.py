@@ -1,0 +1,100 @@
+"""Claims and what became of them, on paper and as tables: those that somebody tested, and all of an atlas."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from attnviz.analysis.heads.atlas import Atlas
+from attnviz.analysis.heads.verdict import ClaimResult
+from attnviz.analysis.heads.wording import describe_claim, describe_rival, describe_verdict, short_claim
+from attnviz.analysis.wording import head_name
+from attnviz.core.errors import ClaimError
+from attnviz.export.csv_table import NumberCell, csv_table
+from attnviz.export.heads.grid import HeadBox, draw_head_grid
+from attnviz.export.sheet import FONT, PADDING, Item, Label, Rectangle, Sheet, printable, titled
+from attnviz.figures.theme import LIGHT
+
+COLUMNS = (
+    "claim", "verdict", "layer", "head", "rate", "low", "high", "queries", "sentences", "chance", "best offset", "offset rate",
+    "untrained", "shuffled", "rate on all sentences", "p", "in words",
+)  # fmt: skip
+
+
+def claims_csv(texts: Sequence[str], results: Sequence[ClaimResult | ClaimError]) -> bytes:
+    """Write results as CSV, one row a claim; what is wrong with one stands in its row."""
+    return csv_table(COLUMNS, map(_row, texts, results))
+
+
+def _row(text: str, tested: ClaimResult | ClaimError) -> list[object]:
+    if isinstance(tested, ClaimError):
+        return [text, "cannot be tested", *[""] * (len(COLUMNS) - 3), str(tested)]
+    offset = next(rival for rival in tested.rivals if rival.name.startswith("offset"))
+    rates = [
+        tested.rival("chance"),
+        NumberCell(int(offset.name.split()[1]), "+d"),
+        offset.rate,
+        tested.rival("untrained"),
+        tested.rival("shuffled"),
+    ]
+    numbers = [tested.rate, tested.low, tested.high, tested.queries, tested.sentences, *rates, tested.overall]
+    verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
+    head = "mean" if tested.head is None else tested.head
+    cells = ["" if number is None else NumberCell(number, ".4f") if isinstance(number, float) else number for number in numbers]
+    return [text, verdict, tested.layer, head, *cells, NumberCell(tested.p, ".3g"), describe_verdict(tested)]
+
+
+ATLAS_COLUMNS = (
+    "layer", "head", "claim", "holds", "rate", "low", "high", "queries", "chance", "best offset", "offset rate", "untrained",
+)  # fmt: skip
+
+
+def atlas_csv(atlas: Atlas) -> bytes:
+    """Write an atlas as CSV, one row a head and claim, the claims of a head in the order of its table."""
+    return csv_table(ATLAS_COLUMNS, _atlas_rows(atlas))
+
+
+def _atlas_rows(atlas: Atlas) -> Iterator[list[object]]:
+    for layer, head in np.ndindex(*atlas.shape):
+        for claim in atlas.ranked(layer, head):
+            facts = atlas.claims[claim]
+            rates = [NumberCell(float(each[claim, layer, head]), ".4g") for each in (atlas.rates, atlas.low, atlas.high)]
+            offset = ["", ""] if facts.place else [NumberCell(facts.offset, "+d"), NumberCell(facts.offset_rate, ".4g")]
+            untrained = None if facts.untrained is None else NumberCell(facts.untrained, ".4g")
+            holds = int(atlas.supported[claim, layer, head])
+            yield [layer, head, facts.text, holds, *rates, facts.queries, NumberCell(facts.chance, ".4g"), *offset, untrained]
+
+
+def draw_atlas(atlas: Atlas, find: int | None = None) -> Sheet:
+    """Draw what each head does best, and how often; with `find` that claim of every head."""
+
+    def box(layer: int, head: int) -> HeadBox:
+        claim = atlas.best(layer, head) if find is None else find
+        if claim is None:
+            return HeadBox("no claim holds", "")
+        holds = bool(atlas.supported[claim, layer, head])
+        strength = max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6 if holds else 0.0
+        return HeadBox(short_claim(atlas.claims[claim].text), f"{atlas.rates[claim, layer, head]:.0%}", strength)
+
+    what = "what each head does best" if find is None else atlas.claims[find].text
+    return draw_head_grid(atlas.shape, box, f"{atlas.model}, {atlas.sentences:,} sentences: {what}")
+
+
+WIDE, ROW = 120.0, 12.0
+
+
+def draw_verdict(tested: ClaimResult, model: str) -> Sheet:
+    """Draw the rate of a claim above its rivals', with its interval as a line."""
+    rows = [("the claim", tested.rate), *((describe_rival(rival), rival.rate) for rival in tested.rivals)]
+    left, items = 110.0, list[Item]()
+    for number, (name, rate) in enumerate(rows):
+        y, colour = number * ROW + PADDING, LIGHT.accent if number == 0 and tested.holds else LIGHT.faint
+        items.append(Rectangle(left, y, max(WIDE * rate, 0.1), ROW - 4, colour, data=(("rate", f"{rate:.6g}"),)))
+        items.append(Label(left - PADDING, y + ROW / 2 - 2, name, "end"))
+        items.append(Label(left + WIDE + PADDING, y + ROW / 2 - 2, f"{rate:.0%}"))
+    middle = PADDING + ROW / 2 - 2.5
+    items.append(Rectangle(left + WIDE * tested.low, middle, max(WIDE * (tested.high - tested.low), 0.1), 1.0, LIGHT.text))
+    bottom = len(rows) * ROW + 2 * PADDING
+    verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
+    items.append(Label(left, bottom + FONT, f"{tested.queries:,} words; the line: 95% interval; the claim {verdict}"))
+    title = f"{model}, {head_name(tested.layer, tested.head)}: {printable(describe_claim(tested.claim))}"
+    return titled(Sheet(title, left + WIDE + 60.0, bottom + 2 * FONT + PADDING, tuple(items)), title)
