@@ -1,6 +1,7 @@
 """The command `attnviz`: without arguments it opens the app."""
 
 import argparse
+import io
 import os
 import socket
 import subprocess
@@ -122,6 +123,10 @@ def run_command(commands: argparse.ArgumentParser, argv: Sequence[str] | None) -
             sys.stdout.flush()  # help and version end the program, and are not written yet either
     except AttnvizError as error:
         return _failed(commands.prog, str(error))
+    except MemoryError as error:
+        return _failed(
+            commands.prog, str(error) or "This needs more memory than there is: try a shorter text or a smaller model."
+        )
     except KeyboardInterrupt:
         return 130  # as a shell has it: 128 and the signal's number
     except BrokenPipeError:
@@ -141,11 +146,16 @@ def _failed(program: str, why: str) -> int:
 
 
 def _open_streams() -> None:
-    """Open the streams that the shell has closed: writing to stdout is then an error, and stderr is not missed."""
+    """Open the streams that the shell has closed: writing to stdout is then an error, and stderr is not missed.
+
+    What a terminal's encoding does not have, or half a character of an argument, is written by its number.
+    """
     if sys.stdout is None:
         sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open for reading, and as long as the program runs
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _forget_stdout() -> None:

@@ -1,9 +1,13 @@
 """What several commands have in common: kinds of arguments, what their help says, and lines that are printed at once."""
 
 import argparse
+from pathlib import Path
+
+from attnviz.core.errors import shortened
 
 PLAIN = argparse.RawDescriptionHelpFormatter
 MODEL = "a name of `attnviz models`, a Hugging Face id, or a folder"
+MOST = 10**9
 EXIT_CODES = "exit codes: 0 done; 1 it could not be done, and why is on stderr; 2 the command was not understood."
 
 
@@ -13,9 +17,34 @@ def positive(text: str) -> int:
     >>> positive("12")
     12
     """
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"this is a number from 1 on, not {text!r}")
+    return _number(text, 1)
+
+
+def natural(text: str) -> int:
+    """Read a number of 0 or more, as typed.
+
+    >>> natural("0")
+    0
+    """
+    return _number(text, 0)
+
+
+def _number(text: str, least: int) -> int:
+    # Python reads no number of thousands of digits, and counts nothing so far.
+    if not text.isdecimal() or len(text) > 10 or not least <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"this is a number from {least} to {MOST:,}, not {shortened(text)}")
     return int(text)
+
+
+def file_path(text: str) -> Path:
+    """Read the path of a file, as typed.
+
+    >>> file_path("out/heads.csv").name
+    'heads.csv'
+    """
+    if not Path(text).name:
+        raise argparse.ArgumentTypeError(f"this is the path of a file, not {shortened(text)}")
+    return Path(text)
 
 
 def print_now(line: object) -> None:

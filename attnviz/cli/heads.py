@@ -1,7 +1,6 @@
 """`attnviz claim`, `attnviz survey` and `attnviz atlas`: what heads do, over many sentences."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ from attnviz.analysis.heads.claim import Claim, parse
 from attnviz.analysis.heads.counts import examples_of
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_verdict, unit_name
-from attnviz.cli.arguments import MODEL, PLAIN, positive
+from attnviz.cli.arguments import MODEL, PLAIN, natural, positive
 from attnviz.cli.traces import progress_line
 from attnviz.core import disk
-from attnviz.core.errors import ClaimError, CorpusError
-from attnviz.export.csv_table import NumberCell, csv_table
+from attnviz.core.errors import ClaimError, CorpusError, shortened
+from attnviz.export.heads.claims import claims_csv
 from attnviz.models import catalog
 from attnviz.text.data_files import text_lines
 
@@ -48,7 +47,7 @@ def add_heads_commands(commands: Any) -> None:
     claim.add_argument("--file", type=Path, help="a file of claims, one a line, instead; # begins a comment")
     claim.add_argument("--text", default="ewt", metavar="CORPUS", help="ewt, winogender, CoNLL-U, or a text (default: ewt)")
     claim.add_argument("--first", type=positive, metavar="N", help="read the first N sentences only")
-    claim.add_argument("--examples", type=int, default=3, help="how many examples to show (default: 3)")
+    claim.add_argument("--examples", type=natural, default=3, help="how many examples to show (default: 3)")
     claim.add_argument("-o", "--out", type=Path, metavar="FILE", help="write a table of the results, as CSV")
     claim.set_defaults(command=test_claims, wrong=claim.error)
     survey = commands.add_parser("survey", help="measure every head over a corpus", epilog=_SURVEY, formatter_class=PLAIN)
@@ -112,35 +111,6 @@ def _parsed(text: str) -> Claim | ClaimError:
         return error
 
 
-COLUMNS = (
-    "claim", "verdict", "layer", "head", "rate", "low", "high", "queries", "sentences", "chance", "best offset", "offset rate",
-    "untrained", "shuffled", "rate on all sentences", "p", "in words",
-)  # fmt: skip
-
-
-def claims_csv(texts: Sequence[str], results: Sequence[ClaimResult | ClaimError]) -> bytes:
-    """Write results as CSV, one row a claim; what is wrong with one stands in its row."""
-    return csv_table(COLUMNS, map(_row, texts, results))
-
-
-def _row(text: str, tested: ClaimResult | ClaimError) -> list[object]:
-    if isinstance(tested, ClaimError):
-        return [text, "cannot be tested", *[""] * (len(COLUMNS) - 3), str(tested)]
-    offset = next(rival for rival in tested.rivals if rival.name.startswith("offset"))
-    rates = [
-        tested.rival("chance"),
-        NumberCell(int(offset.name.split()[1]), "+d"),
-        offset.rate,
-        tested.rival("untrained"),
-        tested.rival("shuffled"),
-    ]
-    numbers = [tested.rate, tested.low, tested.high, tested.queries, tested.sentences, *rates, tested.overall]
-    verdict = "too few words" if tested.is_small else "holds" if tested.holds else "does not hold"
-    head = "mean" if tested.head is None else tested.head
-    cells = ["" if number is None else NumberCell(number, ".4f") if isinstance(number, float) else number for number in numbers]
-    return [text, verdict, tested.layer, head, *cells, NumberCell(tested.p, ".3g"), describe_verdict(tested)]
-
-
 def _examples(looks: Any, tested: ClaimResult, most: int) -> list[str]:
     """Sentences where the claim fails, then some where it holds, each with where the head looks."""
     head = looks.model[0].top.shape[1] - 1 if tested.head is None else tested.head
@@ -166,7 +136,7 @@ def run_survey(arguments: argparse.Namespace) -> int:
         if arguments.ray:
             from attnviz.survey.ray_data import survey_on_ray
 
-            survey_on_ray(job, arguments.out, arguments.ray, arguments.workers)
+            survey_on_ray(job, arguments.out, arguments.ray, arguments.workers, progress_line)
         else:
             corpus_survey.survey(catalog.load(arguments.model, progress=progress_line), job, arguments.out, progress_line)
     progress_line(f"Saved {arguments.out / 'heads.parquet'}", None)
@@ -175,10 +145,13 @@ def run_survey(arguments: argparse.Namespace) -> int:
 
 def _shard(text: str) -> tuple[int, int]:
     """The shard K of N, as typed."""
-    number, _, total = text.partition("/")
-    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total)):
-        raise CorpusError(f"--shard {text} is none: write K/N, such as 3/8, with K from 1 to N.")
-    return int(number), int(total)
+    try:
+        number, total = map(positive, text.split("/"))
+    except (argparse.ArgumentTypeError, ValueError):
+        number, total = 1, 0
+    if number > total:
+        raise CorpusError(f"--shard {shortened(text)} is none: write K/N, such as 3/8, with K from 1 to N.")
+    return number, total
 
 
 def make_atlas(arguments: argparse.Namespace) -> int:

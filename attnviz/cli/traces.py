@@ -1,9 +1,9 @@
 """`attnviz trace`, `attnviz show` and `attnviz models`: traces in a shell, from files or through pipes."""
 
 import argparse
-import io
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,7 @@ def show_trace(arguments: argparse.Namespace) -> int:
 
 
 def _opened(file: str) -> AttentionTrace:
-    return attnviz.open(io.BytesIO(sys.stdin.buffer.read()) if file == STREAM else file)
+    return attnviz.open(_stdin("trace").buffer if file == STREAM else file)
 
 
 def compare_traces(arguments: argparse.Namespace) -> int:
@@ -189,14 +189,20 @@ def list_models(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _stdin(what: str) -> Any:
+    """The stream that `what` comes from where no name is given."""
+    if sys.stdin is None:
+        raise AttnvizError(f"There is no {what}, and stdin is closed: name it, or send it through a pipe.")
+    return sys.stdin
+
+
 def _typed() -> str:
     """The text on stdin, without the end of its last line."""
-    if sys.stdin is None:
-        raise AttnvizError("There is no text, and stdin is closed: type the text after the model's name.")
-    if sys.stdin.isatty():
+    stdin = _stdin("text")
+    if stdin.isatty():
         progress_line("Type the text, then Ctrl-D on a line of its own.", None)
     try:
-        return sys.stdin.buffer.read().decode("utf-8").rstrip("\r\n")
+        return stdin.buffer.read().decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise AttnvizError("What came on stdin is no text in UTF-8: convert it first.") from error
 
@@ -257,9 +263,23 @@ def _aligned(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def progress_line(stage: str, fraction: float | None) -> None:
-    """Print progress on stderr; of a download one line that changes, in a terminal."""
-    if fraction is None:
-        print(stage, file=sys.stderr, flush=True)
-    elif sys.stderr.isatty():
-        print(f"\r{stage} {fraction:4.0%}", end="\n" if fraction >= 1 else "", file=sys.stderr, flush=True)
+class ProgressLine:
+    """Print progress on stderr: in a terminal one line that changes; elsewhere a line at once, and one every ten seconds."""
+
+    SECONDS = 10.0
+
+    def __init__(self) -> None:
+        self._again = 0.0
+
+    def __call__(self, stage: str, fraction: float | None) -> None:
+        """Print a stage, and how far it is where that is known."""
+        if fraction is None:
+            print(stage, file=sys.stderr, flush=True)
+        elif sys.stderr.isatty():
+            print(f"\r{stage} {fraction:4.0%}", end="\n" if fraction >= 1 else "", file=sys.stderr, flush=True)
+        elif time.monotonic() >= self._again:
+            print(f"{stage} {fraction:.0%}", file=sys.stderr, flush=True)
+            self._again = time.monotonic() + self.SECONDS
+
+
+progress_line = ProgressLine()

@@ -19,7 +19,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises:
         OSError: it cannot be written.
     """
-    path = Path(path)
+    try:
+        yield from _replacing(Path(path))
+    except OSError as error:
+        # A full disk says so without a name.
+        error.filename = error.filename or str(path)
+        raise
+
+
+def _replacing(path: Path) -> Iterator[BinaryIO]:
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file

@@ -6,11 +6,12 @@ This stands right above the values: it reads and makes traces, and knows nothing
 import io
 import os
 from pathlib import Path
+from typing import Any
 
 from attnviz.core import disk
 from attnviz.core.errors import ArgumentError, EditError, TraceError, described
 from attnviz.core.trace import AttentionTrace
-from attnviz.files.container import seal, unseal
+from attnviz.files.container import LEAST, is_beginning, seal, unseal
 from attnviz.files.contents import describe, rebuild
 
 # What reading a header that was made by hand, or with bad intent, may run into.
@@ -43,12 +44,13 @@ def open_trace(source: str | os.PathLike[str] | io.BufferedIOBase) -> AttentionT
         TraceError: there is no such file; it is no trace; it is cut short, damaged or edited; or a newer attnviz made it.
     """
     if not isinstance(source, str | os.PathLike):
-        data = source.read() if callable(getattr(source, "read", None)) else source
+        data = _content(source) if callable(getattr(source, "read", None)) else source
         if data is source or not isinstance(data, bytes):
             raise ArgumentError(f"open takes the path of a trace file, or one opened in mode 'rb', not {described(source)}.")
         return from_bytes(data, name=str(getattr(source, "name", "The file")))
     try:
-        data = Path(source).read_bytes()
+        with open(source, "rb") as file:
+            data = _content(file)
     except FileNotFoundError:
         raise TraceError(f"There is no file {source}: check its path.") from None
     except OSError as error:
@@ -56,6 +58,12 @@ def open_trace(source: str | os.PathLike[str] | io.BufferedIOBase) -> AttentionT
     except ValueError as error:  # a NUL byte, or half of a character
         raise TraceError(f"{str(source)!r} cannot be the path of a file: check it.") from error
     return from_bytes(data, name=Path(source).name)
+
+
+def _content(file: Any) -> Any:
+    """Read a file; of what does not begin as a trace file no more than its beginning, for a device may have no end."""
+    beginning = file.peek(LEAST) if isinstance(file, io.BufferedReader) else b""
+    return file.read() if len(beginning) < LEAST or is_beginning(beginning) else beginning
 
 
 def to_bytes(trace: AttentionTrace, *, exact: bool = False) -> bytes:

@@ -22,6 +22,12 @@ KEY = "attnviz"
 _METADATA = "__metadata__"
 _ZEROS = "0" * 64
 _PREFIX = 8  # safetensors: the length of its header, unsigned, little-endian
+LEAST = _PREFIX + 1
+
+
+def is_beginning(data: bytes) -> bool:
+    """Whether a file that begins so may be a trace file."""
+    return data.startswith(b"{", _PREFIX)
 
 
 def seal(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> bytes:
@@ -69,7 +75,7 @@ def digest(data: bytes, size: int, digits: str) -> str:
 def _header(data: bytes, name: str) -> tuple[int, dict[str, Any]]:
     """Find where the safetensors header ends, and what attnviz wrote in it."""
     size = _PREFIX + int.from_bytes(data[:_PREFIX], "little")
-    if not data.startswith(b"{", _PREFIX):
+    if not is_beginning(data):
         raise TraceError(f"{name} is no trace file: choose one that attnviz saved, such as x.attn.")
     if len(data) < size:
         raise TraceError(f"{name} is cut short, or damaged at its beginning: get it again from where it came.")

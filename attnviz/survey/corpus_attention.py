@@ -125,6 +125,7 @@ def look(
 
 def _read(model: AttentionModel, sentences: Sequence[ParsedSentence], report: Callable[[int], None]) -> dict[int, Strongest]:
     looks: dict[int, Strongest] = {}
+    report(0)
     for index, attention in self_attention(model, [sentence.text for sentence in sentences]):
         looks[index] = strongest(word_attention(attention, sentences[index]))
         if len(looks) % 16 == 0:

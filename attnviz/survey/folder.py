@@ -7,8 +7,8 @@ headvis/        six numbers a head, in the form of Anthropic's HeadVis (2026)
 
 import io
 import json
+import math
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.lib import format as npy
 
 from attnviz.analysis.heads.statistics import FIELDS, NAMES, Statistics, merge
 from attnviz.core import disk
-from attnviz.core.errors import CorpusError
+from attnviz.core.errors import CorpusError, failing_as
 
 STATE, TABLE = "state.npz", "heads.parquet"
 # Statistics take 3 kB a head; no model has so many heads.
 MOST_BYTES = 128 * 2**20
+# Beyond any sum over a corpus, and small enough that its square is finite.
+_LARGEST = 1e100
 # HeadVis' name of each number, and ours.
 HEADVIS = {
     "induction_score": "after same", "prev_token_score": "previous", "self_score": "self", "bos_score": "first",
@@ -63,21 +66,57 @@ def from_bytes(data: bytes, name: str) -> State:
     Raises:
         CorpusError: it is none, or of another version.
     """
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            facts = json.loads(str(file["facts"]))
-            arrays: dict[str, Any] = {field: file[field] for field in FIELDS}
+    with failing_as(CorpusError, f"{name} holds no survey of this version of attnviz: survey the corpus again."):
+        arrays = _arrays(data)
+        facts = json.loads(str(arrays.pop("facts")))
         if tuple(facts["measures"]) != NAMES:
             raise ValueError("other measures")
-        wanted = Statistics.empty(*arrays["histogram"].shape[:2])
-        if any(arrays[field].shape != getattr(wanted, field).shape or arrays[field].dtype != float for field in FIELDS):
-            raise ValueError("arrays of other shapes")
+        _check(arrays)
+        read, tokens, parts = (_count(facts[field]) for field in ("read", "tokens", "parts"))
         examples = tuple((str(key), str(text)) for key, text in facts["examples"])
-        statistics = Statistics(**arrays, examples=examples, read=int(facts["read"]), tokens=int(facts["tokens"]))
         model, kind, corpus = (str(facts[field]) for field in ("model", "kind", "corpus"))
-        return State(model, kind, corpus, tuple(facts["shards"]), int(facts["parts"]), statistics)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise CorpusError(f"{name} holds no survey of this version of attnviz: survey the corpus again.") from error
+        shards = tuple(str(shard) for shard in facts["shards"])
+        return State(model, kind, corpus, shards, parts, Statistics(**arrays, examples=examples, read=read, tokens=tokens))
+
+
+def _arrays(data: bytes) -> dict[str, Any]:
+    """Read the arrays of an archive, each of which is as large as its header says, before memory is taken for it."""
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > MOST_BYTES:
+            raise ValueError("more than a survey can hold")
+        for field in ("facts", *FIELDS):
+            content = archive.read(f"{field}.npy")
+            file = io.BytesIO(content)
+            read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[npy.read_magic(file)]
+            shape, _, dtype = read(file)
+            if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
+                raise ValueError("an array of another size")
+            arrays[field] = npy.read_array(io.BytesIO(content), allow_pickle=False)
+    return arrays
+
+
+def _check(arrays: dict[str, Any]) -> None:
+    """Check that arrays can be sums over a corpus: all of one model, finite, and no count of anything below 0."""
+    n_layers, n_heads, n_bins = arrays["histogram"].shape
+    if not n_layers * n_heads * n_bins:
+        raise ValueError("no head")
+    wanted = Statistics.empty(n_layers, n_heads)
+    if any(arrays[field].shape != getattr(wanted, field).shape or arrays[field].dtype != float for field in FIELDS):
+        raise ValueError("arrays of other shapes")
+    # The bound keeps what is computed of them finite, too.
+    if any(not (np.abs(array) < _LARGEST).all() for array in arrays.values()):
+        raise ValueError("a sum that is not finite")
+    if any((arrays[field] < 0).any() for field in FIELDS if field not in ("sums", "cross")):
+        raise ValueError("a sum of squares or counts below 0")
+    if any((arrays[field] % 1).any() for field in ("rows", "texts", "row_squares")):
+        raise ValueError("a count that is no whole number")
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError("no count")
+    return value
 
 
 def load(folder: Path) -> State | None:
@@ -87,7 +126,14 @@ def load(folder: Path) -> State | None:
         CorpusError: what stands there is no survey.
     """
     path = folder / STATE
-    return from_bytes(path.read_bytes(), str(path)) if path.exists() else None
+    if not path.exists():
+        return None
+    # A named pipe would be waited for, and a device has no end.
+    if not path.is_file():
+        raise CorpusError(f"{path} is no file: name another folder.")
+    if path.stat().st_size > MOST_BYTES:
+        raise CorpusError(f"{folder} holds a survey of more than {MOST_BYTES >> 20} MB: read its {TABLE} instead.")
+    return from_bytes(path.read_bytes(), str(path))
 
 
 def opened(folder: Path) -> State:
@@ -99,8 +145,6 @@ def opened(folder: Path) -> State:
     try:
         if not folder.is_dir():
             raise CorpusError(f"There is no folder {folder}: name the one that `attnviz survey` wrote with -o.")
-        if (folder / STATE).exists() and (folder / STATE).stat().st_size > MOST_BYTES:
-            raise CorpusError(f"{folder} holds a survey of more than {MOST_BYTES >> 20} MB: read its {TABLE} instead.")
         state = load(folder)
     except CorpusError:
         raise

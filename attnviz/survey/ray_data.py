@@ -1,21 +1,25 @@
 """The same survey on a cluster: Ray Data hands the parts of the corpus to actors that hold the model (`attnviz[ray]`)."""
 
+import socket
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from attnviz import memory
 from attnviz.analysis.heads.statistics import merge
 from attnviz.core.errors import CorpusError
+from attnviz.models.base import Progress, silent
 from attnviz.survey.corpus_survey import SurveyJob, read_part
 from attnviz.survey.folder import State, from_bytes, save, to_bytes, write_tables
 
 # Parts that are given to the cluster at once: what is held here does not grow with the corpus.
 GROUP = 1024
+CONNECT_SECONDS = 3.0
 
 
 class PartReader:
@@ -37,7 +41,7 @@ class PartReader:
         return {"part": parts, "state": states}
 
 
-def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int) -> State:
+def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int, progress: Progress = silent) -> State:
     """Measure every head over the corpus on the Ray cluster at `address`; "local" starts one on this machine.
 
     Raises:
@@ -47,23 +51,38 @@ def survey_on_ray(job: SurveyJob, folder: Path, address: str, workers: int) -> S
         import ray
     except ImportError as error:
         raise CorpusError("Ray is not installed: install attnviz[ray], or leave --ray out.") from error
+    progress(f"Connecting to Ray at {address}", None)
+    nowhere = f"There is no Ray cluster at {address!r}: give another --ray ADDRESS, or local."
+    _check_listening(address, nowhere)
     try:
         # A cluster of one's own for one run needs no page about itself, which takes as long to start as the rest.
         dashboard = False if address == "local" else None
         ray.init(address, ignore_reinit_error=True, log_to_driver=False, include_dashboard=dashboard)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise CorpusError(f"There is no Ray cluster at {address!r}: give another --ray ADDRESS, or local.") from error
+        raise CorpusError(nowhere) from error
     parts, total = job.parts(), None
     while group := [{"part": number, "texts": list(texts)} for number, texts in islice(parts, GROUP)]:
         dataset = ray.data.from_items(group, override_num_blocks=len(group)).map_batches(
             PartReader, fn_constructor_args=(job,), batch_size=1, compute=ray.data.ActorPoolStrategy(size=workers)
         )
         total = _added(total, dataset.iter_rows(), job.shard)
+        if total is not None:
+            progress(f"{total.statistics.read:,} texts, {total.statistics.tokens:,} tokens", None)
     if total is None:
         raise CorpusError("There is no text that the model can read in this shard: give files of one text a line.")
     save(folder, total)
     write_tables(folder, total)
     return total
+
+
+def _check_listening(address: str, nowhere: str) -> None:
+    """Refuse an address with a port where nobody listens: Ray itself asks there for half a minute, and says nothing."""
+    place = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        if place.hostname and place.port:
+            socket.create_connection((place.hostname, place.port), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:  # nobody is there, or the port is no number
+        raise CorpusError(nowhere) from error
 
 
 def _added(total: State | None, rows: Iterable[dict[str, Any]], shard: tuple[int, int]) -> State | None:

@@ -15,6 +15,9 @@ FORMATS = (
     "other (a text a line); it may end in .gz, too. Empty lines are skipped."
 )
 
+# A device, or what is no text at all, may have no line end, and memory is taken for all of a line.
+LONGEST_LINE = 10**7
+
 
 def text_lines(path: Path) -> Iterator[str]:
     """Read a file of text line by line.
@@ -25,7 +28,9 @@ def text_lines(path: Path) -> Iterator[str]:
     number = 0
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):  # noqa: B007 - the number is told where reading fails
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), ""), start=1):
+                if len(line) > LONGEST_LINE:
+                    raise CorpusError(f"Line {number:,} of {path.name} has more than {LONGEST_LINE:,} characters: break it up.")
                 yield line
     except UnicodeDecodeError as error:
         raise CorpusError(f"{path.name} is no text in UTF-8 after line {number:,}: save it in UTF-8.") from error

@@ -1,5 +1,6 @@
 """The command `attnviz`: what it understands, what it starts, and how it says no."""
 
+import io
 import os
 import socket
 import sys
@@ -90,3 +91,26 @@ def test_a_place_that_cannot_be_written_is_one_line(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     assert cli.main(["train", "toy-copy", "--steps", "1", "--runs", str(tmp_path / "file" / "runs")]) == 1
     assert "cannot be read or written" in capsys.readouterr().err
+
+
+def test_a_terminal_without_these_letters_gets_their_numbers(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(cli, "serve", lambda _: print("L2·H0 → \udcff") or 0)
+    assert cli.main([]) == 0
+    assert out.buffer.getvalue() == b"L2\\xb7H0 \\u2192 \\udcff\n"
+
+
+def test_too_little_memory_is_one_line(monkeypatch, capsys):
+    def fail(_: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "serve", fail)
+    assert cli.main([]) == 1
+    assert "more memory than there is" in capsys.readouterr().err
+
+
+def test_a_closed_stdin_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert cli.main(["show", "-"]) == 1
+    assert "stdin is closed" in capsys.readouterr().err

@@ -58,3 +58,9 @@ def test_a_pipe_and_a_device_are_written_to_and_stay(tmp_path: Path) -> None:
     assert got == [b"through"]
     disk.write(os.devnull, "gone")
     assert not Path(os.devnull).is_file()
+
+
+def test_a_full_disk_is_said_of_the_file():
+    with pytest.raises(OSError, match="No space left") as raised:
+        disk.write("/dev/full", b"more than a buffer" * 4096)
+    assert raised.value.filename == "/dev/full"

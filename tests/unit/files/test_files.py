@@ -278,3 +278,8 @@ def test_the_header_is_what_the_documentation_says() -> None:
     for name in (*header, *header["maps"][0], *Token.__dataclass_fields__, "scaling", "softcap", "visible", "bias", "sink"):
         assert f"`{name}`" in documented, name
     assert os.path.basename(documented.split("\n")[0]) == "# The trace file"
+
+
+def test_a_device_without_an_end_is_not_read_to_it():
+    with pytest.raises(TraceError, match="zero is no trace file"):
+        attnviz.open("/dev/zero")

@@ -1,6 +1,7 @@
 """Files of prompts: every format, packed or not; and what is wrong with one, in one sentence."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -50,3 +51,8 @@ def test_a_bad_file_is_one_sentence(name, content, words, tmp_path):
 def test_lines_come_as_they_stand(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\n two\n", encoding="utf-8")
     assert list(text_lines(tmp_path / "a.txt")) == ["one\n", "\n", " two\n"]
+
+
+def test_a_line_without_an_end_takes_no_memory():
+    with pytest.raises(CorpusError, match="Line 1 of zero has more than"):
+        next(text_lines(Path("/dev/zero")))

@@ -1,0 +1,98 @@
+"""`attnviz claim` and `attnviz survey`, as they are typed: what they say while they work, and how they refuse."""
+
+import gzip
+import io
+import socket
+import sys
+import time
+
+import pytest
+
+from attnviz.cli import main
+from attnviz.cli.traces import ProgressLine, progress_line
+
+
+def test_progress_says_at_once_what_is_done_and_then_no_more_than_one_line_in_ten_seconds(monkeypatch, capsys):
+    line, clock = ProgressLine(), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    for step in range(31):
+        clock[0] = 100.0 + step
+        line("minilm reads", step / 31)
+    assert capsys.readouterr().err.splitlines() == [f"minilm reads {step / 31:.0%}" for step in (0, 10, 20, 30)]
+    line("Loading", None)
+    assert capsys.readouterr().err == "Loading\n"
+
+
+def test_a_claim_says_at_once_what_is_read(monkeypatch, capsys, unchecked):
+    monkeypatch.setattr(progress_line, "_again", 0.0)
+    assert main(["claim", "minilm", "any -> previous", "--first", "3"]) == 0
+    assert "minilm reads 3 sentences 0%" in capsys.readouterr().err
+
+
+def test_a_cluster_that_is_nowhere_is_said_within_seconds(tmp_path, capsys):
+    pytest.importorskip("ray", reason="Ray is an extra: attnviz[ray]")
+    (tmp_path / "texts.txt").write_text("The cat sat.\n", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    begin = time.monotonic()
+    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "127.0.0.1:99999"):
+        command = ["survey", "minilm", "--text", str(tmp_path / "texts.txt"), "-o", str(tmp_path / "out"), "--ray", address]
+        assert main(command) == 1
+        said = capsys.readouterr().err
+        assert said.startswith(f"Connecting to Ray at {address}\n")
+        assert "There is no Ray cluster" in said
+    assert time.monotonic() - begin < 9
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "claim minilm obj --first",
+        "survey minilm --text x -o y --workers",
+        "ablate minilm --data x --limit",
+        "faithful minilm --data x --limit",
+        "faithful minilm --data x --max-tokens",
+    ],
+)
+@pytest.mark.parametrize("number", ["-1", "0", "1.5", "many", "9" * 19, "9" * 5000, "²", ""])
+def test_a_number_that_is_none_is_refused(command, number, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([*command.split(), number])
+    assert "this is a number from 1 to" in capsys.readouterr().err or number == "-1"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ablate minilm --data",
+        "faithful minilm --data",
+        "claim minilm any->next --text",
+        "claim minilm --file",
+        "survey minilm -o out --text",
+    ],
+)
+def test_a_file_that_is_cut_or_deep_is_one_sentence(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"text": "The cat sat."}\n' * 3)[:-9])
+    assert main([*command.split(), "cut.jsonl.gz"]) == 1
+    assert "cannot be read" in capsys.readouterr().err.splitlines()[-1]
+    (tmp_path / "deep.jsonl").write_text("[" * 99_999, encoding="utf-8")
+    if "data" in command:
+        assert main([*command.split(), "deep.jsonl"]) == 1
+        assert "Line 1 of deep.jsonl" in capsys.readouterr().err
+
+
+def test_half_a_character_of_a_shell_is_no_traceback(monkeypatch, capsys, unchecked):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(["claim", "minilm", '"a\udcff" | any -> next', "--first", "2"]) in (0, 1)
+    out.flush()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["ablate", "faithful"])
+@pytest.mark.parametrize("out", ["", ".", "/"])
+def test_a_table_without_a_name_is_refused(command, out, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([command, "minilm", "--data", "x", f"--out={out}"])
+    assert "the path of a file" in capsys.readouterr().err

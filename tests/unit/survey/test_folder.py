@@ -1,0 +1,141 @@
+"""The folder of a survey is read as it was written; whatever else stands there is one sentence, and takes no memory or time."""
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.lib import format as npy
+
+from attnviz.analysis.heads.statistics import FIELDS, measure, merge
+from attnviz.cli import main
+from attnviz.core.errors import CorpusError
+from attnviz.survey.folder import STATE, State, from_bytes, opened, save, to_bytes
+from tests.factories import make_map, numbered
+
+STATISTICS = merge(*(measure(make_map(numbered(size)), "a text") for size in (5, 7)))
+SURVEY = State("tiny-model", "encoder", "abc", ("2/3", "1/3"), 11, STATISTICS)
+
+
+def test_a_survey_is_read_as_it_was_written():
+    again = from_bytes(to_bytes(SURVEY), "it")
+    assert (again.model, again.kind, again.corpus, again.shards, again.parts) == (
+        "tiny-model",
+        "encoder",
+        "abc",
+        ("2/3", "1/3"),
+        11,
+    )
+    for field in FIELDS:
+        np.testing.assert_array_equal(getattr(again.statistics, field), getattr(STATISTICS, field))
+    assert (again.statistics.examples, again.statistics.read) == (STATISTICS.examples, 2)
+
+
+def archive(members: dict[str, bytes]) -> bytes:
+    with zipfile.ZipFile(file := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as written:
+        for name, content in members.items():
+            written.writestr(name, content)
+    return file.getvalue()
+
+
+def members() -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(to_bytes(SURVEY))) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def with_array(field: str, change: Callable[[np.ndarray], np.ndarray]) -> bytes:
+    npy.write_array(file := io.BytesIO(), change(np.array(getattr(STATISTICS, field))))
+    return archive(members() | {f"{field}.npy": file.getvalue()})
+
+
+def with_shape(field: str, *shape: int) -> bytes:
+    npy.write_array_header_1_0(file := io.BytesIO(), {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return archive(members() | {f"{field}.npy": file.getvalue() + bytes(56)})
+
+
+def with_facts(**facts: object) -> bytes:
+    known = json.loads(str(np.load(io.BytesIO(members()["facts.npy"])))) | facts
+    npy.write_array(file := io.BytesIO(), np.array(json.dumps(known)))
+    return archive(members() | {"facts.npy": file.getvalue()})
+
+
+def first_is(value: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda array: np.concatenate([[value], array.ravel()[1:]]).reshape(array.shape)
+
+
+def encrypted() -> bytes:
+    data = bytearray(archive(members()))
+    for at in range(len(data)):  # the flag of a password, in every local and central header
+        for sign, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            if data.startswith(sign, at):
+                data[at + offset] |= 1
+    return bytes(data)
+
+
+def deep() -> bytes:
+    npy.write_array(file := io.BytesIO(), np.array("[" * 9999))
+    return archive(members() | {"facts.npy": file.getvalue()})
+
+
+FORGED = {
+    "many rows": lambda: with_shape("histogram", 10**13, 3, 41),
+    "no rows of many": lambda: with_shape("histogram", 10**7, 10**7, 0),
+    "flat": lambda: with_shape("sums", 7),
+    "negative size": lambda: with_shape("sums", -7),
+    "inflated": lambda: archive(members() | {"more.npy": bytes(131 * 2**20)}),
+    "not a number": lambda: with_array("sums", first_is(float("nan"))),
+    "endless": lambda: with_array("squares", first_is(float("inf"))),
+    "too large": lambda: with_array("sums", first_is(-1e200)),
+    "fewer than none": lambda: with_array("rows", first_is(-5.0)),
+    "half a text": lambda: with_array("texts", first_is(1.5)),
+    "other numbers": lambda: with_array("histogram", lambda array: array.astype(np.float32)),
+    "objects": lambda: with_array("histogram", lambda array: array.astype(object)),
+    "read before it began": lambda: with_facts(read=-2),
+    "half a part": lambda: with_facts(parts=1.5),
+    "endless tokens": lambda: with_facts(tokens=float("inf")),
+    "measured otherwise": lambda: with_facts(measures=["a"]),
+    "no facts": lambda: with_facts(examples=[[]]),
+    "deep": deep,
+    "encrypted": encrypted,
+    "empty": lambda: b"",
+    "cut": lambda: to_bytes(SURVEY)[:-200],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_was_forged_is_one_sentence(name, tmp_path, capsys):
+    (tmp_path / STATE).write_bytes(FORGED[name]())
+    with pytest.raises(CorpusError, match="holds no survey of this version") as raised:
+        opened(tmp_path)
+    assert str(raised.value).count(".") - str(raised.value).count(STATE) == 1 + str(tmp_path).count(".")
+    assert main(["survey", "--merge", str(tmp_path), "-o", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path, capsys):
+    os.mkfifo(tmp_path / STATE)
+    with pytest.raises(CorpusError, match="is no file"):
+        opened(tmp_path)
+    (tmp_path / "texts.txt").write_text("The cat sat.\n", encoding="utf-8")
+    assert main(["survey", "minilm", "--text", str(tmp_path / "texts.txt"), "-o", str(tmp_path)]) == 1
+    assert "is no file" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_too_large_is_not_read(tmp_path):
+    save(tmp_path, SURVEY)
+    with (tmp_path / STATE).open("ab") as file:
+        file.truncate(2**28)
+    with pytest.raises(CorpusError, match="read its heads"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize("shard", ["1/99999999999999999999999", "0/3", "4/3", "1", "a/b", "1/" + "9" * 5000, "-1/2", "1/2/3"])
+def test_a_shard_that_is_none_is_one_sentence(shard, tmp_path, capsys):
+    (tmp_path / "texts.txt").write_text("The cat sat.\n", encoding="utf-8")
+    command = ["survey", "minilm", "--text", str(tmp_path / "texts.txt"), "-o", str(tmp_path / "out"), f"--shard={shard}"]
+    assert main(command) == 1
+    assert "write K/N" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
