@@ -82,11 +82,9 @@ def measure_dataset(
     order = list(range(len(prompts)))
     random.Random(SEED).shuffle(order)
     with Journal(journal, header, report, _is_record) as known:
-        for index in order:
+        for index in (index for index in order if index not in known.done):
             if len(known.done) >= options.limit:
                 break
-            if index in known.done:
-                continue
             try:
                 bound = bind_target(model, prompts[index], target)
                 if len(bound.tokens) > options.max_tokens:
