@@ -57,12 +57,12 @@ def written(part: Part) -> str:
 
 
 def signed(value: float, form: str = ".2f") -> str:
-    """Write a number with a true minus sign, which is as wide as a digit.
+    """Write a number with a true minus sign, which is as wide as a digit, and what is rounded to nothing without one.
 
-    >>> signed(-0.5), signed(0.5, "+.1f"), signed(float("-inf"))
-    ('−0.50', '+0.5', '−∞')
+    >>> signed(-0.5), signed(0.5, "+.1f"), signed(-0.001), signed(-2, "+d"), signed(float("-inf"))
+    ('−0.50', '+0.5', '0.00', '−2', '−∞')
     """
-    return format(value, form).replace("-", "−").replace("inf", "∞")
+    return format(value, form.replace(".", "z.")).replace("-", "−").replace("inf", "∞")
 
 
 def cut(text: str, most: int) -> str:

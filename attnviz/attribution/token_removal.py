@@ -181,7 +181,7 @@ def attribution_report(
     own = frozenset(place for place, group in enumerate(groups) if not bound.fixed.isdisjoint(group))
     texts = tuple("".join(bound.tokens[place].text for place in group) for group in groups)
     offered = capabilities(model).targets(prompt)
-    return AttributionReport(bound.target, probability, texts, own, shares, figures, made.refused, offered)
+    return AttributionReport(bound.target, probability, texts, own, shares, figures, made.refused, offered, bound.part)
 
 
 def deletion(model: AttentionModel, prompt: Prompt, target: str, ranked: Sequence[int]) -> Removals:

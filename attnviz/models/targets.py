@@ -22,6 +22,7 @@ from attnviz.core.trace import Token
 # The kinds of targets: their name in an error, and their label in a list.
 TARGETS = {
     "answer": ("answer", "The answer"),
+    "unanswered": ("answer", "That the passage does not say"),
     "token": ("translation", ""),
     "translation": ("translation", "The whole translation"),
     "similarity": ("likeness of two texts", "How alike the two texts are"),
@@ -112,6 +113,7 @@ class BoundTarget:
     sites        of each attention, in the order of a pass
     output_text  what the model says to texts of these ids; None: the target has no words
     layered      its attentions stand on each other in layers, with nothing else that mixes positions
+    part         which part of a text that is read in parts this is, in words; empty: it is read as a whole
     unfreezable  why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
     progress     called with the share of the work that is done, 0 to 1
     """
@@ -128,6 +130,7 @@ class BoundTarget:
     n_positions: int
     output_text: Callable[[Int[Tensor, "one token"]], str] | None = None
     layered: bool = True
+    part: str = ""
     unfreezable: str = ""
     progress: Callable[[float], None] = lambda _: None
 

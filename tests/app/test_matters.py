@@ -1,10 +1,18 @@
 """The Matters page's script without a browser: shaded rows, words that are taken, and one sentence for what cannot be asked."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import attnviz
+from attnviz.core.trace import Prompt
 from tests.visits import open_page, press, said
 
+BRIDGE = (
+    "The old bridge over the Elm was opened in 1887 by the mayor. Engineers found cracks in two of its pillars last spring, "
+    "and on Monday the bridge was closed."
+)
 SENTENCE, QUESTION = "Ada Lovelace wrote the first program in 1843.", "Who wrote the first program?"
 
 
@@ -22,6 +30,31 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     press(app, "Restore all words")
     assert "taken" not in app.query_params
     assert "Without" not in said(app)
+
+
+def test_where_answer_declines_that_is_what_is_explained() -> None:
+    app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
+    nothing = attnviz.load("answer-en").answers(Prompt(BRIDGE, question="Who painted the bridge?")).result.nothing
+    assert f"The passage does not say <small>p = {nothing:.0%}" in drawn(app)
+    (picker,) = [each for each in app.selectbox if each.key == "about"]
+    picker.set_value("answer").run()
+    assert app.query_params["about"] == "answer"
+    assert "The answer “" in drawn(app)
+    press(open_page("matters", text=BRIDGE, pair="Who painted the bridge?", taken="1"), "Restore all words")
+
+
+def test_of_a_long_passage_the_page_says_which_window_is_explained() -> None:
+    filler = "The council met in the hall and spoke of the weather for a while. " * 40
+    app = open_page("matters", text=BRIDGE + " " + filler, pair="When was the old bridge opened?")
+    assert "overlapping windows" in said(app)
+    assert "overlapping windows" not in said(open_page("matters", text=BRIDGE, pair="When was the old bridge opened?"))
+
+
+def test_the_page_names_the_colours_that_it_paints_and_writes_minus_signs() -> None:
+    app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
+    assert "Orange words speak for" in said(app)
+    assert "−0." in drawn(app)
+    assert not re.search(r"[\s(\">]-\d", re.sub(r"<style>.*?</style>|style=\S+", "", drawn(app) + said(app)))
 
 
 def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it():

@@ -16,6 +16,7 @@ from attnviz.core.trace import Prompt
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.answer.span_finder import SpanFinder
 from attnviz.models.base import silent
+from attnviz.models.capabilities import bind_target
 from attnviz.models.hub.question_answering import HubAnswerer
 from attnviz.models.shipped import load_trained
 from tests.answerers import tiny_answerer, tiny_hub_answerer
@@ -89,6 +90,26 @@ def test_probabilities_are_those_of_all_legal_pairs_tried_one_by_one(name: str, 
         assert actual.result.end[index] == pytest.approx(ends / total)
     assert actual.result.start.sum() + actual.result.nothing == pytest.approx(1)
     assert actual.result.nothing == pytest.approx(np.exp(logits.nothing) / total)
+
+
+@by_name
+@pytest.mark.parametrize("passage", PASSAGES[:3])
+def test_no_answer_can_be_explained_and_is_what_is_explained_where_a_model_declines(
+    name: str, passage: str, models: dict[str, SpanFinder]
+) -> None:
+    prompt = Prompt(passage, question=QUESTION)
+    model = models[name]
+    result = model.answers(prompt)
+    assert list(model.targets(prompt)) == (["unanswered", "answer"] if result.declined else ["answer", "unanswered"])
+    assert bind_target(model, prompt).target.startswith("the passage" if result.declined else "the answer")
+    bound = bind_target(model, prompt, "unanswered")
+    outcome = bound.outcome(bound.ids[None])
+    nothing = result.result.nothing
+    assert float(outcome.log_probability) == pytest.approx(np.log(nothing), abs=1e-4)
+    assert float(outcome.score) == pytest.approx(np.log(nothing) - np.log1p(-nothing), abs=1e-4)
+    # No word belongs to it: each can be taken.
+    assert bound.fixed == {place for place, token in enumerate(bound.tokens) if token.special}
+    assert sum(bound.readout.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name not in OURS])

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from attnviz.analysis.wording import signed
+
 # The parts of a text that are masked, or alone kept; the figures are means over them.
 PARTS = (0.01, 0.05, 0.10, 0.20, 0.50)
 # The measures of a method over a data set, as they are stored and written.
@@ -116,11 +118,11 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance:
     'On this text attention finds what matters better than chance (0.54 against 0.32), and worse than gradient (0.59).'
     """
     own, other = figures[chosen].comprehensiveness, figures[best].comprehensiveness
-    against = f"({own:.2f} against {chance.comprehensiveness:.2f})"
+    against = f"({signed(own)} against {signed(chance.comprehensiveness)})"
     opening = f"On this text {chosen} finds what matters {_compared(own, chance.comprehensiveness)} chance {against}"
     if chosen == best:
         return f"{opening}, and no other method tested does better."
-    return f"{opening}, and {_compared(own, other)} {best} ({other:.2f})."
+    return f"{opening}, and {_compared(own, other)} {best} ({signed(other)})."
 
 
 def _compared(one: float, other: float) -> str:
@@ -136,6 +138,7 @@ class AttributionReport:
 
     own      the places of the output's own words, which are never masked
     targets  the parts of the output that can be explained, and what each is called
+    part     which part of a long text this is about, in words; empty: all of it
     """
 
     target: str
@@ -146,6 +149,7 @@ class AttributionReport:
     figures: Mapping[str, Faithfulness]
     refused: Mapping[str, str]
     targets: Mapping[str, str] = field(default_factory=dict)
+    part: str = ""
 
     def joined(self, other: "AttributionReport") -> "AttributionReport":
         """Add the figures of other methods on the same text."""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 
 from attnviz.analysis.matters.faithfulness import AttributionReport, Removals
-from attnviz.analysis.wording import cut
+from attnviz.analysis.wording import cut, signed
 from attnviz.export.csv_table import NumberCell, csv_table
 from attnviz.export.shaded_text import SIZE, in_lines
 from attnviz.export.sheet import FONT, PADDING, PAGE, Item, Label, Rectangle, Sheet, printable
@@ -46,7 +46,7 @@ def draw_attribution(report: AttributionReport, method: str, titles: Mapping[str
 def _strip(report: AttributionReport, name: str, title: str, y: float) -> Iterator[Item]:
     middle = y + STRIP / 2
     yield Label(PADDING, middle, title, size=FONT)
-    yield Label(PAGE - PADDING, middle, f"{report.figures[name].comprehensiveness:.2f}", "end", size=FONT)
+    yield Label(PAGE - PADDING, middle, signed(report.figures[name].comprehensiveness), "end", size=FONT)
     if name == "random":
         return
     wide = (PAGE - NAME - FIGURE) / len(report.words)

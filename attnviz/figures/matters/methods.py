@@ -59,14 +59,14 @@ def _drop_bar(report: AttributionReport, name: str) -> str:
     drop, chance = _drop(report, name), _drop(report, "random")
     mark = f'<u style="inset-inline-start:{100 * min(max(chance, 0), 1):.1f}%"></u>' if "random" in report.figures else ""
     bar = f'<i style="width:{100 * min(max(drop, 0), 1):.1f}%"></i>'
-    return f'<span class="takes"><span>{bar}{mark}</span><b class="number">{_figure(drop)}</b></span>'
+    return f'<span class="takes"><span>{bar}{mark}</span><b class="number">{signed(drop)}</b></span>'
 
 
 def _figures(report: AttributionReport, name: str) -> list[str]:
-    figure, agreement = report.figures[name], report.agreement(name)
-    took = "" if name == "random" else f"{figure.milliseconds:,.0f} ms"
-    tau = "" if agreement is None or name == "random" else _figure(agreement)
-    return [f'<span class="figure">{each}</span>' for each in (_figure(figure.sufficiency), tau, took)]
+    faithfulness, agreement = report.figures[name], report.agreement(name)
+    took = "" if name == "random" else f"{faithfulness.milliseconds:,.0f} ms"
+    tau = "" if agreement is None or name == "random" else signed(agreement)
+    return [f'<span class="figure">{each}</span>' for each in (signed(faithfulness.sufficiency), tau, took)]
 
 
 def _drop(report: AttributionReport, name: str) -> float:
@@ -86,12 +86,3 @@ def _strip(words: Sequence[str], shares: Float[np.ndarray, " word"], own: Collec
     step = 100 / len(words)
     stops = ", ".join(f"{colour} {place * step:.3f}% {(place + 1) * step:.3f}%" for place, colour in enumerate(colours))
     return f'<span class="strip" style="background:linear-gradient(to right, {stops})"></span>'
-
-
-def _figure(value: float) -> str:
-    """Write a figure with two digits, and none as less than nothing.
-
-    >>> _figure(-0.001), _figure(-0.5)
-    ('0.00', '−0.50')
-    """
-    return signed(round(value, 2) + 0.0)

@@ -1,4 +1,4 @@
-"""A text shaded by the shares of its words: red where a share is positive, blue where it is negative."""
+"""A text shaded by the shares of its words: orange where a share is positive, blue where it is negative."""
 
 import html
 from collections.abc import Collection, Sequence
@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from attnviz.analysis.wording import signed
 from attnviz.figures.theme import LIGHT, Theme, diverging, ink_on
 
 STYLE = """
@@ -53,7 +54,7 @@ def shaded_text(
         kind = ' class="taken"' if place in removed else ""
         pressed = "true" if place in removed else "false"
         pieces.append(
-            f'<button{kind} data-pick="{place}" aria-pressed="{pressed}" title="{share:+.4f}" '
+            f'<button{kind} data-pick="{place}" aria-pressed="{pressed}" title="{signed(float(share), "+.4f")}" '
             f'style="background:{colour};color:{ink_on(colour)}"><bdi>{html.escape(word)}</bdi></button>'
         )
     variables = f"--accent:{theme.accent};--text:{theme.text};--faint:{theme.faint}"

@@ -130,10 +130,13 @@ class PassageSearch:
         spans = best_spans(logits.start, logits.end, limit=limit, n=n_best, length_penalty=penalty, nothing=logits.nothing)
         return SpanSearchResult(logits, tuple(spans), start, end, nothing, read, _widest(spans[0], read))
 
+    def declines(self, result: SpanSearchResult) -> bool:
+        """Whether the model says that the passage does not answer."""
+        return self.decoding.declines(result.nothing, result.spans[0].probability)
+
     def output(self, result: SpanSearchResult, text: str, passage: Sequence[Token]) -> str:
         """Cut the answer out of the text; empty where the model declines."""
-        best = result.spans[0]
-        return "" if self.decoding.declines(result.nothing, best.probability) else text_of(best, text, passage)
+        return "" if self.declines(result) else text_of(result.spans[0], text, passage)
 
     def _windows(self, passage: Sequence[Token]) -> tuple[Window, ...]:
         n_tokens, room = len(passage), self.decoding.window - self.around

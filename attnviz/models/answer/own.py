@@ -19,7 +19,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, Query
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.answer.base import Logits, QuestionAndPassage, text_of
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.span_finder import SpanFinder, span_facts, span_outcome
+from attnviz.models.answer.span_finder import ANSWER, DECLINED, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.edit.points import EditPoints, edited, own_layers
 from attnviz.models.hub.stack import StackModel
@@ -29,7 +29,7 @@ from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn.attention import Attended
 from attnviz.nn.edit import edited_pass
 from attnviz.nn.qa import Answerer
-from attnviz.text.spans import Span, Window, best_spans
+from attnviz.text.spans import Span, Window, best_spans, marginals, pair_logits
 from attnviz.text.tokens import Encoded
 
 
@@ -74,8 +74,9 @@ class AnswerModel(SpanFinder):
         return self.span_scorer(prompt) if prompt.question else replace(self.encoder.scorer(prompt), model=self)
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to the best span that it finds."""
-        return self._bind_answer(prompt) if target.kind == "answer" else super().bind_target(prompt, target)
+        """Bind the model to the best span that it finds, or to no answer."""
+        is_span = target.kind in (ANSWER, NO_ANSWER)
+        return self._bind_answer(prompt, target.kind) if is_span else super().bind_target(prompt, target)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
         """Bind the model to the window of `trace`."""
@@ -93,28 +94,29 @@ class AnswerModel(SpanFinder):
         """Make the encoder with fresh random weights."""
         return self.encoder.untrained(seed)
 
-    def _bind_answer(self, prompt: Prompt) -> BoundTarget:
-        pair, window, span = self.located(prompt)
-        read, n_question = pair.cut(window), self.n_question(pair)
-        answer = slice(pair.first + span.start - window.start, pair.first + span.end - window.start + 1)
+    def _bind_answer(self, prompt: Prompt, kind: str = ANSWER) -> BoundTarget:
+        located = self.located(prompt, kind)
+        pair, window, span = located.pair, located.window, located.span
+        n_question = self.n_question(pair)
+        # The passage's side begins with special tokens of its own where the texts are apart.
+        first = pair.first - n_question
+        place = span and Span(first + span.start, first + span.end, span.probability)
 
         def run(ids: Int[Tensor, "batch token"]) -> Outcome:
             start, end = self._start_and_end(ids, n_question)
-            place = Span(answer.start - n_question, answer.stop - 1 - n_question, 0.0)
             return span_outcome(start, end, place, self.decoding, torch.zeros_like(start[:, 0]))
 
         def output_text(ids: Int[Tensor, "one token"]) -> str:
-            first = pair.first - n_question
-            logits = (each[0, first : first + window.size].cpu().numpy() for each in self._start_and_end(ids, n_question))
+            start, end = (each[0, first : first + window.size].cpu().numpy() for each in self._start_and_end(ids, n_question))
             limit, penalty = self.decoding.limit, self.decoding.length_penalty
-            (best,) = best_spans(*logits, limit=limit, n=1, length_penalty=penalty)
+            (best,) = best_spans(start, end, limit=limit, n=1, length_penalty=penalty, nothing=0.0)
+            _, _, nothing = marginals(pair_logits(start, end, limit=limit, length_penalty=penalty), 0.0)
+            if self.decoding.declines(nothing, best.probability):
+                return DECLINED
             return text_of(best, prompt.text, pair.passage[window.start : window.stop])
 
-        return BoundTarget(
-            output_text=output_text,
-            **span_facts(read, answer, prompt.text, self.encoder, run),
-            sites=self._sites(len(read), n_question),
-        )
+        facts = span_facts(located, prompt.text, self.encoder, run)
+        return BoundTarget(output_text=output_text, **facts, sites=self._sites(facts["n_positions"], n_question))
 
     def _sites(self, n_tokens: int, n_question: int) -> list[AttentionSite]:
         """List the attentions in the order of a pass."""
@@ -169,7 +171,8 @@ class AnswerModel(SpanFinder):
         """Return what the attention of each layer reads, over the window of `trace`, by kind."""
         if not prompt.question:
             return self.encoder.attended(prompt)
-        pair, window, _ = self.located(prompt)
+        located = self.located(prompt)
+        pair, window = located.pair, located.window
         question, context, _ = self._read(pair, window)
         with torch.inference_mode():
             across = self.answerer.attended(question, context)

@@ -1,6 +1,7 @@
 """What all models that answer have in common: windows of a passage in, the best spans out, scored under edits and explained."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,32 @@ from attnviz.models.answer.base import (
     QuestionAndPassage,
     SpanSearchResult,
     question_of,
+    text_of,
 )
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.capabilities import Capabilities
 from attnviz.models.scoring import Scorer
-from attnviz.models.targets import Outcome
+from attnviz.models.targets import Outcome, Target, listed
 from attnviz.text.spans import Span, Window, pair_logits
-from attnviz.text.tokens import Encoded
+
+ANSWER, NO_ANSWER = "answer", "unanswered"
+DECLINED = "the passage does not say"
+_PART = "the window with the likeliest answer, tokens {:,} to {:,} of {:,}"
+_ALL_SPANS = "Here all spans are weighed at once, which is not linear: choose another method."
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedSpan:
+    """A span, and the window of the passage that shows most around it; or that there is no answer there.
+
+    span     its tokens, counted from the window's first; None: no answer
+    readout  the tokens of the window from which the score is read, with their weights
+    """
+
+    pair: QuestionAndPassage
+    window: Window
+    span: Span | None
+    readout: Mapping[int, float]
 
 
 class SpanFinder(Capabilities):
@@ -58,14 +78,22 @@ class SpanFinder(Capabilities):
         trace = self._window_trace(prompt, pair, result.windows[result.best], output)
         return Answers(trace, pair.passage, result, search.decoding)
 
-    def located(self, prompt: Prompt) -> tuple[QuestionAndPassage, Window, Span]:
-        """Find the best span, and the window of the passage that shows most around it.
+    def located(self, prompt: Prompt, kind: str = ANSWER) -> LocatedSpan:
+        """Find the best span, or, of kind `NO_ANSWER`, the window in which that would be.
 
         Raises:
             PromptError: as of `answers`.
         """
         pair, _, result = self.find(prompt, 1)
-        return pair, result.windows[result.best], result.spans[0]
+        window, best = result.windows[result.best], result.spans[0]
+        if kind == ANSWER:
+            span = Span(best.start - window.start, best.end - window.start, best.probability)
+            # The start logit is read from its first token, the end logit from its last.
+            readout = {span.start: 0.5, span.end: 0.5} if span.end > span.start else {span.start: 1.0}
+            return LocatedSpan(pair, window, span, readout)
+        # By how much a token's two logits move those of all spans together.
+        parts = (result.start + result.end)[window.start : window.stop]
+        return LocatedSpan(pair, window, None, dict(enumerate((parts / parts.sum()).tolist())))
 
     def find(self, prompt: Prompt, n_best: int) -> tuple[QuestionAndPassage, PassageSearch, SpanSearchResult]:
         """Look through a passage for the best spans.
@@ -85,14 +113,38 @@ class SpanFinder(Capabilities):
             logits += self._batch(pair, windows[index : index + BATCH])
         return logits
 
+    def default_target(self, prompt: Prompt) -> Target:
+        """Choose what the model says to a question: its answer, or where it declines, that the passage does not say.
+
+        Raises:
+            PromptError: as of `answers`.
+        """
+        target = super().default_target(prompt)
+        if target.kind != ANSWER:
+            return target
+        _, search, result = self.find(prompt, 1)
+        return Target(NO_ANSWER) if search.declines(result) else target
+
+    def targets(self, prompt: Prompt) -> dict[str, str]:
+        """List what can be explained: an answer, and that there is none; first what the model says.
+
+        Raises:
+            PromptError: as of `answers`.
+        """
+        if (first := self.default_target(prompt).kind) not in (ANSWER, NO_ANSWER):
+            return super().targets(prompt)
+        return listed(first) | listed(ANSWER) | listed(NO_ANSWER)
+
     def span_scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score the best span: ln p of it among all spans of the window that shows it, and no answer.
 
         Raises:
             PromptError: as of `answers`.
         """
-        pair, window, span = self.located(prompt)
-        start, length, decoding = span.start - window.start, span.end - span.start, self.span_decoding()
+        located, decoding = self.located(prompt), self.span_decoding()
+        pair, window, span = located.pair, located.window, located.span
+        assert span is not None
+        start, length = span.start, span.end - span.start
 
         def forward(n_rows: int) -> Tensor:
             return torch.tensor([of_span(logits) for logits in self._batch(pair, [window] * n_rows)], dtype=torch.float64)
@@ -109,36 +161,43 @@ class SpanFinder(Capabilities):
 def span_outcome(
     start: Float[Tensor, "batch token"],
     end: Float[Tensor, "batch token"],
-    span: Span,
+    span: Span | None,
     decoding: SpanDecoding,
     nothing: Float[Tensor, " batch"],
 ) -> Outcome:
-    """Score a span by its two logits, and as ln p among all legal spans and no answer at all."""
-    score = start[:, span.start] + end[:, span.end]
-    others = [nothing]
+    """Score a span by its two logits, and as ln p among all legal spans and no answer at all.
+
+    Without a span, no answer is scored: its logit less that of all spans together, which is the logarithm of its odds.
+    """
+    spans = []
     for length in range(min(decoding.limit, start.shape[1] - 1) + 1):
         pairs = start[:, : start.shape[1] - length] + end[:, length:] - decoding.length_penalty * length
-        others.append(pairs.logsumexp(dim=1))
-    own = score - decoding.length_penalty * (span.end - span.start)
-    return Outcome(score, own - torch.stack(others, dim=1).logsumexp(dim=1))
+        spans.append(pairs.logsumexp(dim=1))
+    everything = torch.stack([nothing, *spans], dim=1).logsumexp(dim=1)
+    if span is None:
+        return Outcome(nothing - torch.stack(spans, dim=1).logsumexp(dim=1), nothing - everything)
+    score = start[:, span.start] + end[:, span.end]
+    return Outcome(score, score - decoding.length_penalty * (span.end - span.start) - everything)
 
 
 def span_facts(
-    read: Encoded, answer: slice, text: str, encoder: Any, run: Callable[[Int[Tensor, "batch token"]], Outcome]
+    located: LocatedSpan, text: str, encoder: Any, run: Callable[[Int[Tensor, "batch token"]], Outcome]
 ) -> dict[str, Any]:
-    """Return what a `BoundTarget` of any answerer says of a span: the tokens `answer` of a window's question and passage."""
+    """Return what a `BoundTarget` of any answerer says of a span in its window, or of no answer there."""
+    pair, window, span = located.pair, located.window, located.span
+    read, first = pair.cut(window), pair.first
+    inside = range(first + span.start, first + span.end + 1) if span else ()
     special = {place for place, token in enumerate(read.tokens) if token.special}
-    inside = range(answer.start, answer.stop)
-    words = text[read.tokens[answer.start].start : read.tokens[answer.stop - 1].end]
     return {
-        "target": f"the answer “{words}”",
+        "target": f"the answer “{text_of(span, text, read.tokens[first:])}”" if span else DECLINED,
         "tokens": read.tokens,
         "ids": torch.tensor(read.inputs["input_ids"], device=encoder.model.device),
         "embedding": encoder.model.get_input_embeddings().weight,
         "baseline_id": encoder.tokenizer.mask_token_id,
-        "fixed": frozenset(special | set(inside)),
-        # The start logit is read from its first token, the end logit from its last.
-        "readout": {answer.start: 0.5, answer.stop - 1: 0.5} if len(inside) > 1 else {answer.start: 1.0},
+        "fixed": frozenset(special.union(inside)),
+        "readout": {first + place: weight for place, weight in located.readout.items()},
         "run": run,
         "n_positions": len(read),
+        "part": "" if window.size == len(pair.passage) else _PART.format(window.start + 1, window.stop, len(pair.passage)),
+        "unfreezable": "" if span else _ALL_SPANS,
     }

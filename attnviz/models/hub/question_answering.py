@@ -16,12 +16,12 @@ from torch import Tensor
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
 from attnviz.models.answer.base import Logits, QuestionAndPassage
 from attnviz.models.answer.decoding import SpanDecoding
-from attnviz.models.answer.span_finder import SpanFinder, span_facts, span_outcome
+from attnviz.models.answer.span_finder import ANSWER, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.hub.stack import StackModel
 from attnviz.models.scoring import Scorer
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
 from attnviz.nn.attention import Attended
-from attnviz.text.spans import Span, Window
+from attnviz.text.spans import Window
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,8 @@ class HubAnswerer(SpanFinder, StackModel):
         """
         if not prompt.question:
             return super().attended(prompt)
-        pair, window, _ = self.located(prompt)
-        return {"encoder": self.attended_in(pair.cut(window))}
+        located = self.located(prompt)
+        return {"encoder": self.attended_in(located.pair.cut(located.window))}
 
     def scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score the best span; of a text without a question, its last states.
@@ -57,13 +57,17 @@ class HubAnswerer(SpanFinder, StackModel):
         return self.span_scorer(prompt) if prompt.question else super().scorer(prompt)
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to the best span that it finds, or as any encoder.
+        """Bind the model to the best span that it finds, to no answer, or as any encoder.
 
         Raises:
             ModelError: it has no such output.
             PromptError: it cannot read the question or the passage.
         """
-        return self._bind_answer(prompt) if target.kind == "answer" else super().bind_target(prompt, target)
+        return (
+            self._bind_answer(prompt, target.kind)
+            if target.kind in (ANSWER, NO_ANSWER)
+            else super().bind_target(prompt, target)
+        )
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
         """Bind the model to the window of `trace`, or to a text alone.
@@ -73,28 +77,27 @@ class HubAnswerer(SpanFinder, StackModel):
         """
         return self._bind_answer(prompt) if prompt.question else super().bind_trace(prompt)
 
-    def _bind_answer(self, prompt: Prompt) -> BoundTarget:
-        pair, window, span = self.located(prompt)
-        read = pair.cut(window)
-        answer = slice(pair.first + span.start - window.start, pair.first + span.end - window.start + 1)
+    def _bind_answer(self, prompt: Prompt, kind: str = ANSWER) -> BoundTarget:
+        located = self.located(prompt, kind)
+        pair, read = located.pair, located.pair.cut(located.window)
         inputs = {name: ids for name, ids in self.tensors(read).items() if name != "input_ids"}
         mark = read.inputs["input_ids"].index(self.tokenizer.cls_token_id)
-        passage = slice(pair.first, pair.first + window.size)
+        passage = slice(pair.first, pair.first + located.window.size)
 
         def run(ids: Int[Tensor, "batch token"]) -> Outcome:
             others = {name: value.expand(len(ids), -1) for name, value in inputs.items()}
             with self.computing():
                 outputs = self.model(input_ids=ids, **others)
             start, end = outputs.start_logits, outputs.end_logits
-            place = Span(answer.start - passage.start, answer.stop - 1 - passage.start, 0.0)
             nothing = start[:, mark] + end[:, mark]
-            return span_outcome(start[:, passage], end[:, passage], place, SpanDecoding(), nothing)
+            return span_outcome(start[:, passage], end[:, passage], located.span, SpanDecoding(), nothing)
 
+        facts = span_facts(located, prompt.text, self, run)
+        if located.span is None:
+            # No answer has two logits of its own, which are read from the mark.
+            facts["readout"] = {mark: 0.5} | {place: weight / 2 for place, weight in facts["readout"].items()}
         size = slice(0, len(read))
-        return BoundTarget(
-            **span_facts(read, answer, prompt.text, self, run),
-            sites=[AttentionSite(size, size, "encoder", layer) for layer in range(self.card.n_layers)],
-        )
+        return BoundTarget(**facts, sites=[AttentionSite(size, size, "encoder", layer) for layer in range(self.card.n_layers)])
 
     def _pair(self, question: str, passage: str) -> QuestionAndPassage:
         return QuestionAndPassage.of(self.encode([question, passage], whole=True), self.card.name)

@@ -37,6 +37,8 @@ _HOW = """
 
 def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator) -> None:
     """The part of the output that is explained, its probability, and how faithful the chosen method is."""
+    if report.part:
+        place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     figures = report.figures
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
     place.html(f'<p class="answer" dir="auto">{_capital(report.target)} <small>p = {report.probability:.0%}</small></p>')
@@ -78,8 +80,8 @@ def show_without(report: AttributionReport, removed: tuple[int, ...], then: Mask
     with st.container(horizontal=True, vertical_alignment="center", key="desk-taken"):
         if not removed or then is None:
             st.caption(
-                ":material/touch_app: Red words speak for the output, blue words against it. Click a word to remove it and run "
-                "the model again."
+                ":material/touch_app: Orange words speak for the output, blue words against it. Click a word to remove it and "
+                "run the model again."
             )
             return
         names = ", ".join(f"“{report.words[place]}”" for place in removed)
