@@ -1,6 +1,6 @@
 """What heads cost, in words."""
 
-from attnviz.analysis.wording import Part, Sentence, head_name
+from attnviz.analysis.wording import Part, Sentence, head_name, signed
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
 
 
@@ -17,8 +17,7 @@ def written_cost(cost: float, largest: float) -> str:
     ('0.01', '−0.012', '0.000')
     """
     digits = 2 if largest >= 1 else 3 if largest >= 0.01 else 4
-    text = f"{cost:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+    return signed(cost, f".{digits}f")
 
 
 def describe_costs(costs: HeadCosts) -> Sentence:

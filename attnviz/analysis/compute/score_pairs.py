@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from attnviz.analysis.wording import Part, Sentence
+from attnviz.analysis.wording import Part, Sentence, signed
 from attnviz.core.trace import Token
 
 # What no token gives.
@@ -65,10 +65,10 @@ def describe_pairs(shares: PairShares, name: str) -> Sentence:
     most = max(shares.largest(most=shares.values.size), key=lambda pair: pair.share)
     givers = shares.givers
     return (
-        Part(f"{name} scores {shares.score:+.2f} here. Of all tokens "), _named(givers[of_query]),
+        Part(f"{name} scores {signed(shares.score, '+.2f')} here. Of all tokens "), _named(givers[of_query]),
         Part(" contributes most by way of the query, "), _named(givers[of_key]),
         Part(" by way of the key; the largest pair is "), _named(givers[most.query_giver]), Part(" × "),
-        _named(givers[most.key_giver]), Part(f" ({most.share:+.2f})."),
+        _named(givers[most.key_giver]), Part(f" ({signed(most.share, '+.2f')})."),
     )  # fmt: skip
 
 

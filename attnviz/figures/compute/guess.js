@@ -58,7 +58,7 @@ export function verdict(walk, step) {
   if (walk.data.predict === "weight") {
     const truth = Number(matrix.cells[row][column].text);
     const off = Math.abs(truth - Number(walk.guess));
-    const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2)}: ${off.toFixed(2)} ${truth > Number(walk.guess) ? "too little" : "too much"}.`;
+    const said = off < 0.005 ? "Exactly right." : `You said ${Number(walk.guess).toFixed(2).replace("-", "−")}: ${off.toFixed(2)} ${truth > Number(walk.guess) ? "too little" : "too much"}.`;
     return [make("div", { className: "question" }, `${said} “${matrix.columns[column]}” gets ${matrix.cells[row][column].text}.`)];
   }
   const exact = matrix.cells[row].map((cell, index) => (isChoice(step, row, index) ? cell.value ?? 0 : -1));

@@ -96,7 +96,8 @@ def moved(tokens: Sequence[Token], shifts: Float[np.ndarray, " token"], *, theme
     for token, shift in zip(tokens, shifts.tolist(), strict=True):
         share = shift / furthest
         style = f"background:{theme.colour(share)};color:{theme.ink(share)}"
-        drawn.append(f'<span class="moved"><b dir="auto" style="{style}">{label(token)}</b><small>{shift:.3f}</small></span>')
+        far = signed(shift, ".3f")
+        drawn.append(f'<span class="moved"><b dir="auto" style="{style}">{label(token)}</b><small>{far}</small></span>')
     title = "How far the last state of each token moved (1 − cosine: 0 not at all, 2 to its opposite)"
     states = f'<div class="states" tabindex="0" role="group" aria-label="{title}">{"".join(drawn)}</div>'
     return f'<p class="said-name">{title}</p>{states}'

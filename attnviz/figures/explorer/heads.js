@@ -27,6 +27,8 @@ async function inflate(bytes) {
 export const headName = (layer, head) => `${layer}:${head ?? "mean"}`;
 /** @param {number} layer @param {number | null} head */
 export const headTitle = (layer, head) => (head === null ? `L${layer}, mean of all heads` : `L${layer}·H${head}`);
+/** A number with a true minus sign. @param {number} value @param {number} decimals */
+export const number = (value, decimals) => value.toFixed(decimals).replace("-", "−");
 
 // The heads of one map under one view. A head that is not here is asked for, and waited for.
 export class HeadStore {
@@ -149,7 +151,7 @@ export class Head {
 
   /** A weight with its digits, a difference with its sign. @param {number} weight */
   write(weight) {
-    return `${this.signed && weight > 0 ? "+" : ""}${weight.toFixed(this.decimals)}`;
+    return `${this.signed && weight > 0 ? "+" : ""}${number(weight, this.decimals)}`;
   }
 
   /** The largest weights, of a difference the furthest from 0, the largest first. @param {number} count @returns {Link[]} */

@@ -2,7 +2,7 @@
 
 import { pixelRatio } from "../drawing/canvas.js";
 import { word } from "../drawing/elements.js";
-import { headTitle, THUMB_MASKED } from "./heads.js";
+import { headTitle, number, THUMB_MASKED } from "./heads.js";
 import { smallArcs } from "./small_arcs.js";
 
 /**
@@ -101,7 +101,7 @@ export class Thumbnails {
     const lines = [`${headTitle(layer, head)}${off}   ${fact}`];
     if (link) {
       const [query, key, weight] = link;
-      lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${weight.toFixed(3)}`]);
+      lines.push([word(overview.queries[query][0]), " → ", word(overview.keys[key][0]), `  ${number(weight, 3)}`]);
     }
     if (distance !== null) lines.push(`mean distance ${distance.toFixed(1)} tokens, ${Math.round(100 * Number(diagonal))} % to neighbours`);
     return lines;

@@ -10,7 +10,7 @@ from attnviz.analysis.heads.atlas import Atlas, AtlasExample
 from attnviz.analysis.heads.measures import FURTHEST
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_rival, short_claim
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, signed
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 from attnviz.text.conllu import ParsedSentence
 
@@ -24,7 +24,7 @@ def claims_table(atlas: Atlas, layer: int, head: int, *, most: int = 12, theme: 
         facts, rate = atlas.claims[claim], float(atlas.rates[claim, layer, head])
         low, high = float(atlas.low[claim, layer, head]), float(atlas.high[claim, layer, head])
         holds = bool(atlas.supported[claim, layer, head])
-        offset = "–" if facts.place else f"{facts.offset:+d}: {facts.offset_rate:.0%}"
+        offset = "–" if facts.place else f"{signed(facts.offset, '+d')}: {facts.offset_rate:.0%}"
         untrained = "" if facts.untrained is None else f"{facts.untrained:.0%}"
         figures = (f"{rate:.0%}", f"{low:.0%} to {high:.0%}", f"{facts.chance:.0%}", offset, untrained, f"{facts.queries:,}")
         rows.append(
@@ -69,11 +69,12 @@ def distance_bars(shares: Float[np.ndarray, " bin"], *, theme: Theme = LIGHT) ->
     """Draw which share of a head's attention goes so many tokens back or on."""
     highest = max(float(shares.max()), 1e-12)
     bars = "".join(
-        f'<i{" class=own" if step == 0 else ""} style="height:{100 * share / highest:.1f}%" title="{step:+d}: {share:.1%}"></i>'
+        f'<i{" class=own" if step == 0 else ""} style="height:{100 * share / highest:.1f}%" '
+        f'title="{signed(step, "+d")}: {share:.1%}"></i>'
         for step, share in zip(range(-FURTHEST, FURTHEST + 1), shares.tolist(), strict=True)
     )
     farthest = int(shares.argmax()) - FURTHEST
-    label = f"Share of attention by distance; most, {shares.max():.0%}, goes {farthest:+d} tokens"
+    label = f"Share of attention by distance; most, {shares.max():.0%}, goes {signed(farthest, '+d')} tokens"
     ticks = f"<span>{FURTHEST} or more back</span><span>itself</span><span>{FURTHEST} or more on</span>"
     return (
         f'<div style="{css_variables(theme)}"><div class="distances" role="img" aria-label="{label}">{bars}</div>'

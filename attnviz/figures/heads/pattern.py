@@ -34,10 +34,4 @@ def board(drawn: Drawn, *, theme: Theme = LIGHT) -> str:
 
 def likeness_grid(likeness: Float[np.ndarray, "layer head"], *, chosen: tuple[int, int], theme: Theme = LIGHT) -> str:
     """Draw how like the drawing each head is, one button a head (`data-pick` is "layer.head"); the most alike is strongest."""
-    return measured_grid(
-        likeness,
-        lambda alike: signed(round(alike, 2) + 0.0),  # never minus zero
-        strength=lambda alike: max(alike, 0.0),
-        chosen=chosen,
-        theme=theme,
-    )
+    return measured_grid(likeness, signed, strength=lambda alike: max(alike, 0.0), chosen=chosen, theme=theme)

@@ -14,7 +14,7 @@ from attnviz.analysis.heads.counts import examples_of
 from attnviz.analysis.heads.pattern import PATTERNS, WORDS, Drawn, likeness, pattern_text, read_pattern
 from attnviz.analysis.heads.verdict import ClaimResult
 from attnviz.analysis.heads.wording import describe_claim, describe_verdict
-from attnviz.analysis.wording import Part, Sentence, head_name
+from attnviz.analysis.wording import Part, Sentence, head_name, signed
 from attnviz.figures import html as shared
 from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table
 from attnviz.figures.heads.grid import STYLE, heads_grid
@@ -173,7 +173,7 @@ def _pattern_sentences(alike: Float[np.ndarray, "layer head"], pattern: Drawn, s
     if pattern.all() or not pattern.any():
         return (Part("Draw where a word should look: some cells, not all."),), about
     layer, head = (int(place) for place in np.unravel_index(int(alike.argmax()), alike.shape))
-    most = Part(f"{alike[layer, head]:.2f}", True)
+    most = Part(signed(alike[layer, head]), True)
     return (
         Part(head_name(layer, head), True),
         Part(" is most similar to this: correlation "),
