@@ -9,7 +9,7 @@ from attnviz.ui.layout import header, hero
 from attnviz.ui.train.controls import drawn_head_picker, lesson_picker, notices, pace_picker, recipe_picker
 from attnviz.ui.train.induction import watch_induction
 from attnviz.ui.train.live import current_frame, current_run, watch
-from attnviz.ui.train.view import explain_training, file_boxes, show_planted, show_trial, untrained_download
+from attnviz.ui.train.view import explain_training, file_boxes, show_planted, show_trial, shown_download
 
 
 def train_alignment() -> list[Download]:
@@ -27,12 +27,11 @@ def train_alignment() -> list[Download]:
     if run.active:
         return []
     frame = current_frame(run)
+    downloads = [shown_download(run, frame, head)]
     if run.step:
-        downloads = show_trial(run, frame, head)
+        downloads += show_trial(run, frame, head)
         show_planted(run)
         file_boxes(run, frame)
-    else:
-        downloads = [untrained_download(run, frame, head)]
     explain_training(recipe)
     return downloads
 

@@ -127,7 +127,7 @@ def file_button(file: str, data: Callable[[], bytes], label: str = "", key: str 
 def _downloads(shown: Sequence[Download]) -> None:
     chosen, slot = shown[0], 0
     if len(shown) > 1:
-        slot = st.selectbox("Model", range(len(shown)), format_func=lambda index: shown[index].label, key="kept")
+        slot = st.selectbox("Drawn from", range(len(shown)), format_func=lambda index: shown[index].label, key="kept")
         chosen = shown[slot]
     try:
         picture = chosen.picture()

@@ -7,6 +7,17 @@ from playwright.sync_api import Page, expect
 # A busy machine takes its time to train a model that a free one trains in five seconds.
 LEARNED = 120_000
 
+# Counts the frames in which the page is hidden from now on.
+HIDDEN = """() => {
+  window.hidden = 0;
+  const look = () => {
+    const page = document.querySelector("[data-testid=stMainBlockContainer]");
+    window.hidden += getComputedStyle(page).visibility !== "visible";
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
+
 
 def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/train?steps=300")
@@ -15,6 +26,7 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     assert page.locator(".sequence svg").count() == 1
     page.wait_for_selector("[data-test-script-state=notRunning]", state="attached", timeout=LEARNED)
     place = page.locator(".sequence").bounding_box()
+    page.evaluate(HIDDEN)
     page.get_by_role("button", name="Start", exact=True).click()
     expect(accuracy).to_have_text(re.compile(r"^(9[5-9]|100)%$"), timeout=LEARNED)
     expect(error).to_have_text(re.compile(r"^0\.0[0-5]$"), timeout=LEARNED)
@@ -29,6 +41,9 @@ def test_a_model_learns_to_reverse_is_played_back_and_tried(page: Page, app_url:
     )
     assert page.locator(".curve").evaluate_all(read_heights) == heights
     assert page.locator(".sequence").bounding_box() == place
+    # A box comes below the picture: the page stays seen.
+    page.get_by_role("textbox", name="Your own input").wait_for(timeout=LEARNED)
+    assert page.evaluate("() => window.hidden") == 0
     page.get_by_role("slider").first.focus()
     page.keyboard.press("Home")
     expect(accuracy).to_have_text("0%", timeout=LEARNED)

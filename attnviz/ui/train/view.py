@@ -7,7 +7,7 @@ import streamlit as st
 
 from attnviz.analysis.matters.planted_truth import PlantedScores, describe_ranking
 from attnviz.analysis.translate.alignment import clearest_link, describe_origin, read_as
-from attnviz.analysis.view import HeadMatrix, HeadView, View, head_matrix
+from attnviz.analysis.view import HeadMatrix, View, head_matrix
 from attnviz.analysis.wording import Sentence, plain
 from attnviz.attribution.methods import USUAL, titles_of
 from attnviz.core.errors import AttnvizError, PromptError
@@ -29,7 +29,7 @@ from attnviz.ui.background.jobs import at_a_place, shared
 from attnviz.ui.background.results import traces_kept
 from attnviz.ui.background.uploads import check_file
 from attnviz.ui.checkpoints import name_of, settings
-from attnviz.ui.download import Download, head_download, source_of
+from attnviz.ui.download import Download, source_of
 from attnviz.ui.explorer import PLOTLY, select_cell, selected_cell
 from attnviz.ui.layout import answer, escaped, story, theme
 from attnviz.ui.markup import Markup
@@ -38,6 +38,8 @@ from attnviz.ui.train.controls import score_kind, show_recipe
 from attnviz.ui.train.live import open_run
 
 MATRIX_PIXELS, PLANTED_PIXELS = 560, 440
+# A token that no task knows is read as padding that can be seen.
+PADDING = "∅"
 # Held-out sequences that are explained, and checkpoints at most.
 SEQUENCES, CHECKPOINTS = 4, 6
 _PLANTED = Markup("planted", html.STYLE + STYLE)
@@ -76,14 +78,14 @@ def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list
     text = _input_box(task)
     try:
         solved = task.solve(text)
-        result = run_task(toys.toy_model(run.recipe.model, frame.weights), "translate", Prompt(text))
+        result = _read(run, frame, Prompt(text))
     except PromptError as error:
         st.error(escaped(error), icon=":material/edit:")
         return []
     except AttnvizError as error:
         st.error(escaped(error), icon=":material/error:")
         return []
-    matrix, picture = _aligned(result, *(head or frame.best))
+    matrix, _ = _aligned(result, *(head or frame.best))
     right, written = "".join(solved.target), result.trace.output
     answer(written or "(nothing)")
     st.caption(
@@ -94,8 +96,7 @@ def show_trial(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> list
         st.caption("Longer than its training examples, which have three to eight characters.")
     story(_show_alignment(matrix))
     _compare_button(run, frame, text)
-    result = replace(result, name=f"{run.recipe.model.name}.safetensors")
-    return [Download(result.name, picture, source_of(result, naive=result.draft.reads_its_rows))]
+    return [_download(result, head or frame.best, ", your own input")]
 
 
 def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
@@ -211,12 +212,22 @@ def _receive() -> None:
     open_run(training)
 
 
-def untrained_download(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> Download:
-    """The attention of a model that has learned nothing yet, over its task's first example."""
-    recipe = run.recipe
-    result = run_task(toys.toy_model(recipe.model, frame.weights), "translate", Prompt(recipe.task.example))
-    result = replace(result, name=f"{recipe.model.name}.safetensors")
-    return head_download(result, "cross", HeadView(*(head or frame.best), View(), True))
+def shown_download(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> Download:
+    """The sequence of the picture above, the first of those held out, as a head reads it at a frame."""
+    solved, task = run.training.held_out.solved[0], run.recipe.task
+    padding = (PADDING,) * (frame.alignments[0].shape[-1] - len(solved.source))
+    text = (" " if task.words else "").join((*solved.source, *padding))
+    return _download(_read(run, frame, Prompt(text, target="".join(solved.target))), head or frame.best)
+
+
+def _read(run: LiveRun, frame: Frame, prompt: Prompt) -> Result:
+    model = run.recipe.model
+    return replace(run_task(toys.toy_model(model, frame.weights), "translate", prompt), name=f"{model.name}.safetensors")
+
+
+def _download(result: Result, head: tuple[int, int], label: str = "") -> Download:
+    _, picture = _aligned(result, *head)
+    return Download(result.name + label, picture, source_of(result, naive=result.draft.reads_its_rows))
 
 
 def explain_training(recipe: ToyRecipe) -> None:
