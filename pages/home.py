@@ -13,7 +13,7 @@ from attnviz.ui.address.state import LINK_CHARACTERS, finish, visit
 from attnviz.ui.background.results import run
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import show_text_notices
-from attnviz.ui.explorer import show_heads, show_tokens
+from attnviz.ui.explorer import selected_cell, show_heads, show_tokens
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import example_address, sentence_box
@@ -39,7 +39,7 @@ def show_sentence(result: Result, example: Example) -> None:
     is_example = result.prompt.text == example.text
     head = HeadView(example.layer, example.head, View(), True)
     matrix = head.matrix(attention)
-    cell = (example.query, example.key) if is_example else focus_cell(matrix)
+    cell = selected_cell(matrix) or ((example.query, example.key) if is_example else focus_cell(matrix))
 
     def open_in_encode(layer: int, number: int | None) -> None:
         text = "" if is_example else result.prompt.text
@@ -53,7 +53,10 @@ def show_sentence(result: Result, example: Example) -> None:
         with sentence:
             show_tokens(matrix, cell[0])
             heads = f"{attention.n_layers} × {attention.n_heads} heads of {result.card.name}"
-            st.caption(f"All {heads}, each as a small picture of who looks at whom. Click one to open it on Encode.")
+            st.caption(
+                f"Click a word to see where it looks. All {heads} are drawn beside it, each as a small picture of who looks at "
+                "whom: click one to open it on Encode."
+            )
 
 
 def example_cards(shown: tuple[Example, ...]) -> None:

@@ -14,12 +14,14 @@ from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
+from attnviz.figures.tokens import STYLE as TOKENS_STYLE
 from attnviz.figures.tokens import token_strip
 from attnviz.ui.address.state import forget_cell, publish, url_value, value
 from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edit.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
+from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import message_bytes
 
 _EXPLORER = component(
@@ -36,6 +38,7 @@ _FRAME = component(
       if (frame.srcdoc !== data) frame.srcdoc = data;
     }""",
 )
+_TOKENS = Markup("tokens", TOKENS_STYLE)
 OnHead = Callable[[int, int | None], None]
 # What the explorer says of how it is looked at is never longer.
 LOOK_CHARACTERS = 600
@@ -218,8 +221,13 @@ def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overv
 
 
 def show_tokens(matrix: HeadMatrix, query: int) -> None:
-    """The sentence, shaded by what one query gives to each token."""
-    st.html(token_strip(matrix, query=query, theme=theme()))
+    """The sentence, shaded by what one query gives to each token. A click on a word makes it the query."""
+
+    def pick(row: str) -> None:
+        query = int(row)
+        select_cell(matrix.rows[query], matrix.columns[int(matrix.weights[query].argmax())])
+
+    _TOKENS("tokens", token_strip(matrix, query=query, theme=theme()), pick)
 
 
 def show_bertviz(attention: AttentionMap, head: HeadView) -> None:

@@ -62,7 +62,7 @@ def sentence_box(first: str) -> Prompt | None:
 
     None after the page has said what is wrong with what was typed.
     """
-    text = run_texts([text_box(first=first)])["text"]
+    text = run_texts([text_box(first=first)], forget_cell)["text"]
     unrun_notice()
     long_notice("text", text)
     return checked_prompt(lambda: Prompt(text), text)

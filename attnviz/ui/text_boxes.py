@@ -74,9 +74,10 @@ def long_notice(name: str, text: str) -> None:
 
 
 def unrun_notice() -> None:
-    """Says quietly that what is typed is not what is shown."""
+    """Says quietly that what is typed is not what is shown; the chip and the frame of the picture say it, too (layout.css)."""
     if st.session_state.unrun:
-        st.caption(":material/edit: Not run yet", width="content")
+        with st.container(key="unrun", width="content"):
+            st.caption(":material/edit: Not run yet", width="content")
 
 
 def is_drafted(key: str) -> bool:

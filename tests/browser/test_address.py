@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.pages import assert_reopens, choose, go, open_page, run, settle
+from tests.browser.pages import assert_reopens, choose, go, open_page, parameters, run, settle
 
 TEXT = "Who said “a & b = c #1”? <script>alert('x')</script> Nobody 🦊 did, 100 %."
 
@@ -12,6 +12,29 @@ def copied(page: Page) -> str:
     page.get_by_role("button", name="Copy link").click()
     expect(page.locator(".tool output")).to_have_text("Link copied")
     return page.evaluate("() => navigator.clipboard.readText()")
+
+
+def test_a_word_of_home_chooses_its_row_and_what_is_typed_is_not_what_is_shown(
+    page: Page, browser: Browser, app_url: str
+) -> None:
+    open_page(page, app_url, "")
+    page.locator(".attnviz-tokens button", has_text="street").click()
+    expect(page.locator(".story").first).to_contain_text("sends “street” to")
+    settle(page)
+    assert_reopens(page, browser)
+    read_label = "frame => getComputedStyle(frame, '::before').content"
+    hero, box = page.locator(".st-key-hero"), page.locator("textarea")
+    top = hero.bounding_box()
+    assert hero.evaluate(read_label) == "none"
+    box.fill("The dog slept.")
+    page.locator("h1").click()
+    expect(page.get_by_text("Not run yet")).to_have_count(1)
+    assert "text before" in hero.evaluate(read_label)
+    assert hero.bounding_box() == top
+    run(page, "The dog slept.")
+    assert hero.evaluate(read_label) == "none"
+    # The row was one of the text before.
+    assert parameters(page) == {"text": "The dog slept."}
 
 
 def test_links_of_a_walk_over_three_pages_open_the_same_elsewhere(page: Page, browser: Browser, app_url: str) -> None:

@@ -151,7 +151,7 @@ _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OP
 # Of an answer: question and passage with their bars, the head as a matrix, how likely each span is.
 ANSWER_PICTURES = ("passage", "matrix", "spans")
 _PAGES: dict[str, Mapping[str, Type]] = {
-    "home": {"text": _TEXT, "look": _VIEW["look"]},
+    "home": {"text": _TEXT, **_CELL, "look": _VIEW["look"]},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
         **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_NUMBERS, **_SCALE, **_CELL, **_VIEW,

@@ -12,10 +12,11 @@ from tests.markup import Element, elements
 
 
 def spans_of(attention, query, theme=LIGHT, **view) -> list[Element]:
-    """The strip's elements without its style and the box around it."""
+    """The strip's elements without the box around them."""
     strip = elements(token_strip(head_matrix(attention, layer=0, head=1, view=View(**view)), query=query, theme=theme))
-    assert [each.tag for each in strip] == ["style", "div", *["span"] * (len(strip) - 2)]
-    return strip[2:]
+    assert strip[0].tag == "div"
+    assert {each.tag for each in strip[1:]} <= {"span", "button"}
+    return strip[1:]
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
@@ -35,6 +36,13 @@ def test_tokens_stand_as_typed_and_open_no_element():
     spans = spans_of(make_map([Token(text, 0, 1) for text in HOSTILE]), 0)
     assert [span.text for span in spans] == list(HOSTILE)
     assert all(span.attributes["dir"] == "auto" for span in spans)
+
+
+def test_a_word_that_asks_picks_its_row_and_others_cannot_be_picked():
+    own = spans_of(make_map([special("[CLS]"), *numbered(4)]), 2, hide_special=True)
+    assert [span.attributes.get("data-pick") for span in own] == ["0", "1", "2", "3"]
+    across = spans_of(make_map(numbered(5), numbered(7)), 3)
+    assert not any("data-pick" in span.attributes for span in across)
 
 
 @pytest.mark.parametrize(
