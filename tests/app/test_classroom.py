@@ -44,6 +44,15 @@ def text_of_link(part: str) -> str:
     return parse_qs(urlsplit(link).query)["text"][0]
 
 
+def test_the_lesson_on_what_matters_asks_one_question_of_one_passage(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, matters = (
+        parse_qs(urlsplit(link).query) for link in LINKS if "opened" in link and ("/answer?" in link or "/matters?" in link)
+    )
+    assert matters["pair"] == answer["question"]
+    visit = Visit(monkeypatch, "answer", {"question": answer["question"][0]})
+    assert matters["text"] == [visit.widgets["typed_passage"].value]
+
+
 def test_the_four_translators_that_are_compared_differ() -> None:
     names = [name for name in available_for("translate") if name.endswith("-en-fr")]
     text = text_of_link("/translate?text=")
