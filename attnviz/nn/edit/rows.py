@@ -198,8 +198,7 @@ def _set(plan: HeadEdits, place: RowContext, weights: Rows, scores: Rows) -> Row
     if bool(masked.any()):
         query, key = masked.any(dim=0).nonzero()[0].tolist()
         raise EditError(
-            f"In {place.name}, query {query + place.first_query} cannot look at key {key + place.first_key}: attention is "
-            "masked there, and its weight is 0."
+            f"In {place.name}, query {query + place.first_query} cannot look at key {key + place.first_key}: that is masked."
         )
     others = softmax(scores.masked_fill(typed, -torch.inf))
     left = 1 - wanted.nansum(dim=-1, keepdim=True).clamp(max=1)

@@ -102,7 +102,9 @@ def _weight_box(slot: str, link: LinkCut, label: str, weight: float) -> None:
     def typed() -> None:
         given = st.session_state[name]
         st.session_state[name] = stands
-        if given is not None and given != stands:
+        if given is not None and not 0 <= given <= 1:
+            st.session_state[f"refused_edit{slot}"] = f"A weight is a number from 0 to 1, not {given:g}."
+        elif given is not None and given != stands:
             flip(WeightSet(*place, float(given)), slot=slot)
 
     # Without bounds: beyond them a browser draws the box red, and says nothing.
