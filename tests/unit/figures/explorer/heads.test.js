@@ -40,7 +40,7 @@ test("the strongest link of a row, of a column, and of neither", () => {
 
 test("of a difference a code begins at -1 and has its sign", () => {
   const change = new Head(0, 0, map(1, 3, { signed: true }), 4, bytes([10_000, 4000, 12_500]));
-  assert.deepEqual([0, 1, 2].map((key) => change.tell(0, key)), ["0.0000", "-0.6000", "+0.2500"]);
+  assert.deepEqual([0, 1, 2].map((key) => change.tell(0, key)), ["0.0000", "−0.6000", "+0.2500"]);
   assert.deepEqual([change.highest, change.strongest(1)], [6000, [[0, 1, -0.6]]]);
 });
 
