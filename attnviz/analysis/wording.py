@@ -56,7 +56,7 @@ def written(part: Part) -> str:
     return f"“{part.text}”" if part.quoted else part.text
 
 
-def signed(value: float, form: str = ".2f") -> str:
+def signed(value: float | int, form: str = ".2f") -> str:
     """Write a number with a true minus sign, which is as wide as a digit, and what is rounded to nothing without one.
 
     >>> signed(-0.5), signed(0.5, "+.1f"), signed(-0.001), signed(-2, "+d"), signed(float("-inf"))

@@ -87,7 +87,7 @@ def test_a_claim_that_is_looked_for_stands_in_every_cell(atlas):
 def test_the_claims_of_a_head_stand_with_their_rivals_its_best_first(atlas):
     drawn = claims_table(atlas, 1, 2)
     assert rows(drawn) == [
-        ["object → its head", "", "75%", "74% to 77%", "12%", "-1: 38%", "25%", "1,234", "holds"],
+        ["object → its head", "", "75%", "74% to 77%", "12%", "−1: 38%", "25%", "1,234", "holds"],
         ["“&lt;b&gt;” → previous word", "", "35%", "34% to 37%", "1%", "–", "2%", "99", "holds"],
         ["→ special tokens", "", "11%", "10% to 13%", "6%", "–", "", "2,000", "no"],
     ]
@@ -113,13 +113,13 @@ def test_distances_stand_from_back_to_on_and_the_farthest_is_named():
     shares = np.zeros(2 * FURTHEST + 1)
     shares[FURTHEST - 1], shares[FURTHEST], shares[FURTHEST + 3] = 0.5, 0.25, 0.125
     drawn = distance_bars(shares)
-    bars = re.findall(r'<i( class=own)? style="height:([\d.]+)%" title="([+-]\d+): ([\d.]+)%"', drawn)
-    assert [step for _, _, step, _ in bars] == [f"{step:+d}" for step in range(-FURTHEST, FURTHEST + 1)]
+    bars = re.findall(r'<i( class=own)? style="height:([\d.]+)%" title="([+−]\d+): ([\d.]+)%"', drawn)
+    assert [step for _, _, step, _ in bars] == [f"{step:+d}".replace("-", "−") for step in range(-FURTHEST, FURTHEST + 1)]
     assert {step: (height, share) for _, height, step, share in bars if float(share)} == {
-        "-1": ("100.0", "50.0"), "+0": ("50.0", "25.0"), "+3": ("25.0", "12.5"),
+        "−1": ("100.0", "50.0"), "+0": ("50.0", "25.0"), "+3": ("25.0", "12.5"),
     }  # fmt: skip
     assert [step for own, _, step, _ in bars if own] == ["+0"]
-    assert "most, 50%, goes -1 tokens" in drawn
+    assert "most, 50%, goes −1 tokens" in drawn
 
 
 def test_cases_that_fail_come_first_with_the_words_that_look_and_are_looked_at():
