@@ -45,9 +45,8 @@ def text_of_link(part: str) -> str:
 
 
 def test_the_lesson_on_what_matters_asks_one_question_of_one_passage(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer, matters = (
-        parse_qs(urlsplit(link).query) for link in LINKS if "opened" in link and ("/answer?" in link or "/matters?" in link)
-    )
+    (matters,) = [parse_qs(urlsplit(link).query) for link in LINKS if "/matters?text" in link and "opened" in link]
+    answer = next(parse_qs(urlsplit(link).query) for link in LINKS if "/answer?question=When" in link)
     assert matters["pair"] == answer["question"]
     visit = Visit(monkeypatch, "answer", {"question": answer["question"][0]})
     assert matters["text"] == [visit.widgets["typed_passage"].value]

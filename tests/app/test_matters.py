@@ -1,7 +1,5 @@
 """The Matters page's script without a browser: shaded rows, words that are taken, and one sentence for what cannot be asked."""
 
-import re
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -50,11 +48,10 @@ def test_of_a_long_passage_the_page_says_which_window_is_explained() -> None:
     assert "overlapping windows" not in said(open_page("matters", text=BRIDGE, pair="When was the old bridge opened?"))
 
 
-def test_the_page_names_the_colours_that_it_paints_and_writes_minus_signs() -> None:
+def test_the_page_names_the_colours_that_it_paints() -> None:
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
-    assert "Orange words speak for" in said(app)
-    assert "−0." in drawn(app)
-    assert not re.search(r"[\s(\">]-\d", re.sub(r"<style>.*?</style>|style=\S+", "", drawn(app) + said(app)))
+    assert "Orange words" in said(app)
+    assert "Red words" not in said(app)
 
 
 def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it():

@@ -92,10 +92,7 @@ def test_what_the_page_offers_first_is_its_picture(app: AppTest, monkeypatch: py
     offered = []
     monkeypatch.setattr("attnviz.ui.download.download_button", lambda shown, own: offered.append(shown))
     monkeypatch.setattr("attnviz.ui.explain.download_button", lambda shown, own: offered.append(shown))
-    app.query_params["steps"] = "100"
-    app.run()
-    press(app, "Start")
-    until_trained(app)
+    train(app)
     before, after = offered[0], offered[-1]
     source = app.session_state.run.training.held_out.solved[0].source
     assert [len(before), len(after)] == [1, 2]

@@ -43,8 +43,8 @@ def shaded_text(
     `own` are the output's own words, which cannot be removed; `removed` are those that were.
 
     >>> drawn = shaded_text(["a<b", "no"], np.array([0.2, -0.1]))
-    >>> "a&lt;b" in drawn, drawn.count("data-pick")
-    (True, 2)
+    >>> "a&lt;b" in drawn, drawn.count("data-pick"), "−0.1000" in drawn
+    (True, 2, True)
     """
     pieces = []
     for place, (word, share, colour) in enumerate(zip(words, shares, share_colours(shares, own, theme), strict=True)):
