@@ -4,4 +4,4 @@ import streamlit as st
 
 from attnviz.ui import server
 
-app = st.App(server.SCRIPT, lifespan=server.lifespan, middleware=server.MIDDLEWARE)
+app = st.App(server.SCRIPT, middleware=server.MIDDLEWARE)

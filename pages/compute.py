@@ -1,5 +1,7 @@
 """Compute: every number of attention, from words to weights, on a small example or on any head of a model."""
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from attnviz.analysis.compute.link_steps import link_steps
@@ -7,11 +9,9 @@ from attnviz.analysis.compute.worked_example import worked_steps
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap
-from attnviz.models.compute.worked_example import compute
-from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import finish, url_value
 from attnviz.ui.address.widgets import segments, toggle
-from attnviz.ui.background.results import inspected
+from attnviz.ui.background.results import inspected, worked_example
 from attnviz.ui.compute.controls import (
     forget_text_before,
     link_picker,
@@ -28,6 +28,9 @@ from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import prompt_box
 from attnviz.ui.sidebar import forced_target, head_steppers, map_picker, model_picker
+
+if TYPE_CHECKING:
+    from attnviz.models.head_inputs import InspectedTrace
 
 ROUNDED = "Digits are rounded so that what is shown adds up; the exact value is on hover."
 SOURCES = {"worked": "An example", "model": "A model"}
@@ -48,7 +51,7 @@ def compute_example() -> Download | None:
     if tables is None:
         return None
     with picture:
-        computed = compute(tables)
+        computed = worked_example(tables)
         with hero():
             steps = worked_steps(tables, computed, chosen.head)
             is_revealed = show_steps(steps, first=example.step, cell=example.cell, predict=predict)
@@ -75,7 +78,7 @@ def compute_weight() -> Download | None:
     return show_weight(model, opened, map_picker(opened.trace), example or examples("encode")[0])
 
 
-def show_weight(model: str, opened: InspectedTrace, attention: AttentionMap, first: Example) -> Download:
+def show_weight(model: str, opened: "InspectedTrace", attention: AttentionMap, first: Example) -> Download:
     """The steps of the weight that is chosen in the sidebar; `first` is what a first visit opens."""
     layer, head = head_steppers(st.sidebar, (first.layer, first.head), (attention.n_layers, attention.n_heads))
     link = link_picker(attention, query=first.query, key=first.key)

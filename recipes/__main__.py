@@ -14,8 +14,9 @@ EXAMPLES = """examples:
   python -m recipes evaluate runs/bahdanau-en-fr --data DATA
   python -m recipes link transformer-en-fr --data DATA
   python -m recipes faithful answer-en faithful-answer-en.csv --data qa.dev.jsonl.gz
+  python -m recipes examples                                 when weights have changed: what pages show at first, anew
 """
-COMMANDS = ("train", "evaluate", "link", "faithful")
+COMMANDS = ("train", "evaluate", "link", "faithful", "examples")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,6 +43,8 @@ def parser() -> argparse.ArgumentParser:
     link.add_argument("--out", type=Path, metavar="FOLDER", help="where the links are written (default: beside the data)")
     table = _command(commands, "faithful", _faithful, "put a table of attnviz faithful on a card", "the texts that it measured")
     table.add_argument("table", type=Path, metavar="CSV", help="the table, such as faithful-answer-en.csv")
+    first = commands.add_parser("examples", help="compute what every page shows at first, for assets/examples/")
+    first.set_defaults(command=_examples)
     return top
 
 
@@ -83,6 +86,13 @@ def _faithful(arguments: argparse.Namespace) -> int:
     from recipes import commands
 
     commands.faithful(arguments.name, arguments.table, arguments.data)
+    return 0
+
+
+def _examples(arguments: argparse.Namespace) -> int:
+    from attnviz.ui.background import first_results
+
+    first_results.make(print_now)
     return 0
 
 

@@ -6,8 +6,9 @@ from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
 from attnviz.models.catalog import Task
-from attnviz.models.result import Result, run_task, with_readings
-from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.models.result import Result
+from attnviz.models.run import run_task, with_readings
+from attnviz.models.translate.draft import GREEDY, DecodingOptions
 
 
 def run(

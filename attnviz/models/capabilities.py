@@ -8,7 +8,7 @@ from attnviz.core.cancellation import cancellation_point
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import EditError, ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Kind, Prompt
-from attnviz.models.answer.base import Answers
+from attnviz.models.answer.answers import Answers
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.edit.points import EditPoints
 from attnviz.models.reading import EncoderReading

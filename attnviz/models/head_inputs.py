@@ -18,8 +18,9 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt
 from attnviz.core.weights import DenseWeights, QueryKeyWeights
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
-from attnviz.models.result import Result, run_task
-from attnviz.models.translate.decode import DecodingOptions
+from attnviz.models.result import Result
+from attnviz.models.run import run_task
+from attnviz.models.translate.draft import DecodingOptions
 from attnviz.nn.attention import AdditiveAttention, Attended
 
 

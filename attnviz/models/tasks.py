@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
-from attnviz.models.answer.base import Answers
+from attnviz.models.answer.answers import Answers
 from attnviz.models.base import AttentionModel
 from attnviz.models.capabilities import capabilities
 from attnviz.models.edit.points import edited

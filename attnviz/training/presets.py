@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attnviz.core.errors import ModelError, ModelNotFoundError
-from attnviz.models.translate.toy import ToyConfig, ToyKind
+from attnviz.models.translate.toy_config import ToyConfig, ToyKind
 from attnviz.text.toys import TOYS, Toy
 
 # The largest number of steps, and seed, of a recipe; and of examples in a batch.

@@ -18,7 +18,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import FILLED, untrained_toy
+from attnviz.models.translate.toy import untrained_toy
+from attnviz.models.translate.toy_config import FILLED
 from attnviz.text.toys import MARKS, Solved, Toy
 from attnviz.training.batches import TranslationBatch, collate
 from attnviz.training.loss import cross_entropy

@@ -6,6 +6,7 @@
 import re
 import zlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
@@ -13,15 +14,17 @@ import streamlit as st
 from attnviz.core.edits import Edits
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import Prompt
-from attnviz.models.result import Result, run_task
-from attnviz.models.translate import toy as toys
-from attnviz.training.live import LiveRun
+from attnviz.models.result import Result
 from attnviz.training.presets import ToyRecipe
 from attnviz.ui.address.state import publish, url_value
 from attnviz.ui.address.widgets import visit_button
 from attnviz.ui.background import results
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.layout import escaped
+
+if TYPE_CHECKING:
+    # torch comes with it: it is there where somebody has trained.
+    from attnviz.training.live import LiveRun
 
 _NAME = re.compile(r"train-step-([0-9]{1,6})-([0-9a-f]{4})")
 # What decides a training, as it stands in the address of Train.
@@ -87,16 +90,19 @@ def _of_checkpoint(name: str, prompt: Prompt, edits: Edits) -> Result | None:
     if run is None or name not in checkpoints():
         _offer_training()
         return None
+    from attnviz.models.run import run_task
+    from attnviz.models.translate.toy import toy_model
+
     frame = next(frame for frame in run.frames if name_of(run.recipe, frame.step) == name)
     if prompt.target is None:
         # Both sides read what is right, so that their rows stand for the same tokens.
         prompt = replace(prompt, target="".join(run.recipe.task.solve(prompt.text).target))
     with at_a_place():
-        model = toys.toy_model(run.recipe.model, frame.weights)
+        model = toy_model(run.recipe.model, frame.weights)
         return run_task(model, "encode", prompt, edits=edits)
 
 
-def _run() -> LiveRun | None:
+def _run() -> "LiveRun | None":
     return st.session_state.get("run")
 
 

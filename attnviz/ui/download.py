@@ -19,7 +19,7 @@ from attnviz.export.sheet import Sheet, side_by_side, titled
 from attnviz.figures.explorer import TooLargeError, check_size
 from attnviz.files import to_bytes
 from attnviz.models.result import Result
-from attnviz.models.translate.decode import GREEDY
+from attnviz.models.translate.draft import GREEDY
 from attnviz.ui.address.state import value
 from attnviz.ui.layout import escaped
 from attnviz.ui.trace_file import file_box

@@ -8,8 +8,7 @@ import hashlib
 import ipaddress
 import re
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +22,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
-from attnviz.ui.background import import_ahead
 from attnviz.ui.frame.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
@@ -225,13 +223,6 @@ def _bounded(message: bytes) -> bytes | None:
             widget.string_value = widget.string_value[: limit + 1]
     bounded = read.SerializeToString()
     return bounded if len(bounded) <= MOST_TEXTS * limit else None
-
-
-@asynccontextmanager
-async def lifespan(_: object) -> AsyncIterator[None]:
-    """Begins to import what pages need as soon as a server starts."""
-    import_ahead.begin()
-    yield
 
 
 MIDDLEWARE = [

@@ -25,8 +25,8 @@ from attnviz.export import FORMATS, Format, Picture
 from attnviz.export.python import lines
 from attnviz.figures.tokens import label
 from attnviz.files import to_bytes
-from attnviz.models.result import run_task
-from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.models.run import run_task
+from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui import download as taking
 from attnviz.ui import trace_file as opened
 from attnviz.ui.address.state import Going

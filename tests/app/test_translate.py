@@ -14,7 +14,8 @@ import attnviz
 from attnviz.core.trace import Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.models import catalog
-from attnviz.models.translate.decode import DecodingOptions, draft
+from attnviz.models.translate.decode import draft
+from attnviz.models.translate.draft import DecodingOptions
 from attnviz.ui.examples import examples
 from tests import tiny
 from tests.norms import cross_norm_shares

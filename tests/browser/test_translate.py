@@ -9,7 +9,8 @@ import attnviz
 from attnviz.analysis.translate.alignment import clearest_link
 from attnviz.analysis.view import View, head_matrix
 from attnviz.core.trace import Prompt
-from attnviz.models.translate.decode import DecodingOptions, Draft, draft
+from attnviz.models.translate.decode import draft
+from attnviz.models.translate.draft import DecodingOptions, Draft
 from tests.browser.pages import HOSTILE, choose, open_page, parameters, press, refuse_hostile, run, serious, settle
 from tests.translators import tiny_translator
 

@@ -61,7 +61,7 @@ MAY_IMPORT = {
     "app": BELOW_UI | {"ui", "survey"},
     # What trained the shipped models uses the package, and nothing of the package uses it.
     "recipes": {"core", "paths", "text", "nn", "models", "analysis", "attribution", "training"},
-    "recipes.__main__": {"cli"},
+    "recipes.__main__": {"cli", "ui"},
 }
 # A feature is named as its page is, in every layer; what several pages share stands above their folders, or in edit/.
 TASKS = {path.stem for path in (ROOT / "pages").glob("*.py")}

@@ -17,7 +17,8 @@ from attnviz.core.arrays import EditedHeads
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.trace import AttentionMap, AttentionTrace, Kind, Prompt, QueryKeyWeights
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.models.answer.base import Logits, QuestionAndPassage, text_of
+from attnviz.models.answer.answers import Logits, text_of
+from attnviz.models.answer.base import QuestionAndPassage
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.span_finder import ANSWER, DECLINED, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.base import AttentionModel, ModelCard

@@ -21,7 +21,8 @@ from attnviz.models.hub.targets import baseline_id
 from attnviz.models.hub.traced import TracedModel
 from attnviz.models.scoring import Scorer, log_probability
 from attnviz.models.targets import BoundTarget, Target, listed
-from attnviz.models.translate.base import TRANSLATE, DecodingStep, SearchTree, Translation, decoding_steps
+from attnviz.models.translate.base import TRANSLATE, decoding_steps
+from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.models.translate.targets import WrittenText
 from attnviz.nn.decoding import Beam
 from attnviz.nn.edit import edited_pass

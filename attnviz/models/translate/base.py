@@ -1,7 +1,6 @@
 """The interface of every model that translates, ours and those of the hub."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
@@ -9,49 +8,11 @@ from torch import Tensor
 
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.base import AttentionModel
+from attnviz.models.translate.draft import DecodingStep, SearchTree, Translation
 from attnviz.nn.decoding import Beam
 
 # As models' configurations name the task.
 TRANSLATE = "translation_en_to_fr"
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A translation, its pieces (the end mark among them), and ln p of them all."""
-
-    text: str
-    pieces: tuple[int, ...]
-    log_probability: float
-
-
-@dataclass(frozen=True)
-class DecodingStep:
-    """One token as it was written, or forced: p(token) there, and the likeliest tokens in its place, best first."""
-
-    token: Token
-    probability: float
-    alternatives: tuple[tuple[str, float], ...]
-
-
-@dataclass(frozen=True)
-class Branch:
-    """One token that a search weighed, by its name: p of it there, and the place of the one before it; None: it is a first one.
-
-    kept  the search went on from it, or ended there; else it fell out
-    """
-
-    name: str
-    parent: int | None
-    probability: float
-    kept: bool
-
-
-@dataclass(frozen=True)
-class SearchTree:
-    """All that a search weighed, step by step; `leaves` are the last branches of the translations it found, best first."""
-
-    branches: tuple[Branch, ...]
-    leaves: tuple[int, ...]
 
 
 def decoding_steps(

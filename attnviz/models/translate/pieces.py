@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tokenizers import Encoding, Tokenizer
 
 from attnviz.core.trace import Token
-from attnviz.models.translate.base import Branch, SearchTree
+from attnviz.models.translate.draft import Branch, SearchTree
 from attnviz.nn.decoding import END, BeamSearchResult
 
 

@@ -6,9 +6,8 @@ The file's metadata say which task it is and how the model is built; the task sa
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -18,16 +17,12 @@ from torch import Tensor
 from attnviz.core.errors import ModelError, ModelNotFoundError
 from attnviz.models.base import ModelCard
 from attnviz.models.translate.own import TranslationModel
+from attnviz.models.translate.toy_config import MAX_TOKENS, ToyConfig
 from attnviz.nn.encoder import BlockConfig
 from attnviz.nn.seq2seq import RecurrentConfig, Seq2Seq, Seq2SeqConfig
 from attnviz.nn.translator import Translator, TranslatorConfig
 from attnviz.text.toys import MARKS, TOYS
 
-ToyKind = Literal["additive", "dot", "scaled", "transformer"]
-TOY_KINDS: tuple[ToyKind, ...] = get_args(ToyKind)
-MAX_TOKENS = 64
-# What stands in a source for padding that is read like any token: the mark of what is not known.
-FILLED = 3
 LARGEST_BYTES = 16 * 2**20
 _PAPERS = {
     "additive": "https://arxiv.org/abs/1409.0473",
@@ -35,42 +30,6 @@ _PAPERS = {
     "scaled": "https://arxiv.org/abs/1508.04025",
     "transformer": "https://arxiv.org/abs/1706.03762",
 }
-
-
-@dataclass(frozen=True)
-class ToyConfig:
-    """Which task, and which model: `n_layers` and `n_heads` are those of a Transformer; all states are `dim` wide.
-
-    scaled  a Transformer's scores are divided by √d; of an LSTM, the kind says whether they are
-
-    Raises:
-        ModelError: there is no such task or kind, or the sizes are none that a toy has.
-
-    >>> ToyConfig("reverse", "additive").name
-    'toy-reverse-additive'
-    """
-
-    task: str
-    kind: ToyKind
-    n_layers: int = 1
-    n_heads: int = 1
-    dim: int = 64
-    scaled: bool = True
-
-    def __post_init__(self) -> None:
-        if self.task not in TOYS:
-            raise ModelError(f"a toy task is one of {', '.join(TOYS)}, not {self.task!r}")
-        if self.kind not in TOY_KINDS:
-            raise ModelError(f"a toy model is one of {', '.join(TOY_KINDS)}, not {self.kind!r}")
-        sizes = self.n_layers, self.n_heads, self.dim
-        if not all(type(size) is int and 1 <= size <= most for size, most in zip(sizes, (4, 8, 256), strict=True)):
-            raise ModelError(f"a toy model has at most 4 layers, 8 heads and 256 dimensions, not {sizes}")
-        if type(self.scaled) is not bool:
-            raise ModelError(f"a toy model is scaled or not, and {self.scaled!r} says neither")
-
-    @property
-    def name(self) -> str:
-        return f"toy-{self.task}-{self.kind}"
 
 
 def untrained_toy(config: ToyConfig) -> Seq2Seq | Translator:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,22 +12,25 @@ from threadpoolctl import ThreadpoolController
 from attnviz import memory
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, EditError, ModelTooLargeError
+from attnviz.core.head_inputs import Computed, Tables
 from attnviz.core.quantity import Quantity
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress
-from attnviz.models.capabilities import capabilities
 from attnviz.models.catalog import Task
-from attnviz.models.head_inputs import InspectedTrace, inspect_result, run_inspectable
 from attnviz.models.reading import NOTHING_READ, EncoderReading
-from attnviz.models.result import Result, run_task
-from attnviz.models.tasks import read
-from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.models.result import Result
+from attnviz.models.translate.draft import GREEDY, DecodingOptions
+from attnviz.ui.background import first_results, import_ahead
 from attnviz.ui.background.jobs import Job, shared
 from attnviz.ui.background.lru_cache import LruCache
 from attnviz.ui.background.slots import downloading, workers
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import check_offered, folders_allowed, is_listed, pickles_allowed
+
+if TYPE_CHECKING:
+    # torch comes with them: it is imported where a model is loaded.
+    from attnviz.models.head_inputs import InspectedTrace
 
 Made = TypeVar("Made")
 Asked = ParamSpec("Asked")
@@ -66,15 +69,19 @@ def compute_once(
     given: Mapping[str, Any],
     passed: tuple[type[AttnvizError], ...] = (),
     passes: int = 1,
+    travels: bool = True,
 ) -> Any:
     """What `work` gives for the model of that name; None after the page has said why there is nothing.
 
-    Errors of a type in `passed` are not said here: the caller has them.
+    What was computed beforehand is taken, where it travels with attnviz and `travels` is true. Errors of a type in `passed` are
+    not said here: the caller has them.
     """
     place = st.empty()
     kept, key = traces_kept(), (work, name, *asked)
     try:
         check_offered(name)
+        if travels and (found := first_results.find(work.__name__, name, asked)) is not None:
+            return found
         model = load_model(name, place)
         _make_room()
 
@@ -84,7 +91,9 @@ def compute_once(
             kept.weigh(key, getattr(made, "nbytes", 0))
             return made
 
-        return shared(kept, key, once, place, expected=passes * len(asked[0].text) / CHARACTERS_A_SECOND)
+        made = shared(kept, key, once, place, expected=passes * len(asked[0].text) / CHARACTERS_A_SECOND)
+        first_results.note(work.__name__, name, asked, made)
+        return made
     except passed:
         raise
     except (AttnvizError, MemoryError) as error:
@@ -101,7 +110,9 @@ def run(name: str, task: Task, prompt: Prompt, *, edits: Edits = NO_EDITS, optio
     Raises:
         EditError: the edits cannot be made in this model, or over this text.
     """
-    if (plain := compute_once(_run, name, (prompt, task, NO_EDITS, options), {})) is None:
+    # What is compared with edits is computed by the same processor, so that what they left alone differs by nothing.
+    plain = compute_once(_run, name, (prompt, task, NO_EDITS, options), {}, travels=not edits)
+    if plain is None:
         return None
     plain = replace(plain, name=name)
     if not edits:
@@ -129,10 +140,26 @@ def in_quantity(result: Result, quantity: Quantity) -> Result:
     return replace(moving, name=result.name, output=result.output) if moving else result
 
 
-def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> InspectedTrace | None:
+def inspected(name: str, prompt: Prompt, begins: tuple[str, ...]) -> "InspectedTrace | None":
     """A trace whose heads can be looked into; None after the page has said why there is none."""
-    result = _inspectable(name, prompt, begins)
-    return inspect_result(load_model(name, st.empty()), result) if result else None
+    if (result := _inspectable(name, prompt, begins)) is None:
+        return None
+    model = load_model(name, st.empty())
+    from attnviz.models.head_inputs import inspect_result
+
+    return inspect_result(model, result)
+
+
+def worked_example(tables: Tables) -> Computed:
+    """The worked example of the page Compute: every matrix between X and the output."""
+    if (found := first_results.find("worked_example", "", (tables,))) is not None:
+        return found
+    import_ahead.finish()
+    from attnviz.models.compute.worked_example import compute
+
+    made = compute(tables)
+    first_results.note("worked_example", "", (tables,), made)
+    return made
 
 
 @st.cache_resource(show_spinner=False)
@@ -178,6 +205,7 @@ def load_model(name: str, place: DeltaGenerator) -> AttentionModel:
     def fetch(progress: Progress) -> catalog.Build:
         _check_room(name)
         # torch is imported here, in the background, where the page can say that it is waiting.
+        import_ahead.finish()
         return catalog.fetch(name, allow_folders=folders, allow_pickles=pickles, progress=progress)
 
     build = shared(_fetched(), name, fetch, place, downloading())
@@ -204,6 +232,8 @@ def _run(
     *,
     before: Result | None = None,
 ) -> Result:
+    from attnviz.models.run import run_task
+
     card = model.card
     doing = {
         "encode": f"Computing the attention of {card.n_layers} × {card.n_heads} heads",
@@ -217,6 +247,9 @@ def _run(
 
 @computed
 def _read(model: AttentionModel, progress: Progress, prompt: Prompt, edits: Edits, states: bool) -> EncoderReading:
+    from attnviz.models.capabilities import capabilities
+    from attnviz.models.tasks import read
+
     progress(f"Reading with {model.card.name}", None)
     # No pass where there is nothing to say.
     return read(model, prompt, edits) if states or capabilities(model).says_more(prompt) else NOTHING_READ
@@ -241,5 +274,7 @@ def _in_quantity(
 
 @computed
 def _inspectable(model: AttentionModel, progress: Progress, prompt: Prompt, begins: tuple[str, ...]) -> Result:
+    from attnviz.models.head_inputs import run_inspectable
+
     progress(f"Computing the attention of {model.card.name}", None)
     return run_inspectable(model, prompt, begins)

@@ -1,6 +1,7 @@
 """The pictures of Compute: steps to walk through in the browser, a score split over pairs of tokens; and their files."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
@@ -17,13 +18,15 @@ from attnviz.export.python import Source, trace_expression
 from attnviz.figures.compute.pairs import STYLE as PAIRS_STYLE
 from attnviz.figures.compute.pairs import pairs_table
 from attnviz.figures.compute.steps import SCRIPT, STYLE, Predict, computation
-from attnviz.models.head_inputs import InspectedTrace
 from attnviz.ui.address.state import publish, value
 from attnviz.ui.address.widgets import fold, sent
 from attnviz.ui.background.measures import why
 from attnviz.ui.download import Download, head_picture
 from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
+
+if TYPE_CHECKING:
+    from attnviz.models.head_inputs import InspectedTrace
 
 _STEPS = component("attnviz.steps", html='<div class="compute"></div>', css=STYLE, js=SCRIPT)
 _PAIRS = Markup("pairs", PAIRS_STYLE)
@@ -97,7 +100,7 @@ def _parse_place(text: str, steps: Sequence[ComputationStep], symbol: str | None
     return (named, *place[1:]), cell[0] if cell else ""
 
 
-def show_score_pairs(model: str, inspected: InspectedTrace, kind: str, place: tuple[int, int], cell: tuple[int, int]) -> None:
+def show_score_pairs(model: str, inspected: "InspectedTrace", kind: str, place: tuple[int, int], cell: tuple[int, int]) -> None:
     """Folded: the score of a cell, split over pairs of typed tokens; `place` is layer and head, `cell` query and key.
 
     Nothing where the score is no plain product, or the text was edited.

@@ -9,7 +9,7 @@ from attnviz.core.errors import EditError
 from attnviz.core.trace import Prompt
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
-from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui.background.results import run
 from attnviz.ui.edit.state import Editor, accept, editor, refuse, show_refused
 

@@ -26,7 +26,6 @@ PAGES = {
 
 def draw() -> None:
     """Draw a page within its menu."""
-    import_ahead.finish()
     memory.bound_heaps()
     bound_uploads()
     icon = assets_folder() / "icon.svg"
@@ -37,6 +36,10 @@ def draw() -> None:
     with PRIORITY.at_work(DRAWING_SECONDS):
         page.run()
     show_history()
+    # A server whose visitors only look at Home does without PyTorch, which takes twice the memory of all the rest.
+    if page.title != "Home" or st.session_state.get("is_drawn"):
+        import_ahead.begin()
+    st.session_state.is_drawn = True
 
 
 def _page(name: str, icon: str) -> st.Page:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attnviz.models.translate.toy import ToyConfig, ToyKind
+from attnviz.models.translate.toy_config import ToyConfig, ToyKind
 from attnviz.text.toys import TOYS
 from attnviz.training.presets import PRESETS, Preset, ToyRecipe, sensible
 from attnviz.ui.address.parameters import Number

@@ -11,7 +11,7 @@ from attnviz.figures.html import SCRIPT
 from attnviz.figures.train.emergence import STYLE, Curve, HeldOutSequence, emergence
 from attnviz.models import device
 from attnviz.models.base import Progress
-from attnviz.models.translate import toy as toys
+from attnviz.models.translate.toy_config import FILLED
 from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.presets import ToyRecipe
@@ -187,7 +187,7 @@ def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> HeldOutSequence:
     held, outputs, solved = run.training.held_out, (*MARKS, *run.recipe.task.outputs), run.training.held_out.solved[0]
     weights = frame.alignments[0][layer, head]
     n_rows, n_columns = weights.shape
-    padding = (MARKS[toys.FILLED],) * (n_columns - len(solved.source))
+    padding = (MARKS[FILLED],) * (n_columns - len(solved.source))
     sure, possible = (links[0, :n_rows, :n_columns] for links in (held.sure, held.possible))
     written = tuple(outputs[piece] for piece in frame.written[0])
     return HeldOutSequence((*solved.source, *padding), (*solved.target, MARKS[2]), written, weights, sure, possible)

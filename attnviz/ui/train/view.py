@@ -17,7 +17,8 @@ from attnviz.figures import html
 from attnviz.figures.heatmap import Look, draw_matrix
 from attnviz.figures.train.planted import STYLE, planted_table
 from attnviz.models.base import Progress
-from attnviz.models.result import Result, run_task
+from attnviz.models.result import Result
+from attnviz.models.run import run_task
 from attnviz.models.translate import toy as toys
 from attnviz.text.toys import Toy
 from attnviz.training.live import LiveRun

@@ -7,7 +7,7 @@ from attnviz.analysis.wording import Sentence
 from attnviz.figures.html import STYLE
 from attnviz.figures.translate.beam_tree import Grown, Twig, beam_tree, candidates
 from attnviz.models.result import Result
-from attnviz.models.translate.decode import Draft
+from attnviz.models.translate.draft import Draft
 from attnviz.ui.address.state import forget_cell, url_value
 from attnviz.ui.edit.current_map import CurrentMap, current_result
 from attnviz.ui.edit.state import Editor

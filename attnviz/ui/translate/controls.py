@@ -10,7 +10,7 @@ from attnviz.analysis.view import View
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.result import Result
-from attnviz.models.translate.decode import GREEDY, DecodingOptions
+from attnviz.models.translate.draft import GREEDY, DecodingOptions
 from attnviz.ui.address.parameters import SLOTS
 from attnviz.ui.address.state import forget, forget_cell, forget_drafts, publish, value
 from attnviz.ui.address.widgets import bounded, one_shown, segments, text_field, toggle

@@ -13,7 +13,7 @@ from attnviz.figures.edit.before_after import changed_text, number
 from attnviz.figures.translate.alignments import STYLE, Aligned, WrittenToken, alignments, script
 from attnviz.figures.translate.sentence_pair import LEAST_WEIGHT
 from attnviz.models.result import Result
-from attnviz.models.translate.decode import Draft
+from attnviz.models.translate.draft import Draft
 from attnviz.ui.address.state import forget_cell
 from attnviz.ui.address.widgets import one_shown, sent
 from attnviz.ui.edit.current_map import CurrentMap

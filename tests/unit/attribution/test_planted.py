@@ -8,7 +8,8 @@ from attnviz.analysis.matters.planted_truth import PlantedScores, distance, rank
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.planted import planted_scores
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import ToyConfig, untrained_toy
+from attnviz.models.translate.toy import untrained_toy
+from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.text.toys import TOYS
 from benchmarks.bench_planted import agreement, over_seeds
 

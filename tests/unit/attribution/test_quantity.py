@@ -13,8 +13,9 @@ from attnviz.attribution.quantity import MOST_TOKENS, in_quantity
 from attnviz.attribution.run import run
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
-from attnviz.models.result import Result, run_task
-from attnviz.models.translate.decode import DecodingOptions
+from attnviz.models.result import Result
+from attnviz.models.run import run_task
+from attnviz.models.translate.draft import DecodingOptions
 from tests.norms import cross_norm_shares
 
 CAT = Prompt("The cat sat on the mat.")

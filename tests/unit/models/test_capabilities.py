@@ -13,7 +13,8 @@ from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, listed
 from attnviz.models.tasks import answers, read, summarize
-from attnviz.models.translate.decode import DecodingOptions, draft
+from attnviz.models.translate.decode import draft
+from attnviz.models.translate.draft import DecodingOptions
 
 CARD = ModelCard("mine", "reads", "encoder", 1, 1, 7, 61, "cpu")
 TOKENS = ["it", "was", "red"]

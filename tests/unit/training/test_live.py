@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnviz.models.translate.toy import ToyConfig
+from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training import live
 from attnviz.training.live import History, Line, LiveRun
 from attnviz.training.presets import ToyRecipe

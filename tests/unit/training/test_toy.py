@@ -11,7 +11,7 @@ from safetensors.torch import save as serialized
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.translate import toy as toys
-from attnviz.models.translate.toy import ToyConfig
+from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training.presets import PRESETS, ToyRecipe
 from attnviz.training.toy import EVERY, HALF_ALIGNED, HALF_RIGHT, HELD_OUT, Milestones, Training, from_file, kept_back, to_file
 from recipes.translate.alignment_error import LinkedPair, alignment_error_rate

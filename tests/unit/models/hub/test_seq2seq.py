@@ -12,7 +12,8 @@ from attnviz.core.trace import Prompt
 from attnviz.models.hub import load as hub
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.translate.base import TranslatingModel
-from attnviz.models.translate.decode import DecodingOptions, draft
+from attnviz.models.translate.decode import draft
+from attnviz.models.translate.draft import DecodingOptions
 from attnviz.nn.decoding import Beam
 from tests import tiny
 

@@ -9,7 +9,8 @@ import pytest
 import attnviz
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
-from attnviz.models.translate.decode import DecodingOptions, draft
+from attnviz.models.translate.decode import draft
+from attnviz.models.translate.draft import DecodingOptions
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
 from attnviz.ui.translate.notices import TRAINED_TOKENS

@@ -20,7 +20,7 @@ from attnviz.core.errors import CancelledError, ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models import catalog
 from attnviz.models.base import Progress
-from attnviz.models.translate.decode import GREEDY
+from attnviz.models.translate.draft import GREEDY
 from attnviz.ui.background import jobs, measures
 from attnviz.ui.background import results as models
 from attnviz.ui.background.jobs import Job, Priority, shared

@@ -1,0 +1,98 @@
+"""What every page shows at first, computed beforehand: it travels in assets/examples/, so that no model is needed to show it.
+
+Each file is named after what was asked: of which model, and with which weights. So no file is read once a model was trained
+again; `python -m recipes examples` makes them anew.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attnviz.core import disk
+from attnviz.files.values import value_from_bytes, value_to_bytes
+from attnviz.models.catalog import CATALOG
+from attnviz.models.result import Result
+from attnviz.paths import assets_folder, page_file
+
+FOLDER = "examples"
+# So much of a model's weights tells whether it was trained again: every number of them changes.
+WEIGHTS_BYTES = 2**16
+_PATIENCE_SECONDS = 600
+# What is computed while all of it is recorded, by its file; None: nothing is recorded.
+_recorded: dict[Path, Any] | None = None
+
+
+def find(work: str, name: str, asked: tuple[Any, ...]) -> Any:
+    """What the work of that name gives for a model and what is asked of it; None: that does not travel."""
+    if _recorded is not None or (path := _file(work, name, asked)) is None or not path.is_file():
+        return None
+    return _read(path)
+
+
+def note(work: str, name: str, asked: tuple[Any, ...], made: Any) -> None:
+    """Takes down what was computed, if all of it is recorded. How long that took elsewhere is of no interest here."""
+    if _recorded is not None and (path := _file(work, name, asked)) is not None:
+        _recorded[path] = replace(made, seconds=0.0) if isinstance(made, Result) else made
+
+
+def make(report: Callable[[str], None]) -> None:
+    """Opens every page at its empty address, and writes what is computed for it."""
+    from streamlit.testing.v1 import AppTest
+
+    with _recording() as recorded:
+        for script in page_scripts():
+            AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS).run()
+    folder = assets_folder() / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for path, made in recorded.items():
+        data = value_to_bytes(made)
+        disk.write(path, data)
+        report(f"{path.name}  {len(data):,} bytes")
+    _read.cache_clear()
+
+
+def page_scripts() -> tuple[Path, ...]:
+    """The script of each page; Home's is the app's own, for it leads to the others."""
+    from attnviz.ui.frame import router
+
+    return Path(router.__file__), *(page_file(name) for each in router.PAGES.values() for name in each if name != "home")
+
+
+@contextmanager
+def _recording() -> Iterator[dict[Path, Any]]:
+    """Within this context everything is computed, whatever travels, and taken down."""
+    global _recorded
+    _recorded = {}
+    try:
+        yield _recorded
+    finally:
+        _recorded = None
+
+
+def _file(work: str, name: str, asked: tuple[Any, ...]) -> Path | None:
+    """Where it would lie; None: what models of that name say does not travel."""
+    if name and name not in CATALOG:
+        return None
+    digest = hashlib.sha256(value_to_bytes((work, name, _weights(name), asked))).hexdigest()
+    return assets_folder() / FOLDER / f"{'-'.join(filter(None, (name, work.strip('_'))))}-{digest[:12]}.attn"
+
+
+@cache
+def _weights(name: str) -> str:
+    """Tells weights that travel from others of the same model; of those that do not, nothing: they are always the same."""
+    path = assets_folder() / "models" / name / "model.safetensors"
+    if not name or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(WEIGHTS_BYTES)).hexdigest() + f" of {path.stat().st_size}"
+
+
+@cache
+def _read(path: Path) -> Any:
+    return value_from_bytes(path.read_bytes(), name=path.name)
