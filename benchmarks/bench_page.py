@@ -1,23 +1,27 @@
-"""How long a person waits: from starting the server to the first picture, and from Run, or a head switched off, to the next.
+"""How long a person waits: for the first picture of a new server and of every page, and from Run, or a head off, to the next.
 
 Needs Chromium. Each text is new to the app: it holds a word that none before it had. A new picture counts as drawn two frames
 after that word stands in it: in the tokens of the head that Encode's explorer draws, in the text of the picture elsewhere.
+What a page shows at first travels with attnviz: it stands before PyTorch is imported, and each browser that opens it is new.
 Encode reads 16 tokens with its first model, Translate ten words with one model, and with every one of the catalog, up to four.
 """
 
 import statistics
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from attnviz.models import catalog
 from attnviz.ui.address.state import SLOTS
+from attnviz.ui.frame.router import PAGES
 from benchmarks.harness import SCRIPT, App, Row, at_most, browsing, page_of, run, serving
 
-START_LIMIT = 7.0
+START_LIMIT, FRESH_LIMIT, FIRST_LIMIT, MEGABYTES = 3.5, 1.5, 2.0, 250
+# What stands in a page's frame once it shows something.
+PICTURE = ".st-key-hero :is(canvas, svg, table, [data-pick], .js-plotly-plot, .compute *, .explorer[data-head*=':'])"
 EDIT_LIMITS = {"encode": 0.6, "answer": 0.6, "translate": 0.8}
 EDIT_QUERIES = {"encode": "", "answer": "&picture=matrix", "translate": "&models=transformer-en-fr"}
 # One token each to a model of English, so that the word stands on one label.
@@ -120,14 +124,33 @@ def edit_waits(page: Page, app: App, path: str, heads: int) -> list[float]:
     return seconds
 
 
+def first_picture(browser: Browser, app: App, path: str, start: float | None = None) -> float:
+    """Seconds until a new browser shows a page at its empty address; `start`: when the server was started."""
+    with page_of(browser) as page:
+        start = start or time.perf_counter()
+        page.goto(f"{app.url}/{path}", wait_until="commit")
+        page.locator(PICTURE).first.wait_for()
+        seconds = time.perf_counter() - start
+        rest(page)
+    return seconds
+
+
+def first_rows(browser: Browser, app: App, start: float, paths: Sequence[str]) -> Iterator[Row]:
+    """Home on a new server and in a new browser, what that takes, and the first example of every other page."""
+    yield at_most("server start to first picture", first_picture(browser, app, "", start), START_LIMIT)
+    seconds = [first_picture(browser, app, "") for _ in range(3)]
+    yield at_most("Home in a new browser", statistics.median(seconds), FRESH_LIMIT)
+    yield at_most("memory after Home", app.megabytes(), MEGABYTES, "MB")
+    for path in paths:
+        yield at_most(f"{path}: first example", first_picture(browser, app, path), FIRST_LIMIT)
+
+
 def rows(given: Namespace) -> Iterator[Row]:
     """The first picture of a new server, then the next ones of each page, and those of a head that is switched off."""
     with browsing() as browser, page_of(browser) as page:
         start = time.perf_counter()
         with serving(given.server) as app:
-            page.goto(f"{app.url}/encode")
-            page.locator(".explorer[data-head*=':']").wait_for()
-            yield at_most("server start to first picture", time.perf_counter() - start, START_LIMIT)
+            yield from first_rows(browser, app, start, given.first)
             for name, waiting in [*waits().items()][: given.pages]:
                 seconds = waiting.measure(page, app, given.runs)
                 yield at_most(name, statistics.median(seconds), waiting.limit, note=f", at most {max(seconds):.2f} s")
@@ -138,4 +161,6 @@ def rows(given: Namespace) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    run(rows, minutes=15, sizes={"runs": (15, 1), "pages": (5, 1), "edited": ([*EDIT_LIMITS], ["encode"])})
+    firsts = [name for pages in PAGES.values() for name in pages if name != "home"]
+    sizes = {"runs": (15, 1), "pages": (5, 1), "edited": ([*EDIT_LIMITS], ["encode"]), "first": (firsts, ["encode"])}
+    run(rows, minutes=15, sizes=sizes)

@@ -3,12 +3,12 @@
 
 /** @typedef {HTMLElement & { shown?: string, listens?: boolean }} Place */
 
-/** @param {StreamlitComponent<string>} component */
+/** @param {StreamlitComponent<[string]>} component */
 export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
+  const { data: [body], parentElement, setTriggerValue } = component;
   const place = /** @type {Place} */ (parentElement.querySelector(".markup"));
   // What did not change stays: a press that began on it ends on it, and what has the focus keeps it.
-  if (place.shown !== data) show(place, data);
+  if (place.shown !== body) show(place, body);
   place.onclick = (event) => {
     const picked = closest(event, "[data-pick]");
     if (picked) setTriggerValue("picked", picked.dataset.pick);
@@ -78,13 +78,13 @@ function read(place, cell) {
   reading.textContent = cell.textContent.slice(0, cell.textContent.lastIndexOf(": ")) + figures.join("");
 }
 
-/** @param {Place} place @param {string} data */
-function show(place, data) {
+/** @param {Place} place @param {string} body */
+function show(place, body) {
   const { activeElement } = /** @type {ShadowRoot} */ (place.getRootNode());
   const picked = /** @type {HTMLElement | null} */ (place.contains(activeElement) ? activeElement?.closest("[data-pick]") : null);
   const focused = picked?.dataset.pick;
-  place.shown = data;
-  place.innerHTML = data;
+  place.shown = body;
+  place.innerHTML = body;
   if (focused !== undefined) all(place, `[data-pick="${CSS.escape(focused)}"]`)[0]?.focus({ preventScroll: true });
   const [first] = all(place, "[data-first]");
   // Of a long passage the part with the answer, not its beginning.

@@ -24,7 +24,7 @@ class Result:
 
     trace     the attention; its numbers are the `quantity`
     card      of the model
-    seconds   how long the model took
+    seconds   how long the model took; 0: the result was computed beforehand, and travels with attnviz
     name      what the model is loaded by: a name of the catalog, an id of the hub, a folder
     task      what the model did
     output    of the task, besides the trace; None: there is none

@@ -17,11 +17,10 @@ let listens = false;
 /** @type {Element | null} */
 let unsent = null;
 
-/** @param {StreamlitComponent<string | null>} component */
+/** @param {StreamlitComponent<[Turn, string, string, boolean] | []>} component */
 export default function ({ data }) {
   listen();
-  /** @type {[Turn, string, string, boolean]} */
-  const [turn, ...where] = data ? JSON.parse(data) : [gone, "", "", false];
+  const [turn, ...where] = data.length ? data : [gone, "", "", false];
   if (turn === gone) return;
   gone = turn;
   go(...where);

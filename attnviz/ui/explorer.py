@@ -33,9 +33,9 @@ _FRAME = component(
     "attnviz.frame",
     html='<iframe title="BertViz" sandbox="allow-scripts"></iframe>',
     css="iframe { display: block; width: 100%; height: 700px; border: 0; }",
-    js="""export default ({ data, parentElement }) => {
+    js="""export default ({ data: [page], parentElement }) => {
       const frame = parentElement.querySelector("iframe");
-      if (frame.srcdoc !== data) frame.srcdoc = data;
+      if (frame.srcdoc !== page) frame.srcdoc = page;
     }""",
 )
 _TOKENS = Markup("tokens", TOKENS_STYLE)
@@ -241,7 +241,7 @@ def show_bertviz(attention: AttentionMap, head: HeadView) -> None:
     except bertviz.TooManyTokensError as error:
         st.info(escaped(error), icon=":material/grid_view:")
         return
-    _FRAME(key="bertviz-frame", data=page)
+    _FRAME(key="bertviz-frame", data=[page])
 
 
 def select_cell(query: int, key: int, slot: int | str = "") -> None:

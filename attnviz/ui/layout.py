@@ -1,7 +1,6 @@
 """The skeleton that all pages share: a name and a promise, what you type, the answer, the picture, its explanation."""
 
 import html
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +49,7 @@ def header(title: str, promise: str, page: str = "") -> None:
         f"--background: {shown.background}; --accent: {shown.accent}; --on-accent: {shown.background}; --faint: {shown.faint};"
     )
     st.html(f"<style>:root {{ {colours} }}{STYLE}</style>")
-    _THEME(key="theme", data=shown.name, on_turned_change=lambda: None)
+    _THEME(key="theme", data=[shown.name], on_turned_change=lambda: None)
     presenter()
     with st.container(key="title", horizontal=True, vertical_alignment="bottom", gap="small"):
         st.title(title, anchor=False, width="content")
@@ -62,7 +61,7 @@ def _open(page: str) -> None:
     forget_toolbar()
     going = arrive(page)
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
-    _BROWSER(key="browser", data=json.dumps([turn, going.page, going.query, going.replace]) if going else "")
+    _BROWSER(key="browser", data=[turn, going.page, going.query, going.replace] if going else [])
     if going:
         st.stop()
 

@@ -19,4 +19,5 @@ class Markup:
             if on_pick and (value := sent(key, "picked")) is not None:
                 on_pick(value)
 
-        self._mount(key=key, data=body, on_picked_change=picked)
+        # In a list: of a bare text Streamlit imports pandas, half a second, to see whether it is a table.
+        self._mount(key=key, data=[body], on_picked_change=picked)

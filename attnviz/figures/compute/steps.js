@@ -21,9 +21,9 @@ const SIDEWAYS = { ArrowLeft: -1, ArrowRight: 1 };
 const DOWN = { ArrowUp: -1, ArrowDown: 1 };
 const HINT = "← → steps · ↑ ↓ and Shift ← → cells · Enter reveals · F presents";
 
-/** @param {StreamlitComponent<Computation>} component */
+/** @param {StreamlitComponent<[Computation]>} component */
 export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
+  const { data: [data], parentElement, setTriggerValue } = component;
   const root = /** @type {HTMLElement & { walk?: Walk, leave?: () => void }} */ (parentElement.querySelector(".compute"));
   for (const [name, colour] of Object.entries(data.colours)) root.style.setProperty(`--${name}`, colour);
   root.style.setProperty("--masked", data.masked);

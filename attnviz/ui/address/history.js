@@ -13,10 +13,8 @@ let kept = [];
 /** @type {number | undefined} */
 let due;
 
-/** @param {StreamlitComponent<string>} component */
-export default function ({ data, parentElement }) {
-  /** @type {[string, string | null, Entry | null]} */
-  const [page, query, shown] = JSON.parse(data);
+/** @param {StreamlitComponent<[string, string | null, Entry | null]>} component */
+export default function ({ data: [page, query, shown], parentElement }) {
   putRight(page, query);
   kept = read();
   if (shown) {

@@ -1,6 +1,5 @@
 """The sentences and heads of this visit, a click away; kept in the browser, and nowhere else."""
 
-import json
 from pathlib import Path
 
 import streamlit as st
@@ -34,7 +33,7 @@ def show_history() -> None:
     is_linked = not state.get("unlinked", {}).get(page)
     shown = {"page": page, "title": text[:_TITLE], "head": _head(page), "query": link()} if text and is_linked else None
     with st.sidebar:
-        _HISTORY(key="history", data=json.dumps([page, state.pop("standing", None), shown]))
+        _HISTORY(key="history", data=[page, state.pop("standing", None), shown])
 
 
 def _head(page: str) -> str:

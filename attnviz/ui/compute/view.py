@@ -69,7 +69,7 @@ def show_steps(
     publish("at", shown, usual)
     state.update(at=shown if shown != usual else "", at_step=symbols[drawn["at"][0]] if shown != usual else None)
     publish("revealed", seen if seen == drawn["key"] else "", "")
-    _STEPS(key="steps", data=drawn, on_moved_change=moved, on_revealed_change=revealed)
+    _STEPS(key="steps", data=[drawn], on_moved_change=moved, on_revealed_change=revealed)
     return drawn["hidden"] is None
 
 

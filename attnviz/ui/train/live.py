@@ -179,7 +179,7 @@ def _draw_picture(run: LiveRun, frame: Frame, head: tuple[int, int] | None) -> N
         Curve("Training loss", f"{frame.loss:.2f}", losses, max((loss for _, loss in losses), default=1.0)),
     ]  # fmt: skip
     held, story = _held(run, frame, layer, head_), describe_frame(run, frame, head)
-    _PICTURE(key="training", data=emergence(held, curves, story, steps=run.recipe.steps, at=frame.step, theme=theme()))
+    _PICTURE(key="training", data=[emergence(held, curves, story, steps=run.recipe.steps, at=frame.step, theme=theme())])
 
 
 def _held(run: LiveRun, frame: Frame, layer: int, head: int) -> HeldOutSequence:

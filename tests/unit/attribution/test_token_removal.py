@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import kendalltau
 
-from attnviz.analysis.matters.faithfulness import PARTS
+from attnviz.analysis.matters.faithfulness import PARTS, kendall_tau
 from attnviz.attribution import token_removal
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.token_removal import MethodShares, deletion_curve, faithfulness, shares_by_method
@@ -53,6 +54,12 @@ def test_agreement_with_leaving_one_word_out_is_kendalls():
     order, other = COST[:4].numpy(), made.shares["random"].values[:4]
     pairs = [np.sign((order[i] - order[j]) * (other[i] - other[j])) for i in range(4) for j in range(i)]
     assert figures["random"].tau == pytest.approx(np.mean(pairs))
+
+
+def test_words_that_are_tied_in_one_order_count_as_in_kendalls_tau_b():
+    one, other = np.array([3.0, 1.0, 1.0, 2.0, 7.0]), np.array([2.0, 2.0, 2.0, 5.0, 4.0])
+    assert kendall_tau(one, other) == pytest.approx(kendalltau(one, other).statistic)
+    assert kendall_tau(one, np.zeros(5)) == kendall_tau(one[:1], other[:1]) == 0
 
 
 def test_a_curve_takes_words_in_an_order_and_in_its_reverse():
