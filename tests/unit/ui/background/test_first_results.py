@@ -62,7 +62,7 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_what_travels_is_what_the_models_compute(path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_travels_is_what_the_models_compute(path: Path, monkeypatch: pytest.MonkeyPatch, unchecked: None):
     results.traces_kept.clear()
     computed: dict[Path, Any] = {}
     monkeypatch.setattr(first_results, "_recorded", computed)
