@@ -46,6 +46,8 @@ def value_from_bytes(data: bytes, *, name: str = "The file") -> Any:
 def _record(value: Any, tensors: Tensors, traces: list[AttentionTrace]) -> Any:
     if isinstance(value, str | bool | int | float | None):
         return value
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, tuple):
         return [_record(each, tensors, traces) for each in value]
     if isinstance(value, AttentionTrace):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from attnviz.core import disk
+from attnviz.core.errors import TraceError
 from attnviz.files.values import value_from_bytes, value_to_bytes
 from attnviz.models.catalog import CATALOG
 from attnviz.models.result import Result
@@ -79,7 +80,10 @@ def _file(work: str, name: str, asked: tuple[Any, ...]) -> Path | None:
     """Where it would lie; None: what models of that name say does not travel."""
     if name and name not in CATALOG:
         return None
-    digest = hashlib.sha256(value_to_bytes((work, name, _weights(name), asked))).hexdigest()
+    try:
+        digest = hashlib.sha256(value_to_bytes((work, name, _weights(name), asked))).hexdigest()
+    except (TraceError, ValueError):  # such as a number that is not finite
+        return None
     return assets_folder() / FOLDER / f"{'-'.join(filter(None, (name, work.strip('_'))))}-{digest[:12]}.attn"
 
 

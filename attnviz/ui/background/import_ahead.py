@@ -13,6 +13,8 @@ _MODULES = (
     "transformers.models.bert.modeling_bert",
     "plotly.graph_objects",
 )
+# Whoever imports some of it without all: two threads that import the same in another order would wait for each other.
+TURN = threading.Lock()
 # So long a page that is being drawn goes first.
 _COURTESY_SECONDS = 2.0
 
@@ -21,7 +23,8 @@ def _import_all() -> None:
     for name in _MODULES:
         if not _needed.is_set():
             PRIORITY.give_way(_COURTESY_SECONDS)
-        importlib.import_module(name)
+        with TURN:
+            importlib.import_module(name)
 
 
 _needed = threading.Event()
@@ -37,7 +40,7 @@ def begin() -> None:
 
 
 def finish() -> None:
-    """Waits until it is done, if it has begun: two threads that import the same in another order would wait for each other."""
+    """Waits until it is done, and begins it if nobody has."""
     _needed.set()
-    if _importing.ident is not None:
-        _importing.join()
+    begin()
+    _importing.join()

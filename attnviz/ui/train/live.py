@@ -16,6 +16,7 @@ from attnviz.text.toys import MARKS
 from attnviz.training.live import MOST_COURTESY_SECONDS, Line, LiveRun
 from attnviz.training.presets import ToyRecipe
 from attnviz.training.toy import Frame, Training
+from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import PRIORITY, Job
 from attnviz.ui.background.slots import workers
 from attnviz.ui.layout import escaped, theme
@@ -51,7 +52,9 @@ def _new_run(recipe: ToyRecipe) -> LiveRun:
         device.share_cores(workers())
         memory.settle()
         progress("Making examples", None)
-        return LiveRun(Training(recipe), line, PRIORITY.give_way)
+        # The first one imports more of PyTorch.
+        with import_ahead.TURN:
+            return LiveRun(Training(recipe), line, PRIORITY.give_way)
 
     st.session_state.run = Job(work).result(place)
     return st.session_state.run

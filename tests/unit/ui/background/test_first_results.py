@@ -95,5 +95,6 @@ def test_a_model_that_was_trained_again_has_none(monkeypatch: pytest.MonkeyPatch
     assert first_results.find("_run", "minilm", asked).trace.model == "minilm"
     assert find() is None
     assert first_results.find("_run", "somebody/minilm", asked) is None
+    assert first_results.find("_run", "minilm", (*asked, float("nan"), object())) is None
     monkeypatch.setattr(first_results, "_weights", lambda name: "others")
     assert first_results.find("_run", "minilm", asked) is None
