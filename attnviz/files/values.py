@@ -13,7 +13,7 @@ import numpy as np
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace
 from attnviz.files.container import seal, unseal
-from attnviz.files.contents import Record, Tensors, describe, rebuild
+from attnviz.files.contents import Tensors, describe, rebuild
 
 # Where a record says what it is: "module:Class", or one of the kinds below.
 _IS = "is"
@@ -91,6 +91,3 @@ def _class(name: str) -> type:
     if not module.startswith("attnviz."):
         raise TraceError(f"{name} is no class of attnviz")
     return getattr(importlib.import_module(module), place)
-
-
-__all__ = ["Record", "value_from_bytes", "value_to_bytes"]
