@@ -67,6 +67,8 @@ def test_a_failure_is_told_and_not_kept(app: AppTest, monkeypatch: pytest.Monkey
 
     st.cache_resource.clear()
     monkeypatch.setattr(catalog, "fetch", fails)
+    # What the page shows at first needs no model.
+    app.query_params["text"] = "The animal crossed."
     app.run()
     assert [error.value for error in app.error] == ["The model is being moved: try again."]
     assert app.text_area(key="typed").value.startswith("The animal")
