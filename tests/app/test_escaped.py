@@ -89,7 +89,7 @@ def test_a_trace_file_brings_nothing_but_text(page: str, monkeypatch: pytest.Mon
     tokens = [*(f"w{index}" for index in range(4)), HOSTILE]
     trace = attnviz.from_weights(make_map(numbered(5)).layer_weights(0), tokens, model=HOSTILE)
     result = Result(trace, opened._card(trace), 0.0, file=HOSTILE)
-    monkeypatch.setattr(models, "compute_once", lambda *_: result)
+    monkeypatch.setattr(models, "compute_once", lambda *_, **__: result)
     visit = Visit(monkeypatch, page, {"text": trace.prompt.text})
     assert raw(visit.nodes) == []
 
