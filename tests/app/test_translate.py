@@ -72,7 +72,8 @@ def answers(app: AppTest) -> list[str]:
 
 def markup(app: AppTest, kind: str) -> list[str]:
     """The HTML of our own figures of a kind, one a model."""
-    shown = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    sent = [json.loads(each.proto.json) for each in app.get("bidi_component") if each.proto.json]
+    shown = [each[0] for each in sent if isinstance(each, list) and each]
     return [each for each in shown if isinstance(each, str) and each.startswith(f'<div class="{kind}"')]
 
 
