@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import Logits, text_of
+from attnviz.models.answer.answers import Logits, text_of
 from attnviz.models.answer.decoding import span_log_odds
 from attnviz.models.answer.own import AnswerModel
 from attnviz.text.spans import pair_logits

@@ -15,7 +15,7 @@ from attnviz.analysis.answer.question_attention import Side, StrongestHead, ques
 from attnviz.analysis.view import View
 from attnviz.attribution.run import run
 from attnviz.core.trace import Prompt
-from attnviz.models.answer.base import Answers
+from attnviz.models.answer.answers import Answers
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.span_finder import SpanFinder
 from tests import visits

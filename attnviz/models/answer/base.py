@@ -11,7 +11,7 @@ import numpy as np
 
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt, Token
-from attnviz.models.answer.answers import Answers, Logits, SpanSearchResult, text_of
+from attnviz.models.answer.answers import Logits, SpanSearchResult, text_of
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.edit.points import check_windows
 from attnviz.text.spans import Span, Window, best_spans, marginals, merged, pair_logits, windows
@@ -23,8 +23,6 @@ MOST_CHARACTERS = 60_000
 BATCH = 2
 # With less room than this beside the question, windows are too small to be understood.
 LEAST_ROOM = 48
-
-
 
 
 def question_of(prompt: Prompt) -> str:
@@ -141,8 +139,6 @@ class QuestionAndPassage:
 
         inputs = {name: kept(values) for name, values in self.whole.inputs.items()}
         return Encoded(inputs, tuple(kept(self.whole.tokens)), self.whole.cuts)
-
-
 
 
 def _widest(span: Span, read: Sequence[Window]) -> int:

@@ -19,7 +19,7 @@ from attnviz.models import catalog, shipped
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
-from attnviz.models.result import run_task
+from attnviz.models.run import run_task
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel
 from recipes.export import load_trained_as
