@@ -11,7 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from attnviz.export import matrix
-from attnviz.models.translate.toy import ToyConfig
+from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training.induction import train as short
 from attnviz.training.live import Line, LiveRun
 from attnviz.training.presets import PRESETS, ToyRecipe
