@@ -1,7 +1,7 @@
-"""Every architecture that the installed transformers registers, tiny and random: which attnviz shows as it is, edits and explains.
+"""Every architecture that the installed transformers registers, tiny and random: which attnviz shows, edits and explains.
 
-The truth is each model's own eager attention, as it returns it; of a model that returns none, its softmaxes. `--output FILE` writes
-the table as Markdown, `--only bert gpt2` looks at some.
+The truth is each model's own eager attention, as it returns it; of a model that returns none, what its softmaxes give.
+`--output FILE` writes the table as Markdown, `--only "bert gpt2"` looks at some.
 """
 
 import inspect
@@ -22,19 +22,27 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 import attnviz
+from attnviz import Edits, HeadSet
 from attnviz.attribution.methods import METHODS
 from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.models.hub.traced import body_of, start_of
 from benchmarks.census_models import REGISTRIES, Architecture, architectures, build
 from benchmarks.harness import Row, none, run
 from tests import tiny
 
 TEXT = Prompt("the cat sat on the mat", pair="the dog ran", target="the dog")
+QUESTION = Prompt("the cat sat on the mat", question="where was the cat")
 EXACT, ROUNDED = 1e-5, 1e-3
 # Inputs beside a text: what a model of two senses reads.
 OTHER_SENSES = ("pixel", "image", "audio", "video", "input_features", "input_values", "bbox")
-OUTPUTS = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
+OUTPUTS = {
+    "attentions": "encoder",
+    "encoder_attentions": "encoder",
+    "decoder_attentions": "decoder",
+    "cross_attentions": "cross",
+}
 
 
 @dataclass
@@ -94,42 +102,73 @@ def examine(architecture: Architecture) -> Finding | None:
 
 
 def _compared(model: Any, traced: Any, trace: AttentionTrace) -> tuple[str, str]:
-    """Compare a trace with the model's own eager attention on the very tokens."""
-    encoded = traced.encode_prompt(TEXT) if hasattr(traced, "encode_prompt") else traced.encode([TEXT.text])
-    inputs = traced.tensors(encoded)
-    if model.config.is_encoder_decoder:
-        rows = traced.encode([TEXT.target], target=True).inputs["input_ids"]
-        inputs["decoder_input_ids"] = torch.tensor([[traced._start, *rows[:-1]]])
-    body = model if model.config.is_encoder_decoder else model.base_model
-    with torch.no_grad(), Softmaxes() as softmaxes:
-        outputs = _asked(body, inputs)
-    layers = [layer for name in OUTPUTS for layer in getattr(outputs, name, None) or () if isinstance(layer, torch.Tensor) and layer.ndim == 4]
-    layers = layers or softmaxes.made
-    shown = [attention.layer_weights(number) for attention in trace.maps for number in range(attention.n_layers)]
-    if len(layers) != len(shown):
-        return "wrong", f"{len(shown)} layers of {len(layers)} are shown"
+    """Compare a trace with the model's own eager attention over the very tokens."""
+    want = _truth(model, traced)
     far = 0.0
-    for want, got in zip(layers, shown, strict=True):
-        if tuple(want.shape[1:3]) != got.shape[:2]:
-            return "wrong", f"shape {got.shape} is shown of {tuple(want.shape[1:])}"
-        far = max(far, float(np.abs(got[..., : want.shape[-1]] - want[0].float().numpy()).max()))
+    for attention in trace.maps:
+        numbers = [number for number in range(attention.n_layers) if attention.visible(number).any()]
+        shape = (attention.n_heads, len(attention.queries))
+        own = [layer for layer in want.get(attention.kind) or want["any"] if layer.shape[:2] == shape]
+        if len(own) != len(numbers):
+            return "wrong", f"{len(numbers)} layers of {len(own)} are shown ({attention.kind})"
+        for layer, number in zip(own, numbers, strict=True):
+            shown = attention.layer_weights(number)
+            if (band := _spread(layer, shown.shape)) is not None:
+                layer = band
+            width = min(layer.shape[2], shown.shape[2])
+            far = max(far, float(np.abs(shown[..., :width] - layer[..., :width]).max()))
     return ("exact" if far <= EXACT else "rounded" if far <= ROUNDED else "wrong"), f"{far:.1e}"
 
 
+def _spread(band: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Lay a band of 2w + 1 keys around each query over all keys; None where it is none."""
+    if band.shape[1] != shape[2] or band.shape[2] == shape[2] or shape[1] != shape[2]:
+        return None
+    side = band.shape[2] // 2
+    padded = np.zeros((*shape[:2], shape[2] + 2 * side), np.float32)
+    for query in range(shape[1]):
+        padded[:, query, query : query + band.shape[2]] = band[:, query]
+    return padded[..., side:-side]
+
+
+def _truth(model: Any, traced: Any) -> dict[str, list[np.ndarray]]:
+    """What the model gives as its attention, by kind; what all its softmaxes gave, under "any"."""
+    pair = [TEXT.pair] if "pair" in traced.card.reads else []
+    read = traced.encode([TEXT.text, *pair])
+    inputs = traced.tensors(read)
+    if model.config.is_encoder_decoder:
+        written = traced.encode([TEXT.target], target=True) if "target" in traced.card.reads else read
+        inputs["decoder_input_ids"] = torch.tensor([[start_of(traced.model), *written.inputs["input_ids"][:-1]]])
+    with torch.no_grad(), Softmaxes() as softmaxes:
+        outputs = _asked(body_of(model), inputs)
+    given = {OUTPUTS.get(name): layers for name, layers in outputs.items()} if hasattr(outputs, "items") else {}
+    if not model.config.is_encoder_decoder:
+        given[traced.kind] = given.get("encoder")
+    truth = {kind: [*_arrays(layers)] for kind, layers in given.items() if kind and layers}
+    return {**truth, "any": [*_arrays(softmaxes.made)]}
+
+
+def _arrays(layers: Iterable[Any]) -> Iterator[np.ndarray]:
+    for layer in layers:
+        if isinstance(layer, torch.Tensor) and layer.ndim == 4:
+            yield layer[0].float().numpy()
+
+
 def _asked(body: Any, inputs: dict[str, torch.Tensor]) -> Any:
-    """Ask for the attention; some fail when they are."""
+    """Ask for the attention; some fail when they are. A cache may go without the mask that a whole text needs."""
+    options = {"use_cache": False} if "use_cache" in inspect.signature(body.forward).parameters else {}
     try:
-        return body(**inputs, output_attentions=True)
+        return body(**inputs, **options, output_attentions=True)
     except (IndexError, TypeError, ValueError):
-        return body(**inputs)
+        return body(**inputs, **options)
 
 
 def _edit(found: Finding, traced: Any) -> None:
     """Switch the first head of the first layer off, and see that it is, and that what stands above differs."""
     try:
         attention = traced.trace(TEXT).maps[0]
-        letter, layer = attention.kind[0] if attention.kind != "cross" else "x", getattr(attention, "numbers", (0,))[0]
-        edited = traced.trace(TEXT, f"{letter}{layer}.0z").maps[0]
+        layer = next(number for number in range(attention.n_layers) if attention.visible(number).any())
+        edited = traced.trace(TEXT, Edits((HeadSet(attention.kind, layer, 0, "zero"),))).map(attention.kind)
     except AttnvizError as error:
         found.edits = str(error)
         return
@@ -137,14 +176,14 @@ def _edit(found: Finding, traced: Any) -> None:
         found.edits = "foreign"
         found.foreign.append(f"{found.architecture.class_name}, edits: {type(error).__name__}: {error}")
         return
-    off = not edited.layer_weights(0)[0].any()
-    others = np.allclose(edited.layer_weights(0)[1:], attention.layer_weights(0)[1:], atol=EXACT)
+    off = not edited.layer_weights(layer)[0].any()
+    others = np.allclose(edited.layer_weights(layer)[1:], attention.layer_weights(layer)[1:], atol=EXACT)
     found.edits = "yes" if off and others else "wrong"
 
 
 def _explain(found: Finding, traced: Any) -> None:
     try:
-        bound = bind_target(traced, TEXT)
+        bound = bind_target(traced, QUESTION if "question" in traced.card.reads else TEXT)
     except AttnvizError as error:
         found.refusals.append(str(error))
         return
@@ -198,9 +237,11 @@ def table(found: list[Finding]) -> str:
     """Write a line for each architecture, in Markdown."""
     lines = ["| class | attention | edits | methods | note |", "|---|---|---|---|---|"]
     for each in found:
-        note = each.note if each.edits in ("yes", "") else f"{each.note}; {each.edits}"
-        lines.append(f"| {each.architecture.class_name} | {each.trace} | {'yes' if each.edits == 'yes' else 'no'} | "
-                     f"{each.methods} | {note} |".replace("\n", " "))
+        note = "; ".join([each.note, *([each.edits] if each.edits not in ("yes", "") else []), *each.foreign])
+        lines.append(
+            f"| {each.architecture.class_name} | {each.trace} | {'yes' if each.edits == 'yes' else 'no'} | "
+            f"{each.methods} | {note} |".replace("\n", " ")
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -40,9 +40,12 @@ _SMALL: tuple[tuple[str, int], ...] = (
     (r"experts_per_tok|top_?k|num_experts_per|n_activated", 2),
     (r"experts", 4),
     (r"max.*position|n_positions|n_ctx|max_seq_len|max_target|max_source|seq_length|max_length", 64),
-    (r"hidden_size|d_model|n_embd|^dim$|emb(ed)?(ding)?_(dim|size)|embed_proj_dim|width|projection_dim|d_embed|lru|bottleneck", 24),
-    (r"sliding_window|window_size|attention_window|chunk_size$|local_attention|block_size", 4),
-    (r"buckets$|relative_(attention_)?(max|num)", 7),
+    (
+        r"hidden_size|d_model|n_embd|^dim$|emb(ed)?(ding)?_(dim|size)|embed_proj_dim|width|projection_dim|d_embed|lru|bottleneck",
+        24,
+    ),
+    (r"sliding_window|window_size|attention_window|chunk_size$|local_attention", 4),
+    (r"buckets$|relative_(max|num)", 7),
     (r"conv_kernel|kernel_size|d_conv|conv_L_cache", 3),
 )
 # What small numbers alone do not give: numbers that must fit each other.
@@ -125,27 +128,38 @@ def small(kind: Any) -> Any:
 
 def _given(usual: Any) -> dict[str, Any]:
     """Choose a small value for each number and list of a config."""
-    known = {name: value for name, value in vars(usual).items() if not name.startswith("_")}
+    known: dict[str, Any] = {name: value for name, value in vars(usual).items() if not name.startswith("_")}
+    given = _fixed(usual, known)
     n_layers = {value for name, value in known.items() if _is_number(value) and re.search(r"layers?$|^n_layer|depth$", name)}
     lists = {name: value for name, value in known.items() if isinstance(value, list) and len(value) in n_layers}
     kinds = [list(dict.fromkeys(value)) for value in lists.values() if all(isinstance(each, str) for each in value)]
     depth = max([2, *(len(each) + 1 for each in kinds if len(each) > 1)])
-    heads = {value for name, value in known.items() if re.search("attention_heads$|^n_heads?$", name)}
-    given: dict[str, Any] = {}
-    if isinstance(rope := known.get("rope_parameters"), dict) and "mrope_section" in rope:
-        given["rope_parameters"] = {**rope, "mrope_section": [2, 1, 1], "partial_rotary_factor": 1.0}
     for name, value in known.items():
+        if name in given:
+            continue
         if name in lists:
             order = list(dict.fromkeys(value)) if all(isinstance(each, str) for each in value) else value
             given[name] = [order[place % len(order)] for place in range(depth)]
-        elif value is None and name == "head_dim":
-            given[name] = 8
         elif _is_number(value):
             fit = next((number for pattern, number in _SMALL if re.search(pattern, name)), value)
-            fit = 3 if "kv_heads" in name + "kv_heads" * ("key_value_heads" in name) and value in heads else fit
-            fit = 4 if name == "head_dim" and "qk_rope_head_dim" in known else fit
-            small_enough = fit if name == "type_vocab_size" else min(fit, value) if value > 0 else value
-            given[name] = depth if fit == 2 and value in n_layers else small_enough
+            given[name] = depth if fit == 2 and value in n_layers else min(fit, value) if value > 0 else value
+    return given
+
+
+def _fixed(usual: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """Choose what must fit other numbers of the config, or stand where there is nothing."""
+    heads = {value for name, value in known.items() if re.search("attention_heads$|^n_heads?$", name)}
+    given: dict[str, Any] = {name: 3 for name in known if re.search("key_value_heads|kv_heads", name) and known[name] in heads}
+    if "type_vocab_size" in known:
+        given["type_vocab_size"] = 2
+    if "head_dim" in known:
+        given["head_dim"] = 4 if "qk_rope_head_dim" in known else 8
+    if isinstance(rope := known.get("rope_parameters"), dict) and ("mrope_section" in rope or "_vl" in usual.model_type):
+        given["rope_parameters"] = {**rope, "mrope_section": [2, 1, 1], "partial_rotary_factor": 1.0}
+    if usual.is_encoder_decoder:
+        given["eos_token_id"] = 3
+        if not _is_number(known.get("decoder_start_token_id")):
+            given["decoder_start_token_id"] = 2
     return given
 
 

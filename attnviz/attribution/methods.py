@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from attnviz.core.errors import ModelError
+from attnviz.core.errors import ModelError, failing_as
 from attnviz.core.shares import Shares
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel
@@ -43,7 +43,8 @@ class Method:
         Raises:
             ModelError: the method does not apply to this model or this text; the message says why.
         """
-        made = self._call(bound)
+        with failing_as(ModelError, f"“{self.title}” cannot follow this model over this text: choose another method."):
+            made = self._call(bound)
         values, rest = made if isinstance(made, tuple) else (made, None)
         return Shares(self.name, bound.target, bound.tokens, values, self.signed, rest)
 

@@ -184,6 +184,12 @@ class AttentionMap:
             visible = np.tri(n_queries, n_keys, n_keys - n_queries if self.causal else n_keys, dtype=bool)
         return visible
 
+    @property
+    def without_attention(self) -> tuple[int, ...]:
+        """Number the layers that mix tokens in another way, such as by a convolution: nothing is visible in them."""
+        some = [layer for layer in range(self.n_layers) if (seen := self.store.visible(layer)) is not None and not seen.any()]
+        return tuple(some)
+
     def _check_index(self, axis: str, index: int, size: int) -> None:
         if not hasattr(index, "__index__"):
             raise TraceError(f"a {axis} is a whole number, 0 to {size - 1}, not {described(index)}")

@@ -115,6 +115,7 @@ class BoundTarget:
     layered      its attentions stand on each other in layers, with nothing else that mixes positions
     part         which part of a text that is read in parts this is, in words; empty: it is read as a whole
     unfreezable  why the score is not linear in the tokens' vectors once attention is fixed; empty: it is
+    shifted      the model reads its tokens once more, behind a first one of its own and without the last: with its decoder
     progress     called with the share of the work that is done, 0 to 1
     """
 
@@ -132,6 +133,7 @@ class BoundTarget:
     layered: bool = True
     part: str = ""
     unfreezable: str = ""
+    shifted: bool = False
     progress: Callable[[float], None] = lambda _: None
 
     def embedded(self) -> Float[Tensor, "token dim"]:
@@ -145,27 +147,46 @@ class BoundTarget:
 
     def outcome_of(self, vectors: Float[Tensor, "batch token dim"]) -> Outcome:
         """Run the model on vectors in the place of its tokens."""
-        with Embedded(self.embedding, vectors):
+        with Embedded(self.embedding, self.ids, vectors, self.shifted):
             return self.run(self.ids.expand(len(vectors), -1))
 
 
 @dataclass(eq=False)
 class Embedded(TorchFunctionMode):
-    """Within this context, the first tokens that are looked up in a matrix are these vectors instead."""
+    """Within this context, the tokens of these ids that are looked up in a matrix, in their order, are these vectors instead.
+
+    shifted  so are the same tokens once more, behind a first one and without the last
+    """
 
     embedding: Tensor
+    ids: Int[Tensor, " token"]
     vectors: Float[Tensor, "batch token dim"]
+    shifted: bool = False
     _n_read: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is not F.embedding or args[1] is not self.embedding or self._n_read >= self.vectors.shape[1]:
-            return func(*args, **(kwargs or {}))
+        made = func(*args, **(kwargs or {}))
+        if func is not F.embedding or args[1] is not self.embedding or args[0].dim() != 2:
+            return made
         # Some stand their texts upright: a column each.
         upright = args[0].shape[0] != len(self.vectors)
-        # A model may read two texts one after the other; what it looks up after them is what it has written.
-        first, self._n_read = self._n_read, self._n_read + args[0].shape[0 if upright else 1]
-        read = self.vectors[:, first : self._n_read]
-        return read.transpose(0, 1) if upright else read
+        given = args[0].T if upright else args[0]
+        if self._n_read < len(self.ids):
+            # A model may read two texts one after the other, and look other things up in the same matrix.
+            place = slice(self._n_read, self._n_read + given.shape[1])
+            if not self._is_text(given, place):
+                return made
+            # A copy, for some change what they have looked up.
+            self._n_read, read = place.stop, self.vectors[:, place].clone()
+            return read.transpose(0, 1) if upright else read
+        if self.shifted and self._is_text(given[:, 1:], slice(0, len(self.ids) - 1)):
+            self.shifted = False
+            return torch.cat([made[:, :1], self.vectors[:, :-1]], dim=1)
+        return made
+
+    def _is_text(self, given: Tensor, place: slice) -> bool:
+        expected = self.ids[place]
+        return given.shape[1] == len(expected) and bool((given == expected).all())

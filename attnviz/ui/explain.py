@@ -116,6 +116,14 @@ def show_text_notices(result: Result) -> None:
             )
     if trace.prompt.pair and "pair" not in card.reads:
         st.info(f"{escaped(card.name)} reads one text at a time: the second sentence was not used.", icon=":material/info:")
+    for attention in trace.maps:
+        if others := attention.without_attention:
+            numbers = ", ".join(map(str, others[:8])) + (" and others" if len(others) > 8 else "")
+            st.info(
+                f"{escaped(card.name)} mixes words without attention in {len(others)} of its {attention.n_layers} layers "
+                f"({numbers}): the picture is empty there.",
+                icon=":material/info:",
+            )
     if unknown := escaped(_unknown(trace)):
         st.info(f"{escaped(card.name)} does not know {unknown}: it reads a placeholder instead.", icon=":material/info:")
 

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers as hf
+from torch.overrides import TorchFunctionMode
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
 
@@ -29,7 +31,9 @@ from tests.translators import KINDS, tiny_translator
 TEXT = "The cat sat on the mat, because it was too tired."
 TOLERANCE = 1e-5
 RECORDED = [family for family in tiny.FAMILIES if family.recorded]
+OTHERS = [family for family in tiny.FAMILIES if not family.recorded]
 by_family = pytest.mark.parametrize("family", RECORDED, ids=str)
+by_every_family = pytest.mark.parametrize("family", tiny.FAMILIES, ids=str)
 ANSWER = Prompt("The cat sat on the mat in 1887.", question="When did the cat sit?")
 
 
@@ -94,7 +98,7 @@ class Scored:
         return (weights @ value).transpose(1, 2).contiguous(), None
 
 
-@by_family
+@by_every_family
 def test_nothing_edited_and_what_is_already_there_are_bit_equal(family: tiny.Family, tmp_path: Path) -> None:
     family.save(tmp_path)
     traced, prompt, kind = hub.load(str(tmp_path)), prompt_for(family), kind_of(family)
@@ -181,7 +185,7 @@ def test_a_head_at_zero_is_its_columns_of_w_o_at_zero(family: tiny.Family, tmp_p
         assert not torch.equal(got, outputs(traced, prompt)), "the edit does nothing"
 
 
-@by_family
+@by_every_family
 def test_means_uniform_rows_and_hidden_words_honour_the_mask(family: tiny.Family, tmp_path: Path) -> None:
     family.save(tmp_path)
     traced, prompt, kind = hub.load(str(tmp_path)), prompt_for(family), kind_of(family)
@@ -203,11 +207,54 @@ def test_means_uniform_rows_and_hidden_words_honour_the_mask(family: tiny.Family
     assert hidden.weights(1, 0)[last, last - 1] == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("family", [family for family in tiny.FAMILIES if not family.recorded], ids=str)
-def test_a_family_that_does_not_call_the_attention_function_says_so(family: tiny.Family, tmp_path: Path) -> None:
+class CutScore(TorchFunctionMode):
+    """Adds -inf to one score of one head in one of the softmaxes of a pass: those of the attentions, lowest layer first."""
+
+    def __init__(self, cut: LinkCut) -> None:
+        super().__init__()
+        self.cut, self.calls = cut, 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax) and args[0].ndim == 4:
+            if self.calls == self.cut.layer:
+                args[0][:, self.cut.head, self.cut.query, self.cut.key] = -torch.inf
+            self.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("family", OTHERS, ids=str)
+def test_a_family_that_computes_its_attention_itself_is_edited_at_its_softmax(family: tiny.Family, tmp_path: Path) -> None:
     family.save(tmp_path)
+    traced: Any = hub.load(str(tmp_path))
+    ((kind, (depth, heads)),) = traced.sizes.items()
+    cut = LinkCut(kind, depth - 1, heads - 1, 3, 1)
+    with CutScore(cut):
+        want = outputs(traced, Prompt(TEXT))
+    got, trace = outputs(traced, Prompt(TEXT), Edits((cut,))), traced.trace(TEXT, Edits((cut,)))
+    torch.testing.assert_close(got, want, atol=TOLERANCE, rtol=TOLERANCE)
+    assert not torch.equal(got, outputs(traced, Prompt(TEXT))), "the edit does nothing"
+    assert trace.map(kind).weights(cut.layer, cut.head)[3, 1] == 0
+    off = traced.trace(TEXT, Edits((HeadSet(kind, 0, 1),))).map(kind).layer_weights(0)
+    assert not off[1].any()
+    np.testing.assert_array_equal(off[0], traced.trace(TEXT).map(kind).weights(0, 0))
+
+
+def test_a_softmax_of_something_else_in_the_same_module_is_not_edited() -> None:
+    sizes = {"vocab_size": tiny.VOCABULARY, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 6}
+    config = hf.ConvBertConfig(**sizes, head_ratio=2, embedding_size=24, intermediate_size=11, conv_kernel_size=3)
+    traced = attnviz.wrap(hf.ConvBertModel(config).eval(), tiny.tokenizer())
+    before, off = traced.trace(TEXT).encoder, traced.trace(TEXT, "e0.1z").encoder
+    assert not off.weights(0, 1).any()
+    np.testing.assert_array_equal(off.weights(0, 0), before.weights(0, 0))
+
+
+def test_where_no_single_softmax_gives_the_weights_no_edit_is_made() -> None:
+    config = hf.ReformerConfig(
+        vocab_size=tiny.VOCABULARY, hidden_size=24, attention_head_size=8, num_attention_heads=3, feed_forward_size=11,
+        attn_layers=["local", "local"], axial_pos_embds_dim=[8, 16], axial_pos_shape=[8, 8], is_decoder=False,
+    )  # fmt: skip
     with pytest.raises(EditError, match="code of its own"):
-        hub.load(str(tmp_path)).trace(TEXT, "e0.0z")
+        attnviz.wrap(hf.ReformerModel(config).eval(), tiny.tokenizer()).trace(TEXT, "e0.0z")
 
 
 @pytest.fixture(scope="module", params=[*KINDS, "joint", "separate", "summarizer"])

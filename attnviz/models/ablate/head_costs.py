@@ -22,9 +22,12 @@ def every_head(model: AttentionModel) -> tuple[Head, ...]:
     Raises:
         EditError: the model cannot be edited.
     """
-    sizes = capabilities(model).edit_points().sizes
+    points = capabilities(model).edit_points()
     return tuple(
-        (kind, layer, head) for kind, (layers, heads) in sizes.items() for layer in range(layers) for head in range(heads)
+        (kind, layer, head)
+        for kind, (_, heads) in points.sizes.items()
+        for layer in points.layers(kind)
+        for head in range(heads)
     )
 
 
@@ -62,7 +65,8 @@ def removal_curve(
     Raises:
         EditError, CancelledError: as of `head_costs`.
     """
-    ranked, dice = costs.ranked, np.random.default_rng(2019)
+    there, dice = set(every_head(model)), np.random.default_rng(2019)
+    ranked = tuple(head for head in costs.ranked if head in there)
     counts = tuple(sorted({round(float(count)) for count in np.geomspace(1, len(ranked), min(STEPS, len(ranked)))}))
     orders = [ranked, ranked[::-1], *([ranked[place] for place in dice.permutation(len(ranked))] for _ in range(DRAWS))]
     rows = [without(order[:count], to) for order in orders for count in counts]

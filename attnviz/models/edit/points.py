@@ -24,12 +24,32 @@ class EditPoints:
     places  the kind of each attention of our own modules, by the id of the module
     stack   the kind of what calls the attention function of Hugging Face models and has no place
     writes  whether it has a decoder that writes freely
+    numbers  of a kind in which not every layer attends, the numbers of those that do
     """
 
     sizes: Mapping[Kind, tuple[int, int]]
     places: Mapping[int, Kind] = field(default_factory=dict)
     stack: Kind = "encoder"
     writes: bool = False
+    numbers: Mapping[Kind, Sequence[int]] = field(default_factory=dict)
+
+    def layers(self, kind: Kind) -> Sequence[int]:
+        """Number the layers that attend."""
+        return self.numbers.get(kind) or range(self.sizes[kind][0])
+
+    def check(self, edits: Edits, name: str) -> None:
+        """Check that the model of that name has what is edited.
+
+        Raises:
+            EditError: it has not; the message says what it has.
+        """
+        edits.check_heads(self.sizes, name)
+        for edit in edits.each:
+            if edit.layer is not None and edit.layer not in (some := self.layers(edit.kind)):
+                raise EditError(
+                    f"Layer {edit.layer} of {name} mixes tokens without attention, so nothing is edited there: choose "
+                    f"{', '.join(map(str, some[:-1]))}{' or ' * (len(some) > 1)}{some[-1]}."
+                )
 
 
 @runtime_checkable
@@ -56,7 +76,7 @@ def edited(model: EditableModel, prompt: Prompt, edits: Edits) -> Iterator[None]
         yield
         return
     points = model.edit_points()
-    edits.check_heads(points.sizes, model.card.name)
+    points.check(edits, model.card.name)
     with intervening(intervention(model, points, (edits,), _patterns(model, prompt, edits))):
         yield
 
@@ -66,8 +86,10 @@ def intervention(
 ) -> Intervention:
     """Prepare passes with the edits of each row of a batch; of one, those of all rows."""
     for edits in rows:
-        edits.check_heads(points.sizes, model.card.name)
-    return Intervention(tuple(rows), points.sizes, points.places, points.stack, points.writes, patterns or {})
+        points.check(edits, model.card.name)
+    return Intervention(
+        tuple(rows), points.sizes, points.places, points.stack, points.writes, patterns or {}, numbers=points.numbers
+    )
 
 
 def _patterns(model: EditableModel, prompt: Prompt, edits: Edits) -> Patterns:

@@ -14,11 +14,12 @@ from attnviz.core.arrays import Kind
 from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError, described, failing_as
 from attnviz.models import scoring
 from attnviz.models.base import Architecture, ModelCard
-from attnviz.models.hub.capture import reader_for
+from attnviz.models.hub.capture import Stacks, reader_for, takes
 from attnviz.models.hub.question_answering import HubAnswerer
+from attnviz.models.hub.reading_pair import ReadingPair
 from attnviz.models.hub.seq2seq import WritingModel
 from attnviz.models.hub.stack import StackModel
-from attnviz.models.hub.traced import TracedModel, body_of, check_pieces
+from attnviz.models.hub.traced import TracedModel, body_of, check_pieces, start_of, writes
 from attnviz.text.tokens import encode
 
 PROBE = "One word follows another."
@@ -27,6 +28,8 @@ TASKS: dict[Architecture, str] = {
     "decoder": "continues a text, every token seeing those before it",
     "encoder-decoder": "reads a text and writes another",
 }
+# Of one without the layer that names what it writes.
+BARE: dict[Architecture, str] = {"encoder-decoder": "reads a text with an encoder and with a decoder"}
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,16 @@ def build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
 
 def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     model.eval()
-    if model.config.is_encoder_decoder and model.generation_config.decoder_start_token_id is None:
+    if model.config.is_encoder_decoder and start_of(model) is None:
         raise UnsupportedModelError(f"{facts.name} does not say with which token it starts to write; choose another model.")
     body = body_of(model)
-    accepts = _accepts(model) & _accepts(body)
+    accepts = _accepts(model, body)
     probe = _probe(model, tokenizer, accepts)
     reader = reader_for(body, probe)
-    _, stacks = reader.read(probe)
+    states, stacks = reader.read(probe)
+    _check_shapes(facts.name, stacks, probe)
+    if model is not body and "global_attention_mask" in accepts:
+        _check_top(facts.name, model, body, probe, states)
     architecture = (
         "encoder-decoder" if model.config.is_encoder_decoder else "decoder" if stacks["encoder"].causal else "encoder"
     )
@@ -71,9 +77,22 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     sizes: dict[Kind, tuple[int, int]] = {
         own if kind == "encoder" else kind: (each.store.n_layers, each.store.n_heads) for kind, each in stacks.items()
     }
+    attending: dict[Kind, tuple[int, ...]] = {
+        own if kind == "encoder" else kind: each.attending
+        for kind, each in stacks.items()
+        if len(each.attending) < each.store.n_layers
+    }
+    shared = {
+        "model": model,
+        "tokenizer": tokenizer,
+        "reader": reader,
+        "accepts": accepts,
+        "sizes": sizes,
+        "attending": attending,
+    }
     card = ModelCard(
         name=facts.name,
-        task=facts.task or TASKS[architecture],
+        task=facts.task or (TASKS if writes(model) else TASKS | BARE)[architecture],
         architecture=architecture,
         n_layers=store.n_layers,
         n_heads=store.n_heads,
@@ -81,18 +100,22 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         max_tokens=max_tokens(model, tokenizer),
         device=str(model.device),
         revision=facts.revision,
-        reads=_reads(tokenizer, architecture),
+        reads=_reads(model, tokenizer, architecture),
         languages=facts.languages,
         licence=facts.licence,
         sources=facts.sources,
         weights=facts.weights,
     )
+    if writes(model):
+        return WritingModel(card, **shared, writing=_writing(model, tokenizer))
     if architecture == "encoder-decoder":
-        return WritingModel(card, model, tokenizer, reader, accepts, sizes, writing=_writing(model, tokenizer))
-    scoring.prepare(body, store.n_layers)
+        return ReadingPair(card, **shared)
+    if reader.records:
+        # Others may lay a batch out in a way of their own.
+        scoring.prepare(body, store.n_layers)
     if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
-        return HubAnswerer(replace(card, reads=(*card.reads, "question")), model, tokenizer, reader, accepts, sizes)
-    return StackModel(card, model, tokenizer, reader, accepts, sizes)
+        return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
+    return StackModel(card, **shared)
 
 
 def wrapped(model: Any, tokenizer: Any) -> TracedModel:
@@ -122,9 +145,9 @@ def twin(model: Any) -> Any:
     return copy.deepcopy(model, shared)
 
 
-def _accepts(model: Any) -> frozenset[str]:
-    """The inputs that a forward pass takes."""
-    return frozenset(inspect.signature(model.forward).parameters)
+def _accepts(model: Any, body: Any) -> frozenset[str]:
+    """The inputs that a forward pass takes, and hands to the layers below a model's top."""
+    return frozenset(name for name in inspect.signature(model.forward).parameters if takes(body, name))
 
 
 def max_tokens(model: Any, tokenizer: Any) -> int:
@@ -148,17 +171,51 @@ def _probe(model: Any, tokenizer: Any, accepts: frozenset[str]) -> dict[str, Ten
     check_pieces(model, encoded.inputs["input_ids"])
     inputs = {name: torch.tensor([ids], device=model.device) for name, ids in encoded.inputs.items() if name in accepts}
     if model.config.is_encoder_decoder:
+        if "decoder_input_ids" not in accepts:
+            raise UnsupportedModelError(
+                f"The decoder of a {model.config.model_type} model reads no text; choose another model."
+            )
         # One token fewer than the source has: equal lengths would hide a mistaken axis.
         inputs["decoder_input_ids"] = inputs["input_ids"][:, 1:]
     return inputs
 
 
-def _reads(tokenizer: Any, architecture: Architecture) -> tuple[str, ...]:
-    if architecture == "encoder-decoder":
+def _check_shapes(name: str, stacks: Stacks, probe: dict[str, Tensor]) -> None:
+    """Hold the attention against the tokens that were read; one column more is a sink."""
+    if "encoder" not in stacks:
+        raise UnsupportedModelError(f"The encoder of {name} attends in blocks, which cannot be shown; choose another model.")
+    n_source = probe["input_ids"].shape[1]
+    n_written = probe.get("decoder_input_ids", probe["input_ids"]).shape[1]
+    sizes = {"encoder": (n_source, n_source), "decoder": (n_written, n_written), "cross": (n_written, n_source)}
+    for kind, stack in stacks.items():
+        n_queries, n_keys = stack.store.shape
+        if n_queries != sizes[kind][0] or n_keys - sizes[kind][1] not in (0, 1):
+            raise UnsupportedModelError(
+                f"In the {kind} attention of {name}, {n_queries} queries look at {n_keys} keys where it reads {sizes[kind][0]} "
+                f"and {sizes[kind][1]} tokens, which cannot be shown; choose another model."
+            )
+
+
+def _check_top(name: str, model: Any, body: Any, probe: dict[str, Tensor], states: Tensor) -> None:
+    """Hold what the layers give alone against what they give below the top of the model."""
+    given: list[Tensor] = []
+    sentence = f"{name} gives some tokens global attention, which is not shown yet; wrap the layers below its top, without it."
+    hook = body.register_forward_hook(lambda *call: given.append(call[2][0]))
+    try:
+        with failing_as(UnsupportedModelError, sentence), torch.inference_mode():
+            model(**probe)
+    finally:
+        hook.remove()
+    if len(given) != 1 or not torch.allclose(given[0].float(), states.float(), atol=1e-3):
+        raise UnsupportedModelError(sentence)
+
+
+def _reads(model: Any, tokenizer: Any, architecture: Architecture) -> tuple[str, ...]:
+    if architecture == "encoder-decoder" and (writes(model) or model.base_model is model):
         return ("target",)
     # A tokenizer that sets pairs apart adds more special tokens to a pair than to a single text.
     apart = tokenizer.num_special_tokens_to_add(pair=True) > tokenizer.num_special_tokens_to_add(pair=False)
-    return ("pair",) if architecture == "encoder" and apart else ()
+    return ("pair",) if architecture != "decoder" and apart else ()
 
 
 def _writing(model: Any, tokenizer: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ function is trusted only if it says what the model itself says.
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,10 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.core.errors import TraceError, UnsupportedModelError
+from attnviz.core.quantity import MaskedWeights
 from attnviz.core.trace import Kind
 from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore
 from attnviz.models.edit.points import with_edited_heads
 from attnviz.models.hub import hf_attention as tape
+from attnviz.models.hub.softmax import Softmax, editable_kinds, trace_softmaxes
+from attnviz.models.hub.unsupported import unsupported
 from attnviz.nn.edit import edited_pass
 
 _CROSS = re.compile(r"cross|encdec|encoder_attn|enc_attn", re.IGNORECASE)
@@ -35,10 +38,14 @@ MODEL_FAILURES = (RuntimeError, ValueError, TypeError, KeyError, AttributeError,
 
 @dataclass(frozen=True, eq=False)
 class AttentionStack:
-    """The attention of one kind that a forward pass made; `causal` if no token looked ahead."""
+    """The attention of one kind that a forward pass made; `causal` if no token looked ahead.
+
+    attending  which layers attend, by the model's own numbers; the others mix tokens otherwise, and are masked
+    """
 
     store: WeightStore
     causal: bool
+    attending: tuple[int, ...]
 
 
 Stacks = dict[Kind, AttentionStack]
@@ -48,10 +55,12 @@ Stacks = dict[Kind, AttentionStack]
 class Reader(Protocol):
     """Runs a model and reads its attention.
 
-    kinds  the kind of each attention of an encoder-decoder, by the id of its module; None: no attention can be told and edited
+    kinds    the kind of each attention of an encoder-decoder, by the id of its module; None: no attention can be edited
+    records  whether it reads queries and keys, not weights alone
     """
 
     kinds: Mapping[int, Kind] | None = None
+    records: bool = False
 
     def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         """One forward pass: the model's outputs by name, and the attention by kind in one row of the batch.
@@ -69,10 +78,14 @@ class Reader(Protocol):
 class AttentionFunctionReader(Reader):
     """Reads queries and keys through the attention function. The model must run under `tape.NAME`."""
 
+    records = True
+
     def __init__(self, model: Any) -> None:
         self._model = model
         self._options = _quiet_options(model)
-        self.kinds = _kinds(model)
+        self.kinds = attention_kinds(model)
+        config = model.config.get_text_config()
+        self._n_layers = 0 if self.kinds else getattr(config, "num_hidden_layers", None) or 0
 
     def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         with torch.inference_mode(), tape.recording() as recorded:
@@ -81,13 +94,22 @@ class AttentionFunctionReader(Reader):
         kinds = self.kinds or {}
         for call in recorded.calls:
             calls.setdefault(kinds.get(id(call.module), "encoder"), []).append(call)
+        return outputs, {kind: self._stack(kind, recorded.layers(some, row=row), some) for kind, some in calls.items()}
+
+    def _stack(self, kind: Kind, layers: tuple[QueryKeyLayer, ...], calls: Sequence[tape.Call]) -> AttentionStack:
+        causal = kind != "cross" and all(
+            layer.causal or (layer.visible is not None and not np.triu(layer.visible, k=1).any()) for layer in layers
+        )
+        numbers = layer_numbers([call.module for call in calls])
+        n_layers = max(self._n_layers, numbers[-1] + 1)
+        if n_layers > len(layers):
+            # What mixes tokens without attention, such as a convolution, keeps its number: nothing is visible in it.
+            empty = _unseen(layers[0])
+            layers = tuple(layers[numbers.index(place)] if place in numbers else empty for place in range(n_layers))
         now = edited_pass.running()
-        layers: dict[Kind, tuple[QueryKeyLayer, ...]] = {kind: recorded.layers(some, row=row) for kind, some in calls.items()}
-        return outputs, {
-            # What has no kind of its own is edited as the stack that it is.
-            kind: _stack(with_edited_heads(now.stack if now and not self.kinds else kind, some), kind)
-            for kind, some in layers.items()
-        }
+        # What has no kind of its own is edited as the stack that it is.
+        layers = with_edited_heads(now.stack if now and not self.kinds else kind, layers)
+        return AttentionStack(QueryKeyWeights(layers), causal, numbers)
 
 
 class EagerReader(Reader):
@@ -108,40 +130,67 @@ class EagerReader(Reader):
             fit = [layer for layer in layers or () if isinstance(layer, Tensor) and layer.ndim == 4]
             arrays = [layer[row].float().cpu().numpy() for layer in fit]
             if arrays:
+                arrays, window = _spread(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
-                stacks[kind] = AttentionStack(DenseWeights(tuple(arrays)), causal)
+                store = DenseWeights(tuple(arrays)) if window is None else MaskedWeights(tuple(arrays), (window,) * len(arrays))
+                stacks[kind] = AttentionStack(store, causal, tuple(range(len(arrays))))
         return outputs, stacks
+
+    def edit_at(self, kinds: Mapping[int, Kind] | None) -> "EagerReader":
+        """Let edits act, where the softmax of each attention is known."""
+        self.kinds = kinds
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """What a reader read, or why it could not."""
+
+    output: Tensor | None = None
+    stacks: Stacks = field(default_factory=dict)
+    failure: Exception | None = None
 
 
 def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
     """The reader that tells the truth about `model`, found by reading `inputs` in both ways. The model comes under "eager".
 
     Raises:
-        UnsupportedModelError: neither way shows any attention.
+        UnsupportedModelError: neither way shows any attention; the message says why.
     """
     eager = EagerReader(model)
-    want_output, want = _attempt(eager, inputs)
+    want, got = _attempt(eager, inputs), Attempt()
+    softmaxes = trace_softmaxes(model, lambda: model(**inputs, **_quiet_options(model)))
     if model._can_set_attn_implementation():
         model.set_attn_implementation(tape.NAME)
         recording = AttentionFunctionReader(model)
-        output, got = _attempt(recording, inputs)
-        if got and output is not None and _agree(want_output, output) and all(_same(got, want, kind) for kind in want):
+        got = _attempt(recording, inputs)
+        if _is_true(got, want, softmaxes):
             return recording
         model.set_attn_implementation("eager")
-    if not want:
-        raise UnsupportedModelError(
-            f"A {model.config.model_type} model has no attention that can be shown; "
-            "choose a transformer, such as bert-base-uncased."
-        )
-    return eager
+    if not want.stacks:
+        raise unsupported(model, [each.failure for each in (want, got) if each.failure is not None])
+    return eager.edit_at(
+        editable_kinds(attention_kinds(model), softmaxes, {kind: stack.store for kind, stack in want.stacks.items()})
+    )
 
 
-def _attempt(reader: Reader, inputs: Mapping[str, Tensor]) -> tuple[Tensor | None, Stacks]:
+def _attempt(reader: Reader, inputs: Mapping[str, Tensor]) -> Attempt:
     """What a reader reads; nothing where the model cannot be read in this way."""
     try:
-        return reader.read(inputs)
-    except (UnsupportedModelError, TraceError, *MODEL_FAILURES):
-        return None, {}
+        return Attempt(*reader.read(inputs))
+    except (UnsupportedModelError, TraceError, *MODEL_FAILURES) as failure:
+        return Attempt(failure=failure)
+
+
+def _is_true(got: Attempt, want: Attempt, softmaxes: Sequence[Softmax]) -> bool:
+    """Whether what was recorded is what the model gives when asked; of one that gives nothing, what its softmaxes gave."""
+    if not got.stacks or got.output is None or not _agree(want.output, got.output):
+        return False
+    if want.stacks:
+        return all(_same(got, want, kind) for kind in want.stacks)
+    made = [each.weights[0].float().cpu().numpy() for each in softmaxes]
+    shown = [stack.store.layer(layer) for stack in got.stacks.values() for layer in stack.attending]
+    return all(any(_near(layer, each) for each in made) for layer in shown)
 
 
 def _agree(want: Tensor | None, got: Tensor) -> bool:
@@ -150,29 +199,64 @@ def _agree(want: Tensor | None, got: Tensor) -> bool:
     return want is None or torch.allclose(want.float(), got.float(), atol=tolerance, rtol=tolerance)
 
 
-def _same(got: Stacks, want: Stacks, kind: Kind) -> bool:
-    if kind not in got or got[kind].store.n_layers != want[kind].store.n_layers:
+def _same(got: Attempt, want: Attempt, kind: Kind) -> bool:
+    if kind not in got.stacks or len(got.stacks[kind].attending) != len(want.stacks[kind].attending):
         return False
-    n_keys = want[kind].store.shape[1]
-    return all(
-        np.allclose(got[kind].store.layer(layer)[..., :n_keys], want[kind].store.layer(layer), atol=1e-2)
-        for layer in range(want[kind].store.n_layers)
-    )
+    pairs = zip(got.stacks[kind].attending, want.stacks[kind].attending, strict=True)
+    return all(_near(got.stacks[kind].store.layer(one), want.stacks[kind].store.layer(other)) for one, other in pairs)
 
 
-def _stack(layers: Sequence[Any], kind: Kind) -> AttentionStack:
-    causal = kind != "cross" and all(
-        layer.causal or (layer.visible is not None and not np.triu(layer.visible, k=1).any()) for layer in layers
-    )
-    return AttentionStack(QueryKeyWeights(tuple(layers)), causal)
+def _near(got: np.ndarray, want: np.ndarray) -> bool:
+    """Whether weights are the same; a sink, which is the last column, need not be among those that the model gives."""
+    return got.shape[:2] == want.shape[:2] and np.allclose(got[..., : want.shape[2]], want[..., : got.shape[2]], atol=1e-2)
+
+
+def layer_numbers(modules: Sequence[Any]) -> tuple[int, ...]:
+    """Number the attentions of a stack as the model numbers its layers; where it does not, one after the other."""
+    own = [number for module in modules if isinstance(number := getattr(module, "layer_idx", None), int)]
+    return tuple(own) if len(own) == len(modules) and own == sorted(set(own)) else tuple(range(len(modules)))
+
+
+def _spread(layers: Sequence[np.ndarray], n_keys: int) -> tuple[list[np.ndarray], np.ndarray | None]:
+    """Lay weights that are given as a band around each query over all keys, and say which keys are in it.
+
+    Column w of 2w + 1 is the query itself (Beltagy et al. 2020, arXiv:2004.05150, section 3.1).
+    """
+    width = layers[0].shape[2]
+    if width == n_keys or width % 2 == 0 or layers[0].shape[1] != n_keys:
+        return list(layers), None
+    queries, columns = np.indices((n_keys, width))
+    keys = queries + columns - width // 2
+    inside = (keys >= 0) & (keys < n_keys)
+    spread = [np.zeros((len(layer), n_keys, n_keys), np.float32) for layer in layers]
+    seen = np.zeros((n_keys, n_keys), bool)
+    seen[queries[inside], keys[inside]] = True
+    for whole, layer in zip(spread, layers, strict=True):
+        whole[:, queries[inside], keys[inside]] = layer[:, inside]
+    return spread, seen
+
+
+def _unseen(layer: QueryKeyLayer) -> QueryKeyLayer:
+    """A layer of as many heads and tokens in which nothing can be seen."""
+    n_heads, (n_queries, n_keys) = layer.query.shape[0], layer.shape
+    nothing = np.zeros((n_queries, n_keys), bool)
+    sink = None if layer.sink is None else np.zeros(n_heads, np.float32)
+    query, key = np.zeros((n_heads, n_queries, 1), np.float32), np.zeros((1, n_keys, 1), np.float32)
+    return QueryKeyLayer(query, key, scaling=1.0, visible=nothing, sink=sink)
 
 
 def _quiet_options(model: nn.Module) -> dict[str, Any]:
     """What keeps a forward pass from remembering keys for a next one."""
-    return {"use_cache": False} if "use_cache" in inspect.signature(model.forward).parameters else {}
+    return {"use_cache": False} if takes(model, "use_cache") else {}
 
 
-def _kinds(model: Any) -> dict[int, Kind]:
+def takes(model: nn.Module, name: str) -> bool:
+    """Whether a forward pass takes an input of that name; some hand on whatever they are given."""
+    known = inspect.signature(model.forward).parameters
+    return name in known or "input_ids" not in known
+
+
+def attention_kinds(model: Any) -> dict[int, Kind]:
     """The kind of attention of each module of an encoder-decoder, told by its place and name."""
     if not model.config.is_encoder_decoder:
         return {}

@@ -232,17 +232,16 @@ def only_pickles(name: str) -> UnsupportedModelError:
 
 
 def answers(config: Any) -> bool:
-    """Whether the weights of a model of one stack come with a layer that finds an answer in a text."""
+    """Whether the weights come with a layer that finds an answer in a text."""
     named = any("ForQuestionAnswering" in name for name in _architectures(config))
-    return named and not config.is_encoder_decoder and type(config) in MODEL_FOR_QUESTION_ANSWERING_MAPPING
+    return named and type(config) in MODEL_FOR_QUESTION_ANSWERING_MAPPING
 
 
 def _kind(config: Any) -> Any:
-    if config.is_encoder_decoder:
-        return AutoModelForSeq2SeqLM
     if answers(config):
         return AutoModelForQuestionAnswering
-    return next((kind for names, kind, known in TOPS if _names(config, names) and type(config) in known), AutoModel)
+    usual = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModel
+    return next((kind for names, kind, known in TOPS if _names(config, names) and type(config) in known), usual)
 
 
 def _names(config: Any, endings: tuple[str, ...]) -> bool:

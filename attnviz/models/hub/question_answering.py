@@ -98,7 +98,7 @@ class HubAnswerer(SpanFinder, StackModel):
             # No answer has two logits of its own, which are read from the mark.
             facts["readout"] = {mark: 0.5} | {place: weight / 2 for place, weight in facts["readout"].items()}
         size = slice(0, len(read))
-        return BoundTarget(**facts, sites=[AttentionSite(size, size, "encoder", layer) for layer in range(self.card.n_layers)])
+        return BoundTarget(**facts, sites=[AttentionSite(size, size, "encoder", layer) for layer in self.layers("encoder")])
 
     def _pair(self, question: str, passage: str) -> QuestionAndPassage:
         return QuestionAndPassage.of(self.encode([question, passage], whole=True), self.card.name)

@@ -18,7 +18,7 @@ from attnviz.core.edits import HeadSet
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
 from attnviz.models.hub.targets import baseline_id
-from attnviz.models.hub.traced import TracedModel
+from attnviz.models.hub.traced import TracedModel, start_of
 from attnviz.models.scoring import Scorer, log_probability
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.models.translate.base import TRANSLATE, decoding_steps
@@ -237,7 +237,7 @@ class WritingModel(TracedModel):
 
     @property
     def _start(self) -> int:
-        return self.model.generation_config.decoder_start_token_id
+        return start_of(self.model) or 0
 
     @property
     def _ends(self) -> frozenset[int]:

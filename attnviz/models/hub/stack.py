@@ -15,7 +15,7 @@ from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.hub.batches import trace_batches
-from attnviz.models.hub.targets import BINDERS, whole_text
+from attnviz.models.hub.targets import BINDERS, has_labels, label_names, whole_text
 from attnviz.models.hub.traced import TracedModel
 from attnviz.models.reading import EncoderReading
 from attnviz.models.scoring import Scorer, is_ready
@@ -61,7 +61,7 @@ class StackModel(TracedModel):
     def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
         """Return what the attention of each layer reads; nothing where it is unknown which layers are W_Q, W_K and W_V."""
         layers = qkv_layers(self.model)
-        if len(layers) != self.card.n_layers or self.reader.kinds is None:
+        if len(layers) != self.card.n_layers or not self.reader.records:
             return ()
         with self.computing(), torch.inference_mode():
             states = self.body(**self.tensors(encoded), output_hidden_states=True).hidden_states
@@ -127,17 +127,16 @@ class StackModel(TracedModel):
 
     def default_target(self, prompt: Prompt) -> Target:
         """Choose what the layer on top is there for; of an encoder that has none, how alike two texts are."""
-        target, top = super().default_target(prompt), type(self.model).__name__
-        if target.kind == "similarity" and "ForSequenceClassification" in top:
+        target = super().default_target(prompt)
+        if target.kind in ("similarity", "next") and has_labels(self):
             return Target("label")
-        return Target("masked") if target.kind == "similarity" and "ForMaskedLM" in top else target
+        return Target("masked") if target.kind == "similarity" and "ForMaskedLM" in type(self.model).__name__ else target
 
     def targets(self, prompt: Prompt) -> dict[str, str]:
         """List what can be explained: of a classifier each label."""
         kind = self.default_target(prompt).kind
         if kind == "label":
-            names = self.model.config.id2label
-            return listed(kind, kind, [str(names.get(place, place)) for place in range(len(names))])
+            return listed(kind, kind, label_names(self))
         return listed(kind) | (listed("similarity") if kind == "masked" and prompt.pair else {})
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
@@ -160,7 +159,7 @@ class StackModel(TracedModel):
 
     def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:
         """Trace texts of like length together, where queries and keys can be recorded."""
-        return super().trace_all(texts) if self.reader.kinds is None else trace_batches(self, texts)
+        return trace_batches(self, texts) if self.reader.records else super().trace_all(texts)
 
 
 def _likeliest(model: TracedModel, source: Encoded, logits: Tensor) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:

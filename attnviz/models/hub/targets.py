@@ -52,7 +52,7 @@ def similarity(model: TracedModel, prompt: Prompt, place: int | None = None) -> 
         fixed=_special(tokens) | frozenset(range(first, len(tokens))),
         readout=readout,
         run=run,
-        sites=[AttentionSite(side, side, "encoder", layer) for side in ranges for layer in range(model.card.n_layers)],
+        sites=[AttentionSite(side, side, "encoder", layer) for side in ranges for layer in model.layers("encoder")],
     )
 
 
@@ -90,7 +90,7 @@ def label(model: TracedModel, prompt: Prompt, place: int | None = None) -> Bound
     Raises:
         ModelError: the model gives no labels, or not so many.
     """
-    if "ForSequenceClassification" not in type(model.model).__name__:
+    if not has_labels(model):
         raise no_such_output(model.card.name, "label")
     encoded = model.encode([prompt.text] + ([prompt.pair] if prompt.pair else []))
 
@@ -111,6 +111,17 @@ def label(model: TracedModel, prompt: Prompt, place: int | None = None) -> Bound
         run=lambda ids: _chosen(logits(ids), chosen),
         sites=_stack(model, encoded),
     )
+
+
+def has_labels(model: TracedModel) -> bool:
+    """Whether a layer on top gives labels to a text."""
+    return "ForSequenceClassification" in type(model.model).__name__
+
+
+def label_names(model: TracedModel) -> list[str]:
+    """Name the labels of a classifier."""
+    names = model.model.config.id2label
+    return [str(names.get(place, place)) for place in range(len(names))]
 
 
 def whole_text(model: TracedModel, encoded: Encoded) -> BoundTarget:
@@ -196,7 +207,7 @@ def baseline_id(tokenizer: Any) -> int:
 
 def _stack(model: TracedModel, encoded: Encoded) -> list[AttentionSite]:
     whole = slice(0, len(encoded))
-    return [AttentionSite(whole, whole, model.kind, layer) for layer in range(model.card.n_layers)]
+    return [AttentionSite(whole, whole, model.kind, layer) for layer in model.layers(model.kind)]
 
 
 def _special(tokens: Any) -> frozenset[int]:

@@ -37,6 +37,8 @@ class TracedModel(Capabilities):
     accepts: frozenset[str]
     # Layers and heads of each kind of attention.
     sizes: Mapping[Kind, tuple[int, int]]
+    # Where other layers mix tokens without attention, the numbers of those that attend.
+    attending: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
     # Tokenizers are not safe to share: some switch language or truncation within a call.
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -65,14 +67,19 @@ class TracedModel(Capabilities):
                 f"{self.card.name} computes its attention in code of its own ({self.model.config.model_type}), so it can be "
                 "looked at but not edited: choose another, such as bert-base-uncased."
             )
-        return EditPoints(self.sizes, kinds, self.kind, writes=self.card.architecture == "encoder-decoder")
+        writes = self.card.architecture == "encoder-decoder"
+        return EditPoints(self.sizes, kinds, self.kind, writes, self.attending)
+
+    def layers(self, kind: Kind) -> Sequence[int]:
+        """Number the layers that attend."""
+        return self.attending.get(kind) or range(self.sizes[kind][0])
 
     def _trace(self, prompt: Prompt) -> AttentionTrace:
         raise NotImplementedError
 
     def untrained(self, seed: int) -> "TracedModel | None":
         """Make the same model with weights as its class initializes them; None where it computes its attention by itself."""
-        if self.reader.kinds is None:
+        if not self.reader.records:
             return None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -141,7 +148,23 @@ class TracedModel(Capabilities):
 
 def body_of(model: Any) -> Any:
     """Find the layers that attend: all of a model that writes, which needs its top to go on."""
-    return model if model.config.is_encoder_decoder else model.base_model
+    return model if writes(model) else model.base_model
+
+
+def writes(model: Any) -> bool:
+    """Whether a model is an encoder-decoder with a layer that names what it writes."""
+    return bool(model.config.is_encoder_decoder) and model.can_generate()
+
+
+def start_of(model: Any) -> int | None:
+    """Which token an encoder-decoder's decoder reads first; None where it does not say so."""
+    if writes(model):
+        return model.generation_config.decoder_start_token_id
+    places = (model.config, model.config.get_text_config(decoder=True))
+    # Of one that writes nothing, it is what begins a text, or what fills one up, as T5 does.
+    names = [f"{name}_token_id" for name in ("decoder_start", "bos", "pad")]
+    known = (getattr(config, name, None) for name in names for config in places)
+    return next((piece for piece in known if piece is not None), None)
 
 
 def check_pieces(model: Any, ids: Sequence[int]) -> None:

@@ -32,16 +32,27 @@ class AttentionCall:
     """One call of an attention, as it was computed without edits.
 
     scores  gives, of some heads, the scores before the softmax, -inf where masked; a sink is one more key
-    values  gives, of some heads, the values of the keys, without one for a sink
+    values  gives, of some heads, the values of the keys, without one for a sink; None: the output are the weights themselves
     weights  None where nobody asked for them
     start   the place in its text of the first query of this call; None: told by the keys, or by the attention before
     """
 
     output: Output
     scores: Callable[[Sequence[int]], HeadWeights]
-    values: Callable[[Sequence[int]], Output]
+    values: Callable[[Sequence[int]], Output] | None = None
     weights: HeadWeights | None = None
     start: int | None = None
+
+    @property
+    def n_keys(self) -> int:
+        return self.output.shape[3] if self.values is None else self.values([0]).shape[2]
+
+    def mixed(self, weights: Float[Tensor, "batch query key"], head: int, rows: slice) -> Float[Tensor, "batch query dim"]:
+        """What a head gives with these weights."""
+        if self.values is None:
+            return weights
+        value = self.values([head])[rows, 0]
+        return weights[..., : value.shape[1]] @ value.float()
 
 
 @dataclass(eq=False)
@@ -72,6 +83,7 @@ class Intervention:
     stack     the kind of modules that `places` does not have, of Hugging Face models
     writes    cross-attention is that of a decoder, whose rows must not know of later ones
     patterns  what heads are patched with
+    numbers   of a kind in which not every layer attends, the numbers of those that do
     shifts    where the texts that the encoder reads one after the other stand among the tokens of its map
     changed   by kind and layer, the heads that the last pass changed and their weights, of the first row of the batch
     """
@@ -82,6 +94,7 @@ class Intervention:
     stack: Kind = "encoder"
     writes: bool = False
     patterns: Patterns = field(default_factory=dict)
+    numbers: Mapping[Kind, Sequence[int]] = field(default_factory=dict)
     shifts: tuple[int, ...] = (0,)
     changed: dict[tuple[Kind, int], tuple[tuple[int, ...], HeadWeights]] = field(default_factory=dict)
 
@@ -97,7 +110,9 @@ class Intervention:
         Raises:
             EditError: a row would have nothing left to look at, or a weight is set where attention is masked.
         """
-        n_pass, layer = divmod(self._calls[kind], self.sizes[kind][0])
+        numbers = self.numbers.get(kind) or range(self.sizes[kind][0])
+        n_pass, place = divmod(self._calls[kind], len(numbers))
+        layer = numbers[place]
         self._calls[kind] += 1
         start = self._start(kind, call)
         self.changed.pop((kind, layer), None)
@@ -105,11 +120,11 @@ class Intervention:
         if not plans:
             return call.output, call.weights
         shift = self.shifts[n_pass % len(self.shifts)] if kind == "encoder" else 0
-        place = RowContext(kind, layer, 0, start + shift, shift, self.writes, self.shifts == (0,))
+        first = RowContext(kind, layer, 0, start + shift, shift, self.writes, self.shifts == (0,))
         now = _Layer(call.output.clone(), None if call.weights is None else call.weights.clone())
         for row, plan in plans:
             rows = slice(None) if len(self.rows) == 1 else slice(row, row + 1)
-            moved = self._change_heads(plan, rows, place, call, now)
+            moved = self._change_heads(plan, rows, first, call, now)
             if row == 0 and (heads := {**moved, **{head: now.nothing(call, head) for head in plan.zero}}):
                 self.changed[kind, layer] = tuple(heads), torch.stack([weights[:1] for weights in heads.values()], dim=1)
         return now.output, now.weights
@@ -120,12 +135,12 @@ class Intervention:
         """Change the heads of some rows of a batch; return the weights of those that have others now, save of those at zero."""
         moved = {}
         for head in plan.computed(now.output.shape[1]):
-            scores, value = call.scores([head])[rows, 0], call.values([head])[rows, 0]
-            here = replace(place, head=head, sinks=scores.shape[2] - value.shape[1])
+            scores = call.scores([head])[rows, 0]
+            here = replace(place, head=head, sinks=scores.shape[2] - call.n_keys)
             own, new = self._rows(plan, scores, here, call.start)
             if bool((other := (new != own).any(dim=-1, keepdim=True)).any()):
                 moved[head] = new
-                now.put(rows, head, other, new[..., : value.shape[1]] @ value.float(), new)
+                now.put(rows, head, other, call.mixed(new, head, rows), new)
         for head in plan.zero:
             now.output[rows, head] = 0
             if now.weights is not None:
@@ -151,8 +166,7 @@ class Intervention:
         if kind != "decoder":
             # Attention across stands where the self-attention before it does.
             return self._written if kind == "cross" else 0
-        n_keys = call.values([0]).shape[2]
-        self._written = n_keys - call.output.shape[2]
+        self._written = call.n_keys - call.output.shape[2]
         return self._written
 
 

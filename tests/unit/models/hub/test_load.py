@@ -155,19 +155,42 @@ def test_a_pooler_may_be_missing_since_no_attention_depends_on_it(folder: Path) 
     assert catalog.load(str(folder)).trace("the cat").encoder.n_layers == 2
 
 
+PIXELS = {"image_size": 8, "patch_size": 4}
+BERT = {"vocab_size": 97, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
+FUNNEL = {"vocab_size": 97, "block_sizes": [1, 1], "d_model": 12, "n_head": 3, "d_head": 4, "d_inner": 7}
+GPTJ = {"vocab_size": 97, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 61}
+LONG_T5 = {"vocab_size": 97, "d_model": 12, "d_kv": 4, "d_ff": 7, "num_layers": 2, "num_heads": 3, "decoder_start_token_id": 0}
+
+
 @pytest.mark.parametrize(
     "model",
     [
         lambda: hf.MambaModel(hf.MambaConfig(vocab_size=97, hidden_size=12, state_size=5, num_hidden_layers=2)),
-        lambda: hf.CLIPModel(hf.CLIPConfig(text_config=SIZES, vision_config=SIZES | {"image_size": 8, "patch_size": 4})),
         lambda: hf.RwkvModel(hf.RwkvConfig(vocab_size=97, hidden_size=12, attention_hidden_size=12, num_hidden_layers=2)),
     ],
-    ids=["mamba", "clip", "rwkv"],
+    ids=["mamba", "rwkv"],
 )
 def test_a_model_without_attention_weights(folder: Path, model: Any) -> None:
     model().save_pretrained(folder)
     tiny.tokenizer(tiny.DECODER).save_pretrained(folder)
     assert "no attention that can be shown" in refusal(folder, UnsupportedModelError)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (lambda: hf.CLIPModel(hf.CLIPConfig(text_config=SIZES, vision_config=SIZES | PIXELS)), "but with images beside it"),
+        (lambda: hf.BrosModel(hf.BrosConfig(**BERT)), "but with the places of its words on a page beside it"),
+        (lambda: hf.FunnelModel(hf.FunnelConfig(**FUNNEL)), "every layer must have the same shape"),
+        (lambda: hf.GPTJModel(hf.GPTJConfig(**GPTJ | {"rotary_dim": 64})), "This gptj model cannot read a short text"),
+        (lambda: hf.LongT5Model(hf.LongT5Config(**LONG_T5)), "attends in blocks"),
+    ],
+    ids=["pixels", "boxes", "shapes", "broken", "blocks"],
+)
+def test_why_a_model_cannot_be_read_is_said(folder: Path, model: Any, words: str) -> None:
+    model().save_pretrained(folder)
+    tiny.tokenizer(tiny.DECODER).save_pretrained(folder)
+    assert words in refusal(folder, UnsupportedModelError)
 
 
 def test_too_large_a_model_is_refused_with_both_figures_before_its_weights_are_read(

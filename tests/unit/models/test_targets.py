@@ -1,0 +1,62 @@
+"""Vectors in the place of a text's tokens, and what a model has to explain, whatever its family does with either."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers as hf
+
+import attnviz
+from attnviz.attribution.methods import METHODS
+from attnviz.attribution.targets import bind_target, targets
+from attnviz.core.errors import ModelError
+from attnviz.core.trace import Prompt
+from tests import tiny
+
+PAIR = Prompt("the cat sat on the mat", pair="the dog ran")
+GPT = {"vocab_size": tiny.VOCABULARY, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 61}
+XLM = {"n_words": tiny.VOCABULARY, "emb_dim": 12, "n_layers": 2, "n_heads": 3, "pad_index": 0}
+GRADIENTS = ("gradient-input", "gradient-norm", "integrated-gradients")
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "shape"),
+    [
+        # It changes what it has looked up in place.
+        (hf.CTRLLMHeadModel, lambda: hf.CTRLConfig(**GPT, dff=7), tiny.DECODER),
+        # It looks up among its words, too, from which of two texts a token is.
+        (hf.XLMModel, lambda: hf.XLMConfig(**XLM), tiny.ENCODER),
+        # Its texts stand upright, a column each.
+        (hf.XLNetLMHeadModel, lambda: hf.XLNetConfig(vocab_size=97, d_model=12, n_layer=2, n_head=3, d_inner=7), tiny.DECODER),
+    ],
+    ids=["ctrl", "xlm", "xlnet"],
+)
+def test_vectors_of_other_words_give_what_these_words_give(kind: Any, config: Any, shape: str) -> None:
+    torch.manual_seed(3)
+    bound = bind_target(attnviz.wrap(kind(config()).eval(), tiny.tokenizer(shape)), PAIR)
+    other = bound.ids.clone()
+    other[2] = 11
+    vectors = bound.embedding[other].detach()[None]
+    got, want, before = bound.outcome_of(vectors).score, bound.outcome(other[None]).score, bound.outcome(bound.ids[None]).score
+    torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-5)
+    assert not torch.equal(want, before)
+    for name in GRADIENTS:
+        assert np.abs(METHODS[name].compute(bound).values).max() > 0
+
+
+def test_a_decoder_with_labels_explains_its_label() -> None:
+    config = hf.GPT2Config(**GPT, pad_token_id=0)
+    config.num_labels = 3
+    model = attnviz.wrap(hf.GPT2ForSequenceClassification(config).eval(), tiny.tokenizer(tiny.DECODER))
+    assert list(targets(model, PAIR)) == ["label", "label:0", "label:1", "label:2"]
+    assert bind_target(model, PAIR).target.startswith("the label")
+
+
+def test_what_a_model_raises_is_one_sentence_that_names_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr("attnviz.attribution.gradients.gradient_norm", fail)
+    with pytest.raises(ModelError, match="Gradient norm"):
+        METHODS["gradient-norm"].compute(None)  # pyright: ignore[reportArgumentType]
