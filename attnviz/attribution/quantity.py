@@ -125,7 +125,7 @@ def _check_same_pass(trace: AttentionTrace, passed: list[tuple[Attention, Attent
             there = attention.layer_weights(site.layer)[:, rows, columns]
             if there.shape != values.shape or not np.allclose(there, values, atol=CLOSE):
                 raise _not_known(trace)
-        if {site.layer for site, _ in own} != set(range(attention.n_layers)):
+        if {site.layer for site, _ in own} != set(range(attention.n_layers)) - set(attention.without_attention):
             raise _not_known(trace)
 
 

@@ -84,8 +84,6 @@ class AttentionFunctionReader(Reader):
         self._model = model
         self._options = _quiet_options(model)
         self.kinds = attention_kinds(model)
-        config = model.config.get_text_config()
-        self._n_layers = 0 if self.kinds else getattr(config, "num_hidden_layers", None) or 0
 
     def ask(self, inputs: Mapping[str, Tensor], *, row: int = 0) -> tuple[Any, Stacks]:
         with torch.inference_mode(), tape.recording() as recorded:
@@ -101,7 +99,7 @@ class AttentionFunctionReader(Reader):
             layer.causal or (layer.visible is not None and not np.triu(layer.visible, k=1).any()) for layer in layers
         )
         numbers = layer_numbers([call.module for call in calls])
-        n_layers = max(self._n_layers, numbers[-1] + 1)
+        n_layers = numbers[-1] + 1 if self.kinds else max(self._n_layers(), numbers[-1] + 1)
         if n_layers > len(layers):
             # What mixes tokens without attention, such as a convolution, keeps its number: nothing is visible in it.
             empty = _unseen(layers[0])
@@ -110,6 +108,12 @@ class AttentionFunctionReader(Reader):
         # What has no kind of its own is edited as the stack that it is.
         layers = with_edited_heads(now.stack if now and not self.kinds else kind, layers)
         return AttentionStack(QueryKeyWeights(layers), causal, numbers)
+
+    def _n_layers(self) -> int:
+        """Count the layers, those above the last attention too. A model may have been cut behind its configuration."""
+        n_layers = getattr(self._model.config.get_text_config(), "num_hidden_layers", None)
+        there = any(isinstance(each, nn.ModuleList) and len(each) == n_layers for each in self._model.modules())
+        return n_layers if there and n_layers else 0
 
 
 class EagerReader(Reader):
