@@ -13,7 +13,7 @@ import torch
 import attnviz
 from attnviz.analysis.heads.claim import parse
 from attnviz.models.capabilities import capabilities
-from attnviz.models.hub import batches
+from attnviz.models.hub import traced
 from attnviz.models.hub.traced import TracedModel
 from attnviz.survey.atlas import make
 from attnviz.survey.corpora import TREEBANK, shipped
@@ -35,10 +35,10 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.proces
 
 def bare(model: TracedModel, texts: tuple[str, ...]) -> None:
     """Tokenize the texts and run them through the model in the batches of a survey, recording nothing."""
-    encoded = dict(batches._encoded(model, texts))
-    for batch in batches._batches(encoded, model.card.n_layers * model.card.n_heads):
+    encoded = dict(traced._encoded(model, texts))
+    for batch in traced._batches(encoded, model.card.n_layers * model.card.n_heads):
         with torch.inference_mode():
-            model.body(**batches._padded(model, [encoded[index] for index in batch]))
+            model.body(**traced._padded(model, [encoded[index] for index in batch]))
 
 
 def survey_row(model: TracedModel, given: Namespace) -> Row:

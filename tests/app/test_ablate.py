@@ -1,8 +1,9 @@
 """The Ablate page's script without a browser: costs of every task, the chosen head and its ways, and what was stopped."""
 
 import pytest
+import transformers as hf
 
-from tests.tiny import FAMILIES
+from tests.tiny import VOCABULARY, tokenizer
 from tests.visits import open_page, press, said
 
 
@@ -46,7 +47,10 @@ def test_what_was_stopped_stays_stopped_until_somebody_goes_on():
 
 def test_a_model_that_cannot_be_edited_gets_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
-    next(family for family in FAMILIES if not family.recorded).save(tmp_path)
+    sizes = {"vocab_size": VOCABULARY, "hidden_size": 24, "attention_head_size": 8, "num_attention_heads": 3}
+    shape = {"attn_layers": ["local"], "axial_pos_embds_dim": [8, 16], "axial_pos_shape": [8, 8], "is_decoder": False}
+    hf.ReformerModel(hf.ReformerConfig(**sizes, **shape)).save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
     app = open_page("ablate", model=str(tmp_path), text="the cat sat")
     assert ["looked at but not edited" in error.value for error in app.error] == [True]
     assert "heads at once" not in said(app)

@@ -65,8 +65,9 @@ def removal_curve(
     Raises:
         EditError, CancelledError: as of `head_costs`.
     """
-    there, dice = set(every_head(model)), np.random.default_rng(2019)
-    ranked = tuple(head for head in costs.ranked if head in there)
+    points, dice = capabilities(model).edit_points(), np.random.default_rng(2019)
+    # What attends nowhere has no head to switch off.
+    ranked = tuple(head for head in costs.ranked if head[1] in points.numbers.get(head[0], (head[1],)))
     counts = tuple(sorted({round(float(count)) for count in np.geomspace(1, len(ranked), min(STEPS, len(ranked)))}))
     orders = [ranked, ranked[::-1], *([ranked[place] for place in dice.permutation(len(ranked))] for _ in range(DRAWS))]
     rows = [without(order[:count], to) for order in orders for count in counts]

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from attnviz import settings
 from attnviz.core.arrays import Kind
 from attnviz.core.errors import ArgumentError, ModelError, UnsupportedModelError, described, failing_as
+from attnviz.core.weights import WeightStore
 from attnviz.models import scoring
 from attnviz.models.base import Architecture, ModelCard
 from attnviz.models.hub.capture import Stacks, reader_for, takes
@@ -68,29 +69,34 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
     _check_shapes(facts.name, stacks, probe)
     if model is not body and "global_attention_mask" in accepts:
         _check_top(facts.name, model, body, probe, states)
-    architecture = (
+    architecture: Architecture = (
         "encoder-decoder" if model.config.is_encoder_decoder else "decoder" if stacks["encoder"].causal else "encoder"
     )
-    # The last stack is the one people look at first: the cross-attention, where there is one.
-    store = stacks["encoder"].store
-    own: Kind = "decoder" if architecture == "decoder" else "encoder"
-    sizes: dict[Kind, tuple[int, int]] = {
-        own if kind == "encoder" else kind: (each.store.n_layers, each.store.n_heads) for kind, each in stacks.items()
-    }
-    attending: dict[Kind, tuple[int, ...]] = {
-        own if kind == "encoder" else kind: each.attending
-        for kind, each in stacks.items()
-        if len(each.attending) < each.store.n_layers
-    }
-    shared = {
+    own: dict[str, Kind] = {"encoder": "decoder" if architecture == "decoder" else "encoder"}
+    named = {own.get(kind, kind): stack for kind, stack in stacks.items()}
+    shared: dict[str, Any] = {
         "model": model,
         "tokenizer": tokenizer,
         "reader": reader,
         "accepts": accepts,
-        "sizes": sizes,
-        "attending": attending,
+        "sizes": {kind: (each.store.n_layers, each.store.n_heads) for kind, each in named.items()},
+        "attending": {kind: each.attending for kind, each in named.items() if len(each.attending) < each.store.n_layers},
     }
-    card = ModelCard(
+    card = _card(model, tokenizer, facts, architecture, stacks["encoder"].store)
+    if writes(model):
+        return WritingModel(card, **shared, writing=_writing(model, tokenizer))
+    if architecture == "encoder-decoder":
+        return ReadingPair(card, **shared)
+    if reader.records:
+        # Others may lay a batch out in a way of their own.
+        scoring.prepare(body, card.n_layers)
+    if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
+        return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
+    return StackModel(card, **shared)
+
+
+def _card(model: Any, tokenizer: Any, facts: Facts, architecture: Architecture, store: WeightStore) -> ModelCard:
+    return ModelCard(
         name=facts.name,
         task=facts.task or (TASKS if writes(model) else TASKS | BARE)[architecture],
         architecture=architecture,
@@ -106,16 +112,6 @@ def _build(model: Any, tokenizer: Any, facts: Facts) -> TracedModel:
         sources=facts.sources,
         weights=facts.weights,
     )
-    if writes(model):
-        return WritingModel(card, **shared, writing=_writing(model, tokenizer))
-    if architecture == "encoder-decoder":
-        return ReadingPair(card, **shared)
-    if reader.records:
-        # Others may lay a batch out in a way of their own.
-        scoring.prepare(body, store.n_layers)
-    if architecture == "encoder" and "pair" in card.reads and "ForQuestionAnswering" in type(model).__name__:
-        return HubAnswerer(replace(card, reads=(*card.reads, "question")), **shared)
-    return StackModel(card, **shared)
 
 
 def wrapped(model: Any, tokenizer: Any) -> TracedModel:

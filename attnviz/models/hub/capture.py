@@ -16,13 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.core.errors import TraceError, UnsupportedModelError
-from attnviz.core.quantity import MaskedWeights
+from attnviz.core.quantity import MaskedWeights, spread_window
 from attnviz.core.trace import Kind
 from attnviz.core.weights import DenseWeights, QueryKeyLayer, QueryKeyWeights, WeightStore
 from attnviz.models.edit.points import with_edited_heads
+from attnviz.models.edit.softmax import Softmax, editable_kinds, trace_softmaxes
 from attnviz.models.hub import hf_attention as tape
-from attnviz.models.hub.softmax import Softmax, editable_kinds, trace_softmaxes
-from attnviz.models.hub.unsupported import unsupported
 from attnviz.nn.edit import edited_pass
 
 _CROSS = re.compile(r"cross|encdec|encoder_attn|enc_attn", re.IGNORECASE)
@@ -32,6 +31,12 @@ _OUTPUTS: dict[str, Kind] = {
     "decoder_attentions": "decoder",
     "cross_attentions": "cross",
 }
+_ELSE = "choose a transformer that reads text, such as bert-base-uncased"
+# What inputs of models that read something else than a text are called.
+_SENSES = {
+    "pixel": "images", "image": "images", "visual": "images", "video": "videos", "audio": "sound", "input_features": "sound",
+    "input_values": "sound", "bbox": "the places of its words on a page", "action": "actions",
+}  # fmt: skip
 # How a model says that token ids are not enough for it: one of text and images, for example.
 MODEL_FAILURES = (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError)
 
@@ -134,7 +139,7 @@ class EagerReader(Reader):
             fit = [layer for layer in layers or () if isinstance(layer, Tensor) and layer.ndim == 4]
             arrays = [layer[row].float().cpu().numpy() for layer in fit]
             if arrays:
-                arrays, window = _spread(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
+                arrays, window = spread_window(arrays, inputs["input_ids"].shape[1]) if kind == "encoder" else (arrays, None)
                 causal = kind != "cross" and not any(np.triu(layer, k=1).any() for layer in arrays)
                 store = DenseWeights(tuple(arrays)) if window is None else MaskedWeights(tuple(arrays), (window,) * len(arrays))
                 stacks[kind] = AttentionStack(store, causal, tuple(range(len(arrays))))
@@ -172,7 +177,7 @@ def reader_for(model: Any, inputs: Mapping[str, Tensor]) -> Reader:
             return recording
         model.set_attn_implementation("eager")
     if not want.stacks:
-        raise unsupported(model, [each.failure for each in (want, got) if each.failure is not None])
+        raise _unsupported(model, [each.failure for each in (want, got) if each.failure is not None])
     return eager.edit_at(
         editable_kinds(attention_kinds(model), softmaxes, {kind: stack.store for kind, stack in want.stacks.items()})
     )
@@ -221,25 +226,6 @@ def layer_numbers(modules: Sequence[Any]) -> tuple[int, ...]:
     return tuple(own) if len(own) == len(modules) and own == sorted(set(own)) else tuple(range(len(modules)))
 
 
-def _spread(layers: Sequence[np.ndarray], n_keys: int) -> tuple[list[np.ndarray], np.ndarray | None]:
-    """Lay weights that are given as a band around each query over all keys, and say which keys are in it.
-
-    Column w of 2w + 1 is the query itself (Beltagy et al. 2020, arXiv:2004.05150, section 3.1).
-    """
-    width = layers[0].shape[2]
-    if width == n_keys or width % 2 == 0 or layers[0].shape[1] != n_keys:
-        return list(layers), None
-    queries, columns = np.indices((n_keys, width))
-    keys = queries + columns - width // 2
-    inside = (keys >= 0) & (keys < n_keys)
-    spread = [np.zeros((len(layer), n_keys, n_keys), np.float32) for layer in layers]
-    seen = np.zeros((n_keys, n_keys), bool)
-    seen[queries[inside], keys[inside]] = True
-    for whole, layer in zip(spread, layers, strict=True):
-        whole[:, queries[inside], keys[inside]] = layer[:, inside]
-    return spread, seen
-
-
 def _unseen(layer: QueryKeyLayer) -> QueryKeyLayer:
     """A layer of as many heads and tokens in which nothing can be seen."""
     n_heads, (n_queries, n_keys) = layer.query.shape[0], layer.shape
@@ -269,3 +255,29 @@ def attention_kinds(model: Any) -> dict[int, Kind]:
         id(module): "encoder" if id(module) in inside else "cross" if _CROSS.search(name) else "decoder"
         for name, module in model.named_modules()
     }
+
+
+def _unsupported(model: Any, failures: Sequence[Exception]) -> UnsupportedModelError:
+    """Say why a model cannot be read; `failures` are what was raised when it was tried, none where it gave no attention."""
+    name = model.config.model_type
+    for failure in failures:
+        if isinstance(failure, UnsupportedModelError):
+            return failure
+        if isinstance(failure, TraceError):
+            return UnsupportedModelError(f"What {name} models give as their attention cannot be shown ({failure}); {_ELSE}.")
+    if not failures:
+        return UnsupportedModelError(f"{name} models have no attention that can be shown; {_ELSE}.")
+    reason = " ".join(str(failures[0]).split()).rstrip(".")[:160] or type(failures[0]).__name__
+    if sense := _sense(model, reason):
+        return UnsupportedModelError(f"{name} models cannot read a text alone, but with {sense} beside it; {_ELSE}.")
+    return UnsupportedModelError(f"This {name} model cannot read a short text ({reason}); {_ELSE}.")
+
+
+def _sense(model: Any, reason: str) -> str:
+    """What a model misses beside a text, by what it says; empty where it misses nothing else."""
+    said = next((sense for part, sense in _SENSES.items() if part in reason), "")
+    if said or "NoneType" not in reason:
+        return said
+    # Some do not say what they miss, and look into what is not there.
+    inputs = inspect.signature(model.forward).parameters
+    return next((sense for part, sense in _SENSES.items() if any(part in name for name in inputs)), "")

@@ -14,9 +14,8 @@ from transformers.pytorch_utils import Conv1D
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.models.hub.batches import trace_batches
 from attnviz.models.hub.targets import BINDERS, has_labels, label_names, whole_text
-from attnviz.models.hub.traced import TracedModel
+from attnviz.models.hub.traced import TracedModel, trace_batches
 from attnviz.models.reading import EncoderReading
 from attnviz.models.scoring import Scorer, is_ready
 from attnviz.models.targets import BoundTarget, Target, listed
