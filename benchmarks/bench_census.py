@@ -24,9 +24,9 @@ from torch.overrides import TorchFunctionMode
 import attnviz
 from attnviz import Edits, HeadSet
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
+from attnviz.models.capabilities import bind_target
 from attnviz.models.hub.traced import body_of, start_of
 from benchmarks.census_models import REGISTRIES, Architecture, architectures, build
 from benchmarks.harness import Row, none, run

@@ -9,9 +9,9 @@ import transformers as hf
 
 import attnviz
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.targets import bind_target, targets
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
+from attnviz.models.capabilities import bind_target, capabilities
 from tests import tiny
 
 PAIR = Prompt("the cat sat on the mat", pair="the dog ran")
@@ -49,7 +49,7 @@ def test_a_decoder_with_labels_explains_its_label() -> None:
     config = hf.GPT2Config(**GPT, pad_token_id=0)
     config.num_labels = 3
     model = attnviz.wrap(hf.GPT2ForSequenceClassification(config).eval(), tiny.tokenizer(tiny.DECODER))
-    assert list(targets(model, PAIR)) == ["label", "label:0", "label:1", "label:2"]
+    assert list(capabilities(model).targets(PAIR)) == ["label", "label:0", "label:1", "label:2"]
     assert bind_target(model, PAIR).target.startswith("the label")
 
 

@@ -9,10 +9,9 @@ import transformers as hf
 
 import attnviz
 from attnviz import Edits, WordHidden
-from attnviz.attribution.targets import bind_target
 from attnviz.core.errors import EditError, UnsupportedModelError
 from attnviz.models.ablate.head_costs import every_head, head_costs, removal_curve
-from attnviz.models.capabilities import capabilities
+from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.hub import capture
 from tests import tiny
 

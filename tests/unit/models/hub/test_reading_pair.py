@@ -10,9 +10,8 @@ import transformers as hf
 import attnviz
 from attnviz import Prompt
 from attnviz.attribution.methods import METHODS
-from attnviz.attribution.targets import bind_target, targets
 from attnviz.core.errors import AttnvizError, ModelError, PromptError
-from attnviz.models.capabilities import capabilities
+from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.hub import load as hub
 from tests import tiny
 
@@ -90,7 +89,7 @@ def test_a_classifier_reads_a_pair_with_both_halves(classifier: tuple[Any, Any])
 
 def test_a_classifier_explains_its_label(classifier: tuple[Any, Any]) -> None:
     _, traced = classifier
-    assert list(targets(traced, PAIR)) == ["label", "label:0", "label:1", "label:2"]
+    assert list(capabilities(traced).targets(PAIR)) == ["label", "label:0", "label:1", "label:2"]
     bound, refused = bind_target(traced, PAIR), {}
     for method in METHODS.values():
         try:
