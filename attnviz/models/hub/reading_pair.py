@@ -10,7 +10,7 @@ import torch
 
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import AttentionTrace, Prompt, Token
-from attnviz.models.answer.base import Answers
+from attnviz.models.answer.answers import Answers
 from attnviz.models.hub.targets import has_labels, label, label_names
 from attnviz.models.hub.traced import TracedModel, start_of
 from attnviz.models.targets import AttentionSite, BoundTarget, Target, listed, no_such_output
