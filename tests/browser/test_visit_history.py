@@ -1,6 +1,5 @@
 """The history of a visit: every sentence and head that was looked at is a click away, and stays in the browser."""
 
-import json
 from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -62,6 +61,6 @@ def test_an_address_that_is_newer_than_what_is_drawn_stays(context: BrowserConte
     }"""
     stale, written, elsewhere = ["compute", "at=4", None], ["compute", None, None], ["encode", "at=4", None]
     for said, expected in (([stale], "?at=4"), ([stale, written], "?at=5"), ([elsewhere], "?at=5")):
-        page.evaluate(say, [script, [json.dumps(each) for each in said]])
+        page.evaluate(say, [script, said])
         page.clock.run_for(1000)
         assert page.evaluate("location.search") == expected
