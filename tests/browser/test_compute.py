@@ -61,7 +61,8 @@ def test_a_key_moves_one_step_though_the_page_was_drawn_again_at_that_moment(pag
     page.evaluate(
         """async ([script, data]) => {
           const { default: mount } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
-          for (let time = 0; time < 2; time++) mount({ data: [data], parentElement: document.body, setTriggerValue: () => null });
+          const given = { data: [data], parentElement: document.body, setTriggerValue: () => null };
+          for (let time = 0; time < 2; time++) mount(given);
         }""",
         [SCRIPT, computation(worked_steps(tables, compute(tables), 0))],
     )
