@@ -12,8 +12,8 @@ from attnviz.ui.answer import controls, notices
 from attnviz.ui.answer.controls import AnswerView
 from attnviz.ui.answer.view import answer_download, show_answer_edits, show_every_head, show_picture
 from attnviz.ui.edit.current_map import current_result
+from attnviz.ui.edit.edited_results import run_side_by_side
 from attnviz.ui.edit.panel import comparing_editor
-from attnviz.ui.edit.run import run_side_by_side
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import escaped, header, hero

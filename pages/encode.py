@@ -12,9 +12,9 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import head_download
 from attnviz.ui.edit.current_map import CurrentMap, current_result
+from attnviz.ui.edit.edited_results import run_edited
 from attnviz.ui.edit.output import show_reading
 from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
-from attnviz.ui.edit.run import run_edited
 from attnviz.ui.encode.view import show_head_label, show_second_sentence
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices, show_toolbar

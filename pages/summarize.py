@@ -6,8 +6,8 @@ from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.edit.current_map import CurrentMap, current_result
+from attnviz.ui.edit.edited_results import run_edited
 from attnviz.ui.edit.panel import edit_toggle
-from attnviz.ui.edit.run import run_edited
 from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
 from attnviz.ui.prompt import prompt_box

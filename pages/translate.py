@@ -8,8 +8,8 @@ from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.ui.address.state import finish
 from attnviz.ui.edit.current_map import CurrentMap, current_result
+from attnviz.ui.edit.edited_results import run_side_by_side
 from attnviz.ui.edit.panel import edit_toggle, show_edit_buttons
-from attnviz.ui.edit.run import run_side_by_side
 from attnviz.ui.edit.state import Editor
 from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import escaped, header, hero, story
