@@ -13,10 +13,11 @@ EXAMPLES = """examples:
   python -m recipes bahdanau-en-fr --data DATA               train a model; a killed run goes on where it stopped
   python -m recipes evaluate runs/bahdanau-en-fr --data DATA
   python -m recipes link transformer-en-fr --data DATA
+  python -m recipes pack transformer-en-fr --data DATA
   python -m recipes faithful answer-en faithful-answer-en.csv --data qa.dev.jsonl.gz
   python -m recipes examples                                 when weights have changed: what pages show at first, anew
 """
-COMMANDS = ("train", "evaluate", "link", "faithful", "examples")
+COMMANDS = ("train", "evaluate", "link", "pack", "faithful", "examples")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     )
     link = _command(commands, "link", _link, "link the words of the training pairs, with eflomal", "their folder")
     link.add_argument("--out", type=Path, metavar="FOLDER", help="where the links are written (default: beside the data)")
+    _command(commands, "pack", _pack, "save weights in half precision in fewer bits, and measure", "the folder of the data")
     table = _command(commands, "faithful", _faithful, "put a table of attnviz faithful on a card", "the texts that it measured")
     table.add_argument("table", type=Path, metavar="CSV", help="the table, such as faithful-answer-en.csv")
     first = commands.add_parser("examples", help="compute what every page shows at first, for assets/examples/")
@@ -79,6 +81,13 @@ def _link(arguments: argparse.Namespace) -> int:
     from recipes import commands
 
     commands.link(arguments.name, arguments.data, arguments.out or arguments.data, report=print_now)
+    return 0
+
+
+def _pack(arguments: argparse.Namespace) -> int:
+    from recipes import commands
+
+    commands.pack(arguments.name, arguments.data, report=print_now)
     return 0
 
 

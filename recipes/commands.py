@@ -1,5 +1,6 @@
 """What `python -m recipes` does: from a recipe to a trained model in a folder, and from there to its figures and its card."""
 
+import copy
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
@@ -7,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import safe_open
+
 from attnviz.attribution.dataset import method_figures
 from attnviz.core import disk
 from attnviz.models.answer.own import AnswerModel
-from attnviz.models.shipped import CONFIG, METRICS, kind_of
+from attnviz.models.shipped import CONFIG, EXPONENTS, METRICS, WEIGHTS, kind_of, unpacked
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam
@@ -21,7 +24,7 @@ from recipes.answer.recipe import RECIPES as ANSWERERS
 from recipes.answer.run import train_answerer
 from recipes.card import FAITHFULNESS, SENTENCES, card_figures, counted, read_table
 from recipes.data import DataError
-from recipes.export import load_trained_as, rounded, save_metrics
+from recipes.export import load_trained_as, packed, rounded, save_metrics, save_weights
 from recipes.summarize.card import export_summarizer, summarizer_card, summarizer_facts
 from recipes.summarize.evaluate import evaluate_summarizer
 from recipes.summarize.task import RECIPES as SUMMARIZERS
@@ -29,6 +32,7 @@ from recipes.summarize.task import train_selector
 from recipes.translate import eflomal
 from recipes.translate.card import CONTROL, export_translator, read_control, translator_card
 from recipes.translate.evaluate import evaluate_translator
+from recipes.translate.packing import PACKING, packing_changes
 from recipes.translate.recipe import recipe
 from recipes.translate.task import train_translator
 
@@ -119,6 +123,27 @@ def evaluate(name: str, data: Path, *, save: bool, report: Report, control: Path
     if save:
         save_figures(folder, metrics)
     return metrics
+
+
+def pack(name: str, data: Path, *, report: Report) -> None:
+    """Save the weights of a translator anew, packed; measure it and what that changed, and write its card.
+
+    Raises:
+        ModelError: it is no translator of ours.
+        DataError: the data are not there, or its weights are packed already.
+    """
+    folder = folder_of(name)
+    before = load_trained_as(TranslationModel, folder)
+    with safe_open(folder / WEIGHTS, "pt") as saved:
+        if any(each.endswith(EXPONENTS) for each in saved.keys()):  # noqa: SIM118
+            raise DataError(f"the weights in {folder} are packed already")
+    rounded_model = copy.deepcopy(before.model)
+    rounded_model.load_state_dict(unpacked(packed(before.model.state_dict())))
+    # Measured before the folder is touched: where data are missing, it stays as it was.
+    changes = packing_changes(before, dataclasses.replace(before, model=rounded_model), data)
+    report(f"{PACKING}  {changes}")
+    save_weights(before.model.state_dict(), json.loads((folder / CONFIG).read_text(encoding="utf-8")), folder)
+    save_figures(folder, {**evaluate(name, data, save=False, report=report), PACKING: changes})
 
 
 def faithful(name: str, table: Path, data: Path) -> None:

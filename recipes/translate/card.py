@@ -14,6 +14,7 @@ from attnviz.nn.translator import TranslatorConfig
 from recipes.card import FACTS, FAITHFULNESS, command, faithfulness_section, figures, shown, table
 from recipes.data import DataError
 from recipes.export import save_weights
+from recipes.translate.packing import PACKING, packing_section
 from recipes.translate.recipe import Recipe
 
 LANGUAGES = {"en": "English", "fr": "French", "de": "German"}
@@ -66,7 +67,9 @@ def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
     """Write the card of a translator as Markdown, from its config.json and metrics.json alone."""
     about, corpus = config["card"], config["recipe"]["corpus"]
     measured = {
-        name: value for name, value in metrics.items() if name not in (*FACTS, "bytes", "sha256", FAITHFULNESS, CONTROL)
+        name: value
+        for name, value in metrics.items()
+        if name not in (*FACTS, "bytes", "sha256", FAITHFULNESS, CONTROL, PACKING)
     }
     parts = [
         f"# {about['name']}",
@@ -81,11 +84,12 @@ def translator_card(config: dict[str, Any], metrics: dict[str, Any]) -> str:
         *_supervised_head(config["recipe"].get("supervised_head")),
         *_joined(config["recipe"].get("joined")),
         "The hours are wall-clock, with pauses in which the machine did other work. Everything else that decides the "
-        "weights is the recipe in config.json. What is measured are the weights as saved, in half precision.",
+        "weights is the recipe in config.json. What is measured are the weights as saved.",
         "## Measured",
         figures(measured),
         *_alignment_error(measured),
         *control_section(metrics),
+        *packing_section(config, metrics),
         *faithfulness_section(metrics),
         "## What it is bad at",
         "\n".join(f"- {line}" for line in config["recipe"]["weak"]),

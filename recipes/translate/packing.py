@@ -1,0 +1,72 @@
+"""What packing the weights of a translator changes: its translations, its alignments, and the weights of its heads."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnviz.core.trace import Prompt
+from attnviz.models.translate.own import TranslationModel
+from recipes.card import table
+from recipes.translate.alignment_error import read_links
+from recipes.translate.evaluate import aligned, corpus_of, link_files, score, translate_all
+from recipes.translate.sentence_pairs import read_pairs
+
+# Where metrics.json keeps what packing has changed.
+PACKING = "packing"
+SENTENCES = 200
+
+
+def packing_changes(before: TranslationModel, after: TranslationModel, data: Path) -> dict[str, Any]:
+    """Measure a translator before and after its weights were packed, on the same sentences: before first, then after.
+
+    Raises:
+        DataError: the folder lacks the development pairs, or sacrebleu is not installed.
+    """
+    sentences = read_pairs(data, f"{corpus_of(before)}.dev")
+    texts = [sentence.text for sentence in sentences]
+    drawn = random.Random(SENTENCES).sample(texts, min(SENTENCES, len(texts)))
+    pair = before, after
+    changes: dict[str, Any] = {
+        "texts": len(drawn),
+        "weight": round(largest_weight_change(before, after, drawn), 4),
+        "BLEU": [round(score(translate_all(model, texts), sentences).bleu, 2) for model in pair],
+    }
+    for metric, path in link_files(before, data).items():
+        links = read_links(path)
+        one, other = (aligned(model, links) for model in pair)
+        changes[metric] = round(max(abs(other[name] - one[name]) for name in one), 4)
+    return changes
+
+
+def largest_weight_change(before: TranslationModel, after: TranslationModel, texts: Sequence[str]) -> float:
+    """Find the largest change of any weight of any head, where both write the translation of the first."""
+    largest = 0.0
+    for text, written in zip(texts, translate_all(before, texts), strict=True):
+        prompt = Prompt(text, target=written)
+        for one, other in zip(before.trace(prompt).maps, after.trace(prompt).maps, strict=True):
+            for layer in range(one.n_layers):
+                largest = max(largest, float(np.abs(one.layer_weights(layer) - other.layer_weights(layer)).max()))
+    return largest
+
+
+def packing_section(config: dict[str, Any], metrics: dict[str, Any]) -> list[str]:
+    """Write the part of a card that says what packing its weights has changed; nothing where that was not measured."""
+    if not (changes := metrics.get(PACKING)):
+        return []
+    rates = [(f"largest change of {name}", f"{changes[name]:.4f}") for name in changes if name.startswith("AER")]
+    bleu = " → ".join(f"{value:.2f}" for value in changes["BLEU"])
+    return [
+        "## Smaller weights",
+        "The trained weights were in half precision, 16 bits each, and then packed: each matrix as integers with one power of "
+        "two a row, about 10 bits each. How far to believe its pictures was measured before. To pack weights that are in half "
+        f"precision: `python -m recipes pack {config['recipe']['name']} --data FOLDER`.",
+        table([
+            ("", "by packing"),
+            (f"largest change of any weight of any head, {changes['texts']} texts", f"{changes['weight']:.4f}"),
+            ("BLEU", bleu),
+            *rates,
+        ]),
+    ]  # fmt: skip
