@@ -1,10 +1,11 @@
 # The app with the models that travel with it: nothing is downloaded when it starts. See docs/deploy.md.
 FROM python:3.11-slim AS build
-# Where pip finds PyTorch without CUDA; without it, Linux on x86-64 gets PyTorch with CUDA, several gigabytes more.
-ARG PIP_EXTRA_INDEX_URL=""
+# Where PyTorch for the CPU is. Empty: that of the package index, which on Linux brings CUDA, several gigabytes more.
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 WORKDIR /source
 COPY constraints.txt ./
 RUN python -m venv /venv \
+    && /venv/bin/pip install --no-cache-dir --constraint constraints.txt --no-deps ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch \
     && /venv/bin/pip install --no-cache-dir --constraint constraints.txt torch hatchling setuptools
 COPY pyproject.toml README.md LICENSE app.py ./
 COPY .streamlit .streamlit

@@ -9,6 +9,16 @@ NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
 PYTHON ?= $(shell for name in $(CANDIDATES); do \
 	$$name -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$name; break; }; done)
+# Which PyTorch: "auto" takes that for the CPU on Linux where there is no NVIDIA card and its index answers within 3 s; "cpu"
+# takes it without asking; "default" takes that of the package index, which on Linux brings CUDA, several gigabytes.
+TORCH ?= auto
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+# A look-up of a name has no time limit of its own: the timer ends all of it.
+ANSWERS := import os, sys, threading, urllib.request as web; timer = threading.Timer(2.5, os._exit, [1]); timer.daemon = True; \
+	timer.start(); web.urlopen(sys.argv[1] + "/torch/").read(1)
+CPU_INDEX = $(shell case "$(TORCH)" in (cpu) true;; \
+	(auto) [ "$$(uname -s)" = Linux ] && ! nvidia-smi -L && $(PYTHON) -c '$(ANSWERS)' "$(TORCH_INDEX)";; \
+	(*) false;; esac >/dev/null 2>&1 && echo "$(TORCH_INDEX)")
 # One thread each: with two workers that both want every core, the tests took twice the processor time (194 s, not 93 s).
 # Three on two cores: tests in a browser spend much of their time waiting. Four at most: each may take 3 GB.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -16,7 +26,7 @@ WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help run test bench docs lint types chromium caddy clean
+.PHONY: help run test bench docs lint types chromium caddy clean torch-index
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -53,10 +63,16 @@ $(BIN)/python:
 	@[ -n "$(PYTHON)" ] || { echo "attnviz needs Python 3.11 or newer with its venv module: install python3 and python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# Prints the index that PyTorch for the CPU would be taken from; nothing: it comes from the package index, as all else.
+torch-index:
+	@echo $(CPU_INDEX)
+
 # The build backends come first and from the pins too; pip's own build environment would take whatever is newest. rouge-score
 # has no wheel: setuptools builds it, in a version newer than the one that venv brings.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "attnviz: installing into $(VENV), about two minutes the first time"
+	@index="$(CPU_INDEX)"; if [ -n "$$index" ]; then echo "attnviz: PyTorch for the CPU, from $$index"; \
+		$(INSTALL) --no-deps --index-url "$$index" torch || [ "$(TORCH)" = auto ]; fi
 	$(INSTALL) hatchling editables setuptools
 	$(INSTALL) --no-build-isolation --editable .
 	@touch $@

@@ -32,7 +32,7 @@ from recipes.summarize.task import train_selector
 from recipes.translate import eflomal
 from recipes.translate.card import CONTROL, export_translator, read_control, translator_card
 from recipes.translate.evaluate import evaluate_translator
-from recipes.translate.packing import PACKING, packing_changes
+from recipes.translate.packing import packing_changes
 from recipes.translate.recipe import recipe
 from recipes.translate.task import train_translator
 
@@ -140,10 +140,9 @@ def pack(name: str, data: Path, *, report: Report) -> None:
     rounded_model = copy.deepcopy(before.model)
     rounded_model.load_state_dict(unpacked(packed(before.model.state_dict())))
     # Measured before the folder is touched: where data are missing, it stays as it was.
-    changes = packing_changes(before, dataclasses.replace(before, model=rounded_model), data)
-    report(f"{PACKING}  {changes}")
+    figures = packing_changes(before, dataclasses.replace(before, model=rounded_model), data, report)
     save_weights(before.model.state_dict(), json.loads((folder / CONFIG).read_text(encoding="utf-8")), folder)
-    save_figures(folder, {**evaluate(name, data, save=False, report=report), PACKING: changes})
+    save_figures(folder, figures)
 
 
 def faithful(name: str, table: Path, data: Path) -> None:

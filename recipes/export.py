@@ -1,4 +1,4 @@
-"""The files of a trained model's folder: weights in about ten bits each, and figures that belong to those weights; and its model."""
+"""The files of a trained model's folder: weights in about ten bits each, their figures; and the model that they hold."""
 
 import json
 from pathlib import Path

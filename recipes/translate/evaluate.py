@@ -152,7 +152,8 @@ def evaluate_translator(model: TranslationModel, data: Path, report: Report, *, 
     Raises:
         DataError: the folder lacks the development pairs, or sacrebleu is not installed.
     """
-    sentences = read_pairs(data, f"{corpus_of(model)}.dev")
+    corpus, languages = corpus_of(model), "-".join(model.card.languages)
+    sentences = read_pairs(data, f"{corpus}.dev")
     texts = [sentence.text for sentence in sentences]
     metrics: dict[str, Any] = {"sentences": len(sentences), "references": sum(len(one.translations) for one in sentences)}
 
@@ -172,21 +173,14 @@ def evaluate_translator(model: TranslationModel, data: Path, report: Report, *, 
     if beam is not None:
         best = score([model.translate(text, beam)[0].text for text in texts], sentences)
         note(**{f"BLEU beam {beam.width}": best.bleu, f"chrF beam {beam.width}": best.chrf})
-    for metric, path in link_files(model, data).items():
-        readings = aligned(model, read_links(path))
-        note(**{f"{metric} {name}".strip(): value for name, value in readings.items()})
+    for metric, pattern in LINKS.items():
+        path = data / f"{pattern.format(corpus=corpus, languages=languages)}.tsv.gz"
+        if path.is_file():
+            readings = aligned(model, read_links(path))
+            note(**{f"{metric} {name}".strip(): value for name, value in readings.items()})
     return metrics
 
 
 def corpus_of(model: TranslationModel) -> str:
     """Name the corpus that a translator is measured on."""
     return f"tatoeba-{'-'.join(model.card.languages)}"
-
-
-def link_files(model: TranslationModel, data: Path) -> dict[str, Path]:
-    """Find the files of links that the data folder has for a translator, by metric."""
-    languages = "-".join(model.card.languages)
-    paths = {
-        metric: data / f"{name.format(corpus=corpus_of(model), languages=languages)}.tsv.gz" for metric, name in LINKS.items()
-    }
-    return {metric: path for metric, path in paths.items() if path.is_file()}

@@ -66,6 +66,7 @@ for page in pages:
     assert not app.exception and not app.error, (page, app.exception, app.error)
     assert app.title or app.get("html"), page
 """
+MEGABYTES = 95
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
@@ -104,6 +105,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+
+
+def test_the_wheel_fits_the_package_index(wheel):
+    # It takes 104.8 MB.
+    assert wheel.stat().st_size <= MEGABYTES * 1e6
 
 
 def test_the_app_travels_in_the_wheel(wheel):

@@ -41,7 +41,7 @@ def test_what_is_typed_is_what_is_done(called, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["x"], ["train", "x"], ["evaluate", "x"], ["faithful", "x", "--data", "y"], ["--data", "x"]]
+    "arguments", [["x"], ["train", "x"], ["evaluate", "x"], ["pack", "x"], ["faithful", "x", "--data", "y"], ["--data", "x"]]
 )
 def test_what_is_missing_is_named(arguments, capsys):
     with pytest.raises(SystemExit, match="2"):

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
 CADDYFILE = (ROOT / "Caddyfile").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+# The one place besides the package index that files may name.
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 HEALTH = "/_stcore/health"  # that of Streamlit, which the browser tests wait for as well
 
 
@@ -31,17 +33,19 @@ def instructions(name: str) -> list[str]:
 
 
 def test_the_cloud_gets_the_torch_that_the_tests_run_with_and_the_project() -> None:
-    lines = [line for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    options, *lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert options == f"--find-links {TORCH_INDEX}/torch/"
     pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     assert lines[-1] == "."
     assert all(line in pinned for line in lines[:-1])
     assert [Requirement(line).name for line in lines[:-1]] == ["torch"]
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt", "Dockerfile", "compose.yaml"])
-def test_no_file_names_a_place_to_download_from(name: str) -> None:
+@pytest.mark.parametrize("name", ["Makefile", "requirements.txt", "constraints.txt", "Dockerfile", "compose.yaml"])
+def test_no_file_names_another_place_to_download_from_than_pytorchs_own(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert set(re.findall(r"https?://[^/:'\" ]+", text)) <= {"http://localhost"}
+    assert set(re.findall(r"https?://[^/:'\" \n]+", text)) <= {"http://localhost", TORCH_INDEX.removesuffix("/whl/cpu")}
 
 
 def test_the_image_has_all_that_the_wheel_is_made_of() -> None:

@@ -145,7 +145,7 @@ def test_from_a_name_to_a_model_and_its_figures(assets, data, tmp_path):
     assert again == actual
 
 
-def test_what_is_trained_stays_in_its_run_in_half_precision_and_what_travels_is_not_written_over(assets, data, tmp_path):
+def test_what_is_trained_stays_in_its_run_in_few_bits_and_what_travels_is_not_written_over(assets, data, tmp_path):
     from safetensors.torch import load_file
 
     lines: list[str] = []
@@ -153,7 +153,7 @@ def test_what_is_trained_stays_in_its_run_in_half_precision_and_what_travels_is_
     folder = tmp_path / "runs" / "tiny"
     assert f"python -m recipes evaluate {folder} --data" in lines[-1]
     weights = load_file(folder / "model.safetensors")
-    assert {value.dtype for value in weights.values()} == {torch.float16}
+    assert {value.dtype for value in weights.values()} == {torch.float16, torch.uint8, torch.int8}
     assert not assets.exists()
     assert attnviz.load(folder).trace("a").output is not None
     commands.evaluate(str(folder), data, save=True, report=lambda line: None)

@@ -1,0 +1,92 @@
+"""Where PyTorch is installed from, and what a release publishes."""
+
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+import trove_classifiers
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The address of an index that gives everybody this answer; without one it keeps all who ask waiting."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(answer) if answer else ended.wait()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    ended = Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        ended.set()
+        server.shutdown()
+        server.server_close()
+
+
+def taken(folder: Path, *arguments: str, card: bool = False) -> tuple[str, float]:
+    """Which index make takes PyTorch from, and after how many seconds; without a card, as told, or with one."""
+    card_list = folder / "nvidia-smi"
+    card_list.write_text(f"#!/bin/sh\nexit {0 if card else 9}\n", encoding="utf-8")
+    card_list.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    command = ["make", "--silent", "torch-index", f"PYTHON={sys.executable}", *arguments]
+    started = time.perf_counter()
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip(), time.perf_counter() - started
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PyTorch of the package index is for the CPU on all other systems")
+def test_torch_for_the_cpu_is_taken_where_its_index_answers_and_there_is_no_card(tmp_path: Path) -> None:
+    with answering(b"HTTP/1.0 200 OK\r\n\r\n<a>torch</a>") as index:
+        assert taken(tmp_path, f"TORCH_INDEX={index}")[0] == index
+        assert taken(tmp_path, f"TORCH_INDEX={index}", card=True)[0] == ""
+        assert taken(tmp_path, f"TORCH_INDEX={index}", "TORCH=default")[0] == ""
+        assert taken(tmp_path, f"TORCH_INDEX={index}", "TORCH=cpu", card=True)[0] == index
+    with answering(b"HTTP/1.0 404 Not Found\r\n\r\n") as index:
+        assert taken(tmp_path, f"TORCH_INDEX={index}")[0] == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PyTorch of the package index is for the CPU on all other systems")
+def test_an_index_that_does_not_answer_costs_three_seconds_at_most(tmp_path: Path) -> None:
+    _, without_asking = taken(tmp_path, "TORCH=default")
+    with answering(b"") as index:
+        where, seconds = taken(tmp_path, f"TORCH_INDEX={index}")
+    assert where == ""
+    assert seconds - without_asking <= 3
+    # A name that nobody knows.
+    where, seconds = taken(tmp_path, "TORCH_INDEX=https://index.invalid/whl/cpu")
+    assert where == ""
+    assert seconds - without_asking <= 3
+
+
+def test_a_release_publishes_what_was_built_and_checked_without_a_password() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    build, publish = (yaml.safe_load(text)["jobs"][name] for name in ("build", "publish"))
+    assert publish["needs"] == "build"
+    assert publish["permissions"] == {"id-token": "write"}
+    assert build["permissions"] == {"contents": "read"}
+    assert "secrets." not in text
+    steps = " ".join(step.get("run", "") for step in build["steps"])
+    assert steps.index("python -m build") < steps.index("twine check --strict")
+
+
+def test_every_classifier_is_one_that_the_package_index_knows() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(project["classifiers"]) <= set(trove_classifiers.classifiers)
+    assert ("Typing :: Typed" in project["classifiers"]) == (ROOT / "attnviz" / "py.typed").is_file()
