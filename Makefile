@@ -3,7 +3,8 @@ HOST ?= localhost
 PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# What is imported is compiled then: to compile all of it takes half of the time of an installation.
+INSTALL := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --constraint constraints.txt
 # The first interpreter that is new enough; a name on the PATH may be a shim with nothing behind it, so each is asked.
 NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
@@ -70,7 +71,7 @@ torch-index:
 # The build backends come first and from the pins too; pip's own build environment would take whatever is newest. rouge-score
 # has no wheel: setuptools builds it, in a version newer than the one that venv brings.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "attnviz: installing into $(VENV), about two minutes the first time"
+	@echo "attnviz: installing into $(VENV), about a minute the first time"
 	@index="$(CPU_INDEX)"; if [ -n "$$index" ]; then echo "attnviz: PyTorch for the CPU, from $$index"; \
 		$(INSTALL) --no-deps --index-url "$$index" torch || [ "$(TORCH)" = auto ]; fi
 	$(INSTALL) hatchling editables setuptools

@@ -9,9 +9,10 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from attnviz.core.disk import sha256
-from attnviz.models.shipped import load_trained_as, unpacked
+from attnviz.models.shipped import unpacked
 from attnviz.models.translate.own import TranslationModel
 from recipes.__main__ import main
+from recipes.export import load_trained_as
 from recipes.translate.packing import PACKING, largest_weight_change, packing_section
 from tests.answerers import tiny_answerer
 from tests.translators import PAIRS, tiny_translator
