@@ -5,6 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz.core.trace import Prompt
+from attnviz.ui.matters import controls
 from tests.visits import open_page, press, said
 
 BRIDGE = (
@@ -41,7 +42,10 @@ def test_where_answer_declines_that_is_what_is_explained() -> None:
     press(open_page("matters", text=BRIDGE, pair="Who painted the bridge?", taken="1"), "Restore all words")
 
 
-def test_of_a_long_passage_the_page_says_which_window_is_explained() -> None:
+def test_of_a_long_passage_the_page_says_which_window_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Which methods are compared changes nothing of it.
+    monkeypatch.setattr(controls, "FAST", ("attention", "random"))
+    monkeypatch.setattr(controls, "SLOW", ())
     filler = "The council met in the hall and spoke of the weather for a while. " * 40
     app = open_page("matters", text=BRIDGE + " " + filler, pair="When was the old bridge opened?")
     assert "overlapping windows" in said(app)
