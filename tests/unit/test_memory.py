@@ -69,7 +69,7 @@ def test_the_page_says_so_and_loads_no_further_model(monkeypatch: pytest.MonkeyP
     st.cache_resource.clear()
 
 
-# Eight threads ask for memory at once, and a large block comes after a larger one that was freed; then the C library tells.
+# Eight threads ask for memory at once, and 16 large blocks come after a larger one that was freed; then the C library tells.
 HEAPS = """
 import ctypes, sys, threading
 from attnviz import memory
@@ -86,7 +86,8 @@ for thread in threads:
     thread.join()
 libc.free.argtypes = [ctypes.c_void_p]
 libc.free(libc.malloc(24 * 2**20))
-libc.malloc(8 * 2**20)
+for _ in range(16):
+    libc.malloc(8 * 2**20)
 out = libc.fdopen(1, b"w")
 libc.malloc_info(0, out)
 libc.fflush(out)
@@ -105,4 +106,5 @@ def test_threads_share_two_heaps_and_what_is_large_stands_in_none() -> None:
     assert bounded.count("<heap ") == 2
     assert free.count("<heap ") > 2
     large = re.compile(r'<total type="mmap" count="(\d+)"')
-    assert int(large.findall(bounded)[0]) > int(large.findall(free)[0])
+    # How many blocks Python itself holds there differs by a few from one process to the next.
+    assert int(large.findall(bounded)[0]) > int(large.findall(free)[0]) + 8
