@@ -11,7 +11,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Token
 
-# A word, or several whose weights are added up.
+# A word, or several of them.
 Words = str | Sequence[str]
 
 
@@ -52,6 +52,8 @@ def rank_heads(trace: AttentionTrace, query: Words, key: Words | None = None, *,
     attention = default_map(trace, kind)
     lens = Lens(attention, View(words=True))
     rows, names = [word_at(word, lens.queries) for word in _several(query)], word_names(lens.keys)
+    if not rows:
+        raise TraceError("There is no word to rank the heads by: name one of the text.")
     columns = [word_at(word, lens.keys) for word in _several(key)] if key else _elsewhere(rows, lens.own, lens.keys)
     if not columns:
         raise TraceError(f"“{' '.join(_several(query))}” has no word to look at besides its neighbours: type a longer text.")

@@ -102,20 +102,20 @@ def new_lesson(arguments: argparse.Namespace) -> int:
 def check_lessons(arguments: argparse.Namespace) -> int:
     """Print what is wrong with each lesson, or its right answers; 1 where anything is wrong."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.lessons.check import ComputedSource, problems, truths
+    from attnviz.lessons.check import ComputedSource, examine
     from attnviz.lessons.lesson_file import read_lesson
 
     source, status = ComputedSource(progress_line), 0
     for path in arguments.files:
         try:
             lesson = read_lesson(path)
-            if wrong := [f"{path.name}, {each}" for each in problems(lesson, source)]:
-                raise LessonError("\n".join(wrong))
+            answers, wrong = examine(lesson, source)
+            if wrong:
+                raise LessonError("\n".join(f"{path.name}, {each}" for each in wrong))
         except LessonError as error:
             print(error)
             status = 1
             continue
-        answers = truths(lesson, source)
         print(f"{path.name}: “{lesson.title}”, {len(lesson.steps)} steps, {len(answers)} questions. Right answers:")
         for number, _, question in lesson.questions:
             print(f"  {number} {question.ask}  {answers[number].answer or '(not graded)'}")

@@ -163,7 +163,7 @@ def compare_traces(arguments: argparse.Namespace) -> int:
 def rank_trace(arguments: argparse.Namespace) -> int:
     """Print the heads that link two words, or that look hardest from one, the strongest first."""
     several = [each.split(",") if each else None for each in (arguments.query, arguments.key)]
-    ranked = attnviz.rank_heads(_opened(arguments.file), several[0] or [], several[1], kind=arguments.kind)[: arguments.first]
+    ranked = attnviz.rank_heads(_opened(arguments.file), several[0] or (), several[1], kind=arguments.kind)[: arguments.first]
     if arguments.json:
         print(json.dumps([{**vars(each), "weight": round(each.weight, 6)} for each in ranked], ensure_ascii=False))
         return 0

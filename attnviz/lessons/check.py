@@ -1,6 +1,5 @@
 """Check a lesson: every link, every question, every right answer; what is wrong is one sentence each, with its line."""
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -40,14 +39,16 @@ class ComputedSource:
         return attribute(self._model(picture.model), picture.prompt, method)
 
     def _load(self, name: str) -> AttentionModel:
-        return catalog.load(name, progress=self.progress)
+        # A lesson may come from anywhere: it reads no folder, and no pickle.
+        return catalog.load(name, allow_folders=False, allow_pickles=False, progress=self.progress)
 
     def _look(self, model: str, name: str) -> CorpusAttention:
         return look(self._model(model), corpus(name), progress=self.progress)
 
     def _run(self, address: str) -> Result:
         picture = read_link(address)
-        return run(self._model(picture.model), picture.task, picture.prompt, edits=picture.edits)
+        model, task = self._model(picture.model), picture.task
+        return run(model, task, picture.prompt, edits=picture.edits, quantity=picture.quantity)
 
 
 def shipped_lessons() -> dict[str, Path]:
@@ -63,34 +64,40 @@ def truths(lesson: Lesson, source: AnswerSource) -> dict[str, Truth]:
     """Compute the right answer to every question of a lesson, by its number.
 
     Raises:
-        LessonError: a question has none; the message has its line.
-        AttnvizError: a model cannot be loaded, or cannot read its text.
+        LessonError: the first thing that is wrong with it, with its line.
     """
-    found = {}
+    right, wrong = examine(lesson, source)
+    if wrong:
+        raise LessonError(f"{lesson.name}.md, {wrong[0]}")
+    return right
+
+
+def examine(lesson: Lesson, source: AnswerSource) -> tuple[dict[str, Truth], list[str]]:
+    """Compute the right answers of a lesson, by number, and say what is wrong with it: a sentence each, with its line."""
+    right: dict[str, Truth] = {}
+    if wrong := [f"line 1: {_unknown(name)}" for name in lesson.models if name not in catalog.CATALOG and "/" not in name]:
+        return right, wrong
+    broken = {step.line: why for step in lesson.steps if (why := _wrong_picture(lesson, step, source))}
+    wrong += [f"line {line}: {why}" for line, why in broken.items()]
     for number, step, question in lesson.questions:
         try:
-            found[number] = truth_of(question, step.picture, source)
+            if step.line in broken:
+                continue
+            if (model := question.text("model")) and model not in lesson.models:
+                raise LessonError(_unnamed(f"the question is about {model}"))
+            right[number] = truth_of(question, step.picture, source)
         except AttnvizError as error:
-            raise LessonError(f"{lesson.name}.md, line {question.line}: {error}") from error
-    return found
+            wrong.append(f"line {question.line}: {error}")
+    return right, wrong
 
 
-def problems(lesson: Lesson, source: AnswerSource) -> Iterator[str]:
-    """Say what is wrong with a lesson that could be read: a sentence each, with its line."""
-    for name in lesson.models:
-        if name not in catalog.CATALOG and "/" not in name:
-            meant = nearest(name, list(catalog.CATALOG), 1)
-            yield f"line 1: there is no model {name!r}: {f'did you mean {meant[0]}?' if meant else 'see `attnviz models`.'}"
-            return
-    for step in lesson.steps:
-        if wrong := _wrong_picture(lesson, step, source):
-            yield f"line {step.line}: {wrong}"
-            continue
-        for question in step.questions:
-            try:
-                truth_of(question, step.picture, source)
-            except AttnvizError as error:
-                yield f"line {question.line}: {error}"
+def _unknown(name: str) -> str:
+    meant = nearest(name, list(catalog.CATALOG), 1)
+    return f"there is no model {name!r}: {f'did you mean {meant[0]}?' if meant else 'see `attnviz models`.'}"
+
+
+def _unnamed(what: str) -> str:
+    return f"{what}, which the front matter does not name: add it to models."
 
 
 def _wrong_picture(lesson: Lesson, step: LessonStep, source: AnswerSource) -> str:
@@ -99,7 +106,7 @@ def _wrong_picture(lesson: Lesson, step: LessonStep, source: AnswerSource) -> st
     if picture is None or picture.page not in TASKS:
         return ""
     if picture.model not in lesson.models:
-        return f"the picture is of {picture.model}, which the front matter does not name: add it to models."
+        return _unnamed(f"the picture is of {picture.model}")
     try:
         source.result(picture)
     except AttnvizError as error:

@@ -83,7 +83,7 @@ def _is_text(value: Any, most: int) -> TypeGuard[str]:
 
 def _seconds(value: Any) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return min(float(value), 1e6) if number and 0 <= value < float("inf") else 0.0
+    return float(min(value, 1_000_000)) if number and 0 <= value < float("inf") else 0.0
 
 
 def read_folder(folder: Path) -> dict[str, HandIn | LessonError]:

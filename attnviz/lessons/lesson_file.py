@@ -4,6 +4,7 @@ A question is a fenced block named `question` that holds YAML, so that every Mar
 nothing else: no HTML, no image, no link to another host.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from attnviz.core.errors import LessonError
 from attnviz.lessons.picture import PAGES, LessonPicture, page_of, read_link
 
-# Bytes of a file: the longest lesson that is shipped has a twentieth.
+# Bytes of a file: the longest lesson that is shipped has 2,040.
 LARGEST = 200_000
 MOST_STEPS, MOST_QUESTIONS = 40, 40
 _FRONT = {"title": True, "minutes": True, "language": False, "models": True, "for": False}
@@ -160,13 +161,8 @@ class _Reader:
             name=self.name.removesuffix(".md"),
             title=front["title"],
             minutes=self._minutes(front["minutes"]),
-            models=tuple(front["models"]) if isinstance(front["models"], list) else (front["models"],),
-            steps=tuple(
-                LessonStep(
-                    each.title, "\n\n".join(each.prose), next(iter(each.pictures), None), tuple(each.questions), each.line
-                )
-                for each in steps
-            ),
+            models=front["models"],
+            steps=tuple(each.step() for each in steps),
             language=front.get("language") or "en",
             audience=front.get("for", ""),
             intro="\n\n".join(intro.prose),
@@ -176,18 +172,19 @@ class _Reader:
         first = self.blocks[0] if self.blocks else None
         if first is None or first[0].type != "front_matter":
             self.fail(1, "the front matter is missing: begin with ---, title, minutes and models, and --- again.")
-        front = self._yaml(first[0].content, 2, "the front matter")
+        front = self._fields(first[0].content, 2, "the front matter")
         for name, required in _FRONT.items():
             if required and not front.get(name):
                 self.fail(1, f"the front matter has no {name}: add a line “{name}: …”.")
         if unknown := next((name for name in front if name not in _FRONT), None):
             self.fail(self._line_of(unknown, 1), f"the front matter has no field {unknown!r}: it takes {', '.join(_FRONT)}.")
-        if not isinstance(front["title"], str):
-            self.fail(1, "the title is one line of text: put it between quotes.")
-        return front
+        if several := next((name for name, value in front.items() if name != "models" and not isinstance(value, str)), None):
+            self.fail(self._line_of(several, 1), f"the {several} is one text: put it between quotes.")
+        models = front["models"]
+        return {**front, "models": (models,) if isinstance(models, str) else models}
 
-    def _minutes(self, written: Any) -> int:
-        if not isinstance(written, str) or not written.isdecimal() or not 1 <= int(written[:4]) <= 600:
+    def _minutes(self, written: str) -> int:
+        if not re.fullmatch("[0-9]{1,3}", written) or not 1 <= int(written) <= 600:
             self.fail(self._line_of("minutes", 1), "minutes is a whole number from 1 to 600.")
         return int(written)
 
@@ -236,15 +233,7 @@ class _Reader:
             self.fail(line, str(error))
 
     def _question(self, fence: Token, line: int) -> LessonQuestion:
-        written = self._yaml(fence.content, line + 1, "a question")
-        fields: dict[str, str | tuple[str, ...]] = {}
-        for name, value in written.items():
-            if isinstance(value, list) and all(isinstance(each, str) for each in value):
-                fields[name] = tuple(value)
-            elif isinstance(value, str):
-                fields[name] = value
-            else:
-                self.fail(self._line_of(name, line), f"{name} is a text, or a list of texts such as [one, two].")
+        fields = self._fields(fence.content, line + 1, "a question")
         kind, ask = fields.pop("kind", ""), fields.pop("ask", "")
         if not isinstance(kind, str) or not kind:
             self.fail(line, "this question has no kind: add a line “kind: token”, or another kind.")
@@ -252,7 +241,8 @@ class _Reader:
             self.fail(line, "this question asks nothing: add a line “ask: …”.")
         return LessonQuestion(kind, ask, fields, line)
 
-    def _yaml(self, text: str, line: int, name: str) -> dict[str, Any]:
+    def _fields(self, text: str, line: int, name: str) -> dict[str, str | tuple[str, ...]]:
+        """Read YAML whose fields are texts, or lists of texts."""
         try:
             # Nothing but texts, lists and pairs: “no” stays a word, and no tag makes an object.
             written = yaml.load(text, Loader=yaml.BaseLoader)
@@ -261,6 +251,12 @@ class _Reader:
             self.fail(line + (mark.line if mark else 0), f"{name} cannot be read: write lines such as “name: text”.")
         if not isinstance(written, dict) or not all(isinstance(key, str) for key in written):
             self.fail(line, f"{name} cannot be read: write lines such as “name: text”.")
+        for field_name, value in written.items():
+            if isinstance(value, list) and all(isinstance(each, str) for each in value):
+                written[field_name] = tuple(value)
+            elif not isinstance(value, str):
+                at = self._line_of(field_name, line)
+                self.fail(at, f"{field_name} is a text, or a list of texts such as [one, two].")
         return written
 
     def _line_of(self, name: str, line: int) -> int:

@@ -4,21 +4,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
-from attnviz.analysis.translate.alignment import read_as, truer
+from attnviz.analysis.translate.alignment import Reading, read_as, truer
 from attnviz.analysis.view import BETWEEN, Between, HeadMatrix, View, default_map, head_matrix
 from attnviz.core.edits import NO_EDITS, Edits
 from attnviz.core.errors import AttnvizError, LessonError
+from attnviz.core.quantity import QUANTITIES, Quantity
 from attnviz.core.trace import AttentionMap, Prompt
+from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
 from attnviz.text.url_text import unpack
 
+# "home" is the address / itself.
 PAGES = ("home", "encode", "translate", "answer", "summarize", "heads", "compare", "matters", "ablate", "compute", "train")
 # Pages on which a model reads a text, and what it is asked to do there.
 TASKS: Mapping[str, Task] = {
     "home": "encode", "encode": "encode", "matters": "encode", "ablate": "encode", "translate": "translate",
     "answer": "answer", "summarize": "summarize",
 }  # fmt: skip
+_QUANTITIES: Mapping[str, Quantity] = {each: each for each in QUANTITIES}
+_READINGS: Mapping[str, Reading] = {"Shifted": "shifted", "Naive": "naive"}
+# What makes a translation another one than the model's first.
+STEERED = ("decoding", "begins1", "candidate1", "hero")
 _BETWEEN: Mapping[str, Between] = {each: each for each in BETWEEN}
 # The model of a page whose link names none.
 _USUAL = {"translate": "transformer-en-fr", "answer": "answer-en", "summarize": "summarize-en"}
@@ -55,9 +62,7 @@ class LessonPicture:
         text = self.get("passage") if self.page == "answer" else self.get("text")
         if not text:
             name = "passage" if self.page == "answer" else "text"
-            raise LessonError(
-                f"The link to {self.page} has to name its {name}, so that it opens the same picture in years to come."
-            )
+            raise LessonError(f"The link to {self.page} has to name its {name}, so that it always opens the same picture.")
         # On Matters one box holds the second text, whatever the model takes it for.
         question = self.get("pair" if self.page == "matters" else "question")
         return Prompt(text, self.get("pair") or None, question or None, self.get("target") or None)
@@ -72,13 +77,21 @@ class LessonPicture:
         return Edits.parse(written) if (written := self.get("edits") or self.get("edits1")) else NO_EDITS
 
     @property
-    def head(self) -> tuple[int, int | None]:
-        """Layer and head that are drawn; None: the mean over the heads of the layer.
+    def quantity(self) -> Quantity:
+        """What the numbers of the picture are."""
+        return _QUANTITIES.get(self.get("weighing"), "weights")
+
+    def head(self, card: ModelCard) -> tuple[int, int | None]:
+        """Name the layer and the head that are drawn of a model; None: the mean over the heads of the layer.
 
         Raises:
             LessonError: the link does not name them.
         """
-        mean = self.flag("mean") if self.page in ("home", "encode") else self.flag("all_heads", not self.get("head"))
+        if card.n_layers == card.n_heads == 1:
+            return 0, 0
+        encodes = self.page in ("home", "encode")
+        # On Translate a model without a supervised head begins with the mean.
+        mean = self.flag("mean") if encodes else self.flag("all_heads", card.supervised_head is None)
         layer, head = self.get("layer"), self.get("head")
         if not layer.isdecimal() or not (mean or head.isdecimal()):
             raise LessonError("The link has to name the head that the question is about, such as &layer=3&head=1.")
@@ -105,9 +118,8 @@ class LessonPicture:
             TraceError: there is no such map.
         """
         if self.page == "translate":
-            layer, head = self._head_within(result.trace.cross)
-            reading = truer(result.card.metrics, layer, head)
             draft, cross = result.draft, result.trace.cross
+            reading = _READINGS.get(self.get("reading")) or truer(result.card.metrics, *self.head(result.card))
             return read_as(cross, draft.written, reading) if draft.reads_its_rows else cross
         if self.page not in ("home", "encode"):
             raise LessonError("A question about words or heads needs a picture of Encode or Translate in its step.")
@@ -121,12 +133,8 @@ class LessonPicture:
         """
         attention = self.attention(result)
         if layer is None:
-            layer, head = self._head_within(attention)
+            layer, head = self.head(result.card)
         return head_matrix(attention, layer=layer, head=head, view=self.view)
-
-    def _head_within(self, attention: AttentionMap) -> tuple[int, int | None]:
-        """A model of one head needs no name for it."""
-        return (0, 0) if attention.n_layers == attention.n_heads == 1 else self.head
 
 
 def page_of(href: str) -> str | None:
@@ -139,7 +147,10 @@ def page_of(href: str) -> str | None:
         parts = urlsplit(href)
     except ValueError:
         return None
-    return None if parts.scheme or parts.netloc or href.startswith("//") else parts.path.strip("/").split("/")[-1]
+    if parts.scheme or parts.netloc or href.startswith("//"):
+        return None
+    # Home stands at the root.
+    return parts.path.strip("/") or ("home" if parts.path else "")
 
 
 def read_link(href: str) -> LessonPicture:
@@ -148,8 +159,8 @@ def read_link(href: str) -> LessonPicture:
     Raises:
         LessonError: it holds what no address of the app does, or an edit that is none.
 
-    >>> read_link("/encode?text=The+cat+sat.&layer=3&head=1").head
-    (3, 1)
+    >>> read_link("/encode?text=The+cat+sat.&layer=3&head=1").prompt.text
+    'The cat sat.'
     """
     parts = urlsplit(href)
     try:

@@ -14,7 +14,7 @@ from attnviz.analysis.heads.wording import describe_verdict
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import LessonError, nearest
 from attnviz.lessons.lesson_file import LessonQuestion
-from attnviz.lessons.picture import LessonPicture
+from attnviz.lessons.picture import STEERED, LessonPicture
 from attnviz.lessons.truth import (
     AnswerSource,
     Truth,
@@ -87,7 +87,7 @@ def points_of(question: LessonQuestion) -> int:
         LessonError: it is no number from 0 to 100.
     """
     written = question.text("points") or "1"
-    if not written.isdecimal() or int(written[:4]) > 100:
+    if not re.fullmatch("[0-9]{1,3}", written) or int(written) > 100:
         raise LessonError("points is a whole number from 0 to 100.")
     return int(written)
 
@@ -95,6 +95,8 @@ def points_of(question: LessonQuestion) -> int:
 def _needs(picture: LessonPicture | None) -> LessonPicture:
     if picture is None:
         raise LessonError("this question is about a picture, and its step links to none: add a link such as /encode?text=….")
+    if steered := next((name for name in STEERED if picture.get(name)), None):
+        raise LessonError(f"a question is about a model's own first translation: leave {steered} out of the link.")
     return picture
 
 
@@ -113,8 +115,8 @@ def _token(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     weights = words_only(column, tokens, axis=int(not sends)).ravel()
     names = word_names(tokens)
     best = clear_first(weights, names)
-    others = np.argsort(weights)[::-1][:3]
-    first = listed([names[at] for at in others], [max(float(weights[at]), 0) for at in others])
+    others = [at for at in np.argsort(weights)[::-1][:3] if np.isfinite(weights[at])]
+    first = listed([names[at] for at in others], [float(weights[at]) for at in others])
     sentence = f"To “{question.text('to')}” look {first}." if sends else f"“{question.text('from')}” gives {first}."
     return Truth(names[best], sentence, _is(names[best]))
 
@@ -189,11 +191,8 @@ def _claim(question: LessonQuestion, picture: LessonPicture | None, source: Answ
     verdict = source.verdict(question.text("model") or (picture.model if picture else "minilm"), question.text("claim"))
     if verdict.is_small:
         raise LessonError("the corpus has too few cases of this claim to say whether it holds: ask about another one.")
-    answer = "true" if verdict.holds else "false"
-    words = {"true": ("true", "yes", "it holds", "holds"), "false": ("false", "no", "it does not hold", "does not hold")}[
-        answer
-    ]
-    return Truth(answer, describe_verdict(verdict), lambda given: plain(given) in words)
+    words = ("true", "yes", "it holds") if verdict.holds else ("false", "no", "it does not hold")
+    return Truth(words[0], describe_verdict(verdict), lambda given: plain(given) in words)
 
 
 def _order(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Truth:

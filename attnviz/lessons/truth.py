@@ -56,7 +56,9 @@ def same_answer(one: str, other: str) -> bool:
 
 
 def plain(text: str) -> str:
-    return " ".join(text.casefold().split()).strip(" .“”\"'!")
+    """Write an answer as it is compared; one that is nothing but a mark stays."""
+    words = " ".join(text.casefold().split())
+    return words.strip(" .“”\"'!") or words
 
 
 def clear_first(weights: Sequence[float] | Float[np.ndarray, " _"], names: Sequence[str]) -> int:

@@ -62,7 +62,7 @@ def test_each_word_has_a_name_of_its_own() -> None:
     assert word_names(TOKENS)[1] == "the(1)"
 
 
-@pytest.mark.parametrize(("query", "names"), [("mouse", "cat"), ("the", r"the\(2\)"), ("", "no word")])
+@pytest.mark.parametrize(("query", "names"), [("mouse", "cat"), ("the", r"the\(2\)"), ("", "no word"), ((), "no word")])
 def test_a_word_that_is_not_there_is_named_with_those_that_are(query: str, names: str) -> None:
     with pytest.raises(TraceError, match=names):
         rank_heads(TRACE, query)

@@ -92,10 +92,15 @@ def test_a_damaged_or_foreign_file_is_one_sentence(name: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("seconds", [None, "7", -1, True, [], 1e400])
+@pytest.mark.parametrize("seconds", [None, "7", -1, True, [], 1e400, float("nan")])
 def test_seconds_that_are_none_are_zero(seconds: object) -> None:
     data = record(answers=[{"question": "1.1", "answer": "cat", "seconds": seconds}])
     assert read_hand_in(data, "a.json").seconds == {"1.1": 0.0}
+
+
+def test_seconds_without_end_are_bounded() -> None:
+    data = record(answers=[{"question": "1.1", "answer": "cat", "seconds": 10**400}])
+    assert read_hand_in(data, "a.json").seconds == {"1.1": 1e6}
 
 
 def test_points_that_a_file_gives_itself_do_not_count() -> None:

@@ -13,7 +13,7 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Promp
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture import LessonPicture, read_link
 from attnviz.lessons.questions import KINDS, points_of, truth_of
-from attnviz.lessons.truth import read_number
+from attnviz.lessons.truth import read_number, same_answer
 from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from tests.factories import sentence
@@ -104,6 +104,7 @@ def test_a_claim_that_does_not_hold_is_false() -> None:
         ("token", {"from": "cat", "to": "cat"}, "from"),
         ("token", {"from": "cat", "hnit": "a"}, "hint"),
         ("token", {"from": "cat", "points": "many"}, "points"),
+        ("token", {"from": "cat", "points": "0001000"}, "points"),
         ("number", {"from": "cat"}, "to"),
         ("number", {"from": "cat", "to": "mouse"}, "mouse"),
         ("number", {"from": "cat", "to": "saw", "tolerance": "9"}, "tolerance"),
@@ -151,6 +152,18 @@ def test_a_picture_that_names_no_head_is_not_asked_about(address: str) -> None:
 def test_the_mean_of_a_layer_is_a_picture_too() -> None:
     found = truth("number", replace(PICTURE, parameters={**PICTURE.parameters, "mean": "true"}), **{"from": "cat", "to": "cat"})
     assert found.answer == "0.55"
+
+
+@pytest.mark.parametrize(("truth_is", "right"), [(".", "."), ("'", "'"), ("!", " ! ")])
+def test_a_mark_is_an_answer_and_nothing_is_none(truth_is: str, right: str) -> None:
+    assert same_answer(right, truth_is)
+    assert not same_answer("", truth_is)
+
+
+@pytest.mark.parametrize("steered", ["decoding=Beam", "begins1=le", "candidate1=2"])
+def test_a_translation_that_a_person_has_steered_is_not_asked_about(steered: str) -> None:
+    with pytest.raises(LessonError, match=steered.split("=")[0]):
+        truth("output", read_link(f"/translate?text=a&{steered}"))
 
 
 def test_points() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnviz.cli import main
-from attnviz.lessons.check import ComputedSource, problems, shipped_lessons
+from attnviz.lessons.check import ComputedSource, examine, shipped_lessons
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 
@@ -35,8 +35,9 @@ def source() -> ComputedSource:
 @pytest.mark.parametrize("name", shipped_lessons())
 def test_a_shipped_lesson_has_an_answer_to_every_question(name: str, source: ComputedSource) -> None:
     lesson = read_lesson(shipped_lessons()[name])
-    assert not list(problems(lesson, source))
-    assert list(lesson.questions)
+    right, wrong = examine(lesson, source)
+    assert not wrong
+    assert list(right) == [number for number, _, _ in lesson.questions]
 
 
 @pytest.mark.parametrize(
@@ -52,12 +53,13 @@ def test_a_shipped_lesson_has_an_answer_to_every_question(name: str, source: Com
         ({"address": "/encode?text=The+cat+sat.&layer=3&head=1&edits=e9.0z"}, "layer"),
         ({"address": "/encode?text=The+cat+sat."}, "head"),
         ({"address": "/answer?passage=The+cat+sat."}, "answer-en"),
+        ({"kind": "claim\nclaim: obj -> head\nmodel: bert-base-uncased"}, "bert-base-uncased"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(changes: dict[str, str], names: str, source: ComputedSource) -> None:
     address = "/encode?text=The+cat+sat.&layer=2&head=0"
     text = LESSON.format(**{"models": "minilm", "address": address, "kind": "token", "word": "cat"} | changes)
-    wrong = list(problems(parse_lesson(text.encode(), "a.md"), source))
+    _, wrong = examine(parse_lesson(text.encode(), "a.md"), source)
     assert [each.startswith("line ") and names in each for each in wrong] == [True] * bool(names)
 
 
