@@ -3,10 +3,14 @@
 import hashlib
 import json
 
+import numpy as np
 import pytest
 
+import attnviz
+from attnviz.core.errors import ModelError
 from attnviz.models import shipped
 from attnviz.paths import assets_folder
+from attnviz.survey.self_attention import self_attention
 from recipes.answer.card import answerer_card
 from recipes.summarize.card import summarizer_card
 from recipes.translate.card import translator_card
@@ -36,3 +40,20 @@ def test_it_is_whole_and_small_and_its_figures_and_its_card_are_of_these_weights
     assert {"hardware", "training hours", "seed", "commit"} | figures <= set(metrics)
     assert config["card"]["name"] == config.get("recipe", config["card"])["name"] == folder.name
     assert (folder / "card.md").read_text(encoding="utf-8") == card(config, metrics)
+
+
+@pytest.mark.parametrize("name", attnviz.available())
+def test_many_texts_look_at_themselves_as_each_does_alone(name: str) -> None:
+    model, texts = attnviz.load(name), ("The cat sat.", "A dog ran away from there.")
+    try:
+        together = dict(self_attention(model, texts))
+    except ModelError as error:
+        assert "no attention of a text to itself" in str(error)
+        return
+    for place, text in enumerate(texts):
+        ((_, alone),) = self_attention(model, [text])
+        assert together[place].keys == alone.keys
+        for layer in range(alone.n_layers):
+            weights = together[place].layer_weights(layer)
+            np.testing.assert_allclose(weights, alone.layer_weights(layer), atol=1e-5)
+            np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)

@@ -232,12 +232,11 @@ def _traced(
     for row, (index, read) in enumerate(zip(batch, encoded, strict=True)):
         # Behind the keys of the longest text stands a sink, where there is one.
         rows = [layer[row, :, : len(read)] for layer in layers]
-        own = {
-            layer: np.concatenate([each[..., : len(read)], each[..., longest:]], axis=2)
-            for layer, each in zip(model.layers(model.kind), rows, strict=True)
-        }
-        unseen = np.zeros_like(next(iter(own.values())))
-        store = DenseWeights(tuple(own.get(layer, unseen) for layer in range(model.card.n_layers)))
+        weights = [np.concatenate([each[..., : len(read)], each[..., longest:]], axis=2) for each in rows]
+        if attending := model.attending.get(model.kind):
+            own, unseen = dict(zip(attending, weights, strict=True)), np.zeros_like(weights[0])
+            weights = [own.get(layer, unseen) for layer in range(model.card.n_layers)]
+        store = DenseWeights(tuple(weights))
         keys = (*read.tokens, SINK)[: store.shape[1]]
         # Beside a sink, which stands behind all tokens, weights alone cannot show that none looks ahead.
         causal = model.kind == "decoder" and len(keys) == len(read)
