@@ -45,11 +45,11 @@ def test_it_is_whole_and_small_and_its_figures_and_its_card_are_of_these_weights
 @pytest.mark.parametrize("name", attnviz.available())
 def test_many_texts_look_at_themselves_as_each_does_alone(name: str) -> None:
     model, texts = attnviz.load(name), ("The cat sat.", "A dog ran away from there.")
-    try:
-        together = dict(self_attention(model, texts))
-    except ModelError as error:
-        assert "no attention of a text to itself" in str(error)
+    if name.startswith(("bahdanau", "bilstm", "dot-lstm")):
+        with pytest.raises(ModelError, match="no attention of a text to itself"):
+            list(self_attention(model, texts))
         return
+    together = dict(self_attention(model, texts))
     for place, text in enumerate(texts):
         ((_, alone),) = self_attention(model, [text])
         assert together[place].keys == alone.keys
