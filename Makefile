@@ -27,7 +27,7 @@ WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help run test bench docs lint types chromium caddy clean torch-index
+.PHONY: help run test bench docs lint types chromium caddy postgres clean torch-index
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -37,7 +37,7 @@ help: ## this list
 run: $(VENV)/.installed ## install what is missing, serve the app at http://localhost:8501 (PORT=8501)
 	@exec $(BIN)/attnviz --host $(HOST) --port $(PORT)
 
-test: lint types chromium caddy ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
+test: lint types chromium caddy postgres ## every check: ruff, oxlint, pyright, tsc, pytest with a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints its table and ends within the time that it states
@@ -104,3 +104,15 @@ caddy: $(VENV)/.installed-test
 	command -v apt-get >/dev/null && place=$$(mktemp -d) && cd "$$place" && \
 		apt-get download -qq caddy >/dev/null && dpkg-deb -x caddy_*.deb . && cp usr/bin/caddy "$(CURDIR)/$(BIN)/"; \
 	rm -rf "$$place"
+
+# For the store of classes. Of Debian's package the programs alone: no cluster is made, so none is started either.
+postgres: $(VENV)/.installed-test
+	@$(BIN)/python -m tests.postgres 2>/dev/null && exit 0; \
+	if command -v apt-get >/dev/null; then \
+		root=; [ "$$(id -u)" = 0 ] || root="sudo -n"; \
+		$$root mkdir -p /etc/postgresql-common && \
+		echo "create_main_cluster = false" | $$root tee /etc/postgresql-common/createcluster.conf >/dev/null && \
+		$$root apt-get update -qq && $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			-o Dpkg::Options::=--force-confold postgresql >/dev/null; \
+	fi; \
+	$(BIN)/python -m tests.postgres || true

@@ -29,6 +29,7 @@ SETTINGS = {
     "ATTNVIZ_RUNS": Setting("number", "2"),
     "ATTNVIZ_TRAININGS": Setting("number", "2"),
     "ATTNVIZ_MEMORY_MB": Setting("number"),
+    "ATTNVIZ_CLASS_STORE": Setting("text"),
     "HF_HUB_OFFLINE": Setting("yes"),
 }
 _YES, _NO = {"1", "on", "yes", "true"}, {"0", "off", "no", "false"}

@@ -37,6 +37,20 @@ def _seeds() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _class_store(tmp_path_factory: pytest.TempPathFactory) -> None:
+    os.environ["ATTNVIZ_CLASS_STORE"] = f"sqlite:///{tmp_path_factory.mktemp('classes') / 'classes.sqlite'}"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a database of PostgreSQL's."""
+    from tests.postgres import cluster
+
+    with cluster() as address:
+        yield address
+
+
 @pytest.fixture
 def unchecked() -> Iterator[None]:
     """Shapes and types are not checked, as they are not for a user: what is left are the checks in the code itself.

@@ -57,6 +57,14 @@ class LessonError(AttnvizError, ValueError):
     """A lesson, a question of one, or what was handed in cannot be read or has no answer; the message has the line."""
 
 
+class ClassError(AttnvizError, ValueError):
+    """A class cannot do what was asked for; `reason` names why in one word, for programs."""
+
+    def __init__(self, sentence: str, reason: str = "invalid") -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
 class BusyError(AttnvizError):
     """A server has too much to do to begin, or to end, this work soon."""
 

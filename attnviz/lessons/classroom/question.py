@@ -1,0 +1,107 @@
+"""A question as a class is asked it: what phones receive to answer it, and apart from it the key, which stays on the server."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from attnviz.core.errors import ClassError, is_unicode
+from attnviz.lessons.questions import ARROW
+from attnviz.lessons.truth import read_number, same_answer
+
+# How a phone answers: tap a word, a cell or a head, move a slider, choose one, put some in order, write.
+AnswerKind = Literal["token", "cell", "head", "number", "choice", "order", "text"]
+# Characters of a written answer, of a question and of one word; words of a text; cells or heads of a grid.
+LONGEST_ANSWER, LONGEST_ASK, LONGEST_WORD, MOST_WORDS, MOST_CELLS = 200, 500, 200, 400, 3_200
+
+
+@dataclass(frozen=True)
+class ClassQuestion:
+    """All that a phone receives before the reveal.
+
+    words    of the picture, by names that each stand once, such as "the(2)"
+    marked   which of them the question is about
+    choices  answers to choose from; of kind token those of the words that can be tapped, of kind order what is put in order
+    rows     of a grid of cells or heads, with its columns: an answer is "row → column" there, or "L3·H1"
+    """
+
+    kind: AnswerKind
+    ask: str
+    words: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
+    choices: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        texts = (self.ask, *self.words, *self.choices, *self.rows, *self.columns)
+        if not all(is_unicode(text) for text in texts) or self.kind not in get_args(AnswerKind):
+            raise ClassError("This question cannot be asked: it holds what is no text.")
+        if len(self.words) > MOST_WORDS or len(self.rows) * len(self.columns) > MOST_CELLS or len(self.choices) > MOST_WORDS:
+            raise ClassError("This picture has too many words for a phone: ask about a shorter text.")
+        if len(self.ask) > LONGEST_ASK or max(map(len, texts)) > LONGEST_ASK:
+            raise ClassError(f"A question for a class has at most {LONGEST_ASK} characters: shorten it.")
+
+    def read_answer(self, given: str) -> str:
+        """Read an answer as it is kept.
+
+        Raises:
+            ClassError: it is none that this question takes.
+        """
+        if not is_unicode(given) or "\x00" in given or len(given) > LONGEST_ANSWER + LONGEST_ASK * len(self.choices):
+            raise ClassError("This is no answer to this question.")
+        answer = " ".join(given.split())
+        if self.kind == "number":
+            value = read_number(answer)
+            fits = value is not None and value <= 1
+        elif self.kind in ("cell", "head"):
+            fits = answer in self.cells()
+        elif self.kind == "order":
+            fits = sorted(answer.split(" > ")) == sorted(" ".join(each.split()) for each in self.choices)
+        elif self.kind == "text":
+            fits = 0 < len(answer) <= LONGEST_ANSWER
+        else:
+            fits = answer in self.choices or given in self.choices
+        if not fits:
+            raise ClassError("This is no answer to this question.")
+        return given if given in self.choices else answer
+
+    def cells(self) -> list[str]:
+        """Name every cell of the grid as an answer does, row by row."""
+        between = "·" if self.kind == "head" else f" {ARROW} "
+        return [f"{row}{between}{column}" for row in self.rows for column in self.columns]
+
+
+@dataclass(frozen=True)
+class AnswerKey:
+    """What stays on the server until the reveal.
+
+    right      every right answer; none: nothing is graded. Of a number, its value
+    tolerance  how far a number may be off
+    sentence   what is said at the reveal
+    weights    0 to 1, of the picture's words, or of the cells of the grid, row by row: how dark each is drawn
+    link       the address of the picture in the app
+    """
+
+    right: tuple[str, ...] = ()
+    tolerance: float | None = None
+    sentence: str = ""
+    weights: tuple[float, ...] = ()
+    link: str = ""
+
+    def accepts(self, answer: str) -> bool | None:
+        """Whether an answer is right; None: nobody grades it."""
+        if not self.right:
+            return None
+        if self.tolerance is not None:
+            value, true = read_number(answer), float(self.right[0])
+            return value is not None and abs(value - true) <= self.tolerance + 1e-6
+        return any(same_answer(answer, each) for each in self.right)
+
+
+def to_record(value: ClassQuestion | AnswerKey) -> dict[str, Any]:
+    """Write a question or a key as JSON can hold it."""
+    return asdict(value)
+
+
+def from_record(record: dict[str, Any]) -> dict[str, Any]:
+    """Read what `to_record` wrote, as the arguments of its class."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
