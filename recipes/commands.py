@@ -13,7 +13,8 @@ from safetensors import safe_open
 from attnviz.attribution.dataset import method_figures
 from attnviz.core import disk
 from attnviz.models.answer.own import AnswerModel
-from attnviz.models.shipped import CONFIG, EXPONENTS, METRICS, WEIGHTS, kind_of, unpacked
+from attnviz.models.packed_weights import EXPONENTS, unpacked
+from attnviz.models.shipped import CONFIG, METRICS, WEIGHTS, kind_of
 from attnviz.models.summarize.own import SummaryModel
 from attnviz.models.translate.own import TranslationModel
 from attnviz.nn.decoding import Beam

@@ -4,22 +4,20 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 from safetensors.torch import save as serialized
 from torch import Tensor
 
 from attnviz.core import disk
 from attnviz.core.errors import ModelError
 from attnviz.models.base import Progress, silent
-from attnviz.models.shipped import CONFIG, EXPONENTS, METRICS, WEIGHTS, load_trained
+from attnviz.models.packed_weights import pack
+from attnviz.models.shipped import CONFIG, METRICS, WEIGHTS, load_trained
 
 Own = TypeVar("Own")
 
 # A matrix is rounded to steps of about 1/128 of each row's root mean square, an embedding to 1/256: heads depend on it most.
 # int8 has about 1/40, and weights of heads of our translators moved by up to .03.
 _STEP_BITS, _EMBEDDING_BITS = 7, 8
-# The power of two of a row of zeros.
-_LEAST_EXPONENT = -100
 
 
 def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Path) -> None:
@@ -31,25 +29,8 @@ def save_weights(weights: dict[str, Tensor], config: dict[str, Any], folder: Pat
 
 
 def packed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Round weights to what `attnviz.models.shipped.unpacked` reads: matrices to 16-bit integers, all else to half precision.
-
-    The steps are powers of two, one a row. High bytes stand apart from low ones: nearly all are -2 to 1, for which a wheel, a
-    zip file, takes two bits each.
-    """
-    saved = {}
-    for name, value in weights.items():
-        value = value.detach().cpu().float()
-        if value.ndim != 2:
-            saved[name] = value.to(torch.float16).contiguous()
-            continue
-        bits = _EMBEDDING_BITS if name.endswith("tokens.weight") else _STEP_BITS
-        size = value.square().mean(dim=1).sqrt().clamp(min=2.0**_LEAST_EXPONENT).log2().round() - bits
-        # The largest number has to fit 16 bits.
-        exponents = torch.maximum(size.int(), torch.frexp(value.abs().amax(dim=1)).exponent - 15)
-        integers = torch.ldexp(value, -exponents[:, None]).round().clamp(-(2**15), 2**15 - 1).int()
-        saved[name] = torch.stack([integers >> 8 & 255, integers & 255]).to(torch.uint8)
-        saved[name + EXPONENTS] = exponents.to(torch.int8)
-    return saved
+    """Round weights to what `unpacked` reads: matrices to 16-bit integers, all else to half precision."""
+    return pack(weights, lambda name: _EMBEDDING_BITS if name.endswith("tokens.weight") else _STEP_BITS)
 
 
 def rounded(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
 from attnviz.core.disk import sha256
 from attnviz.core.errors import ModelError, ModelNotFoundError, failing_as
 from attnviz.models.base import AttentionModel, Progress, silent
+from attnviz.models.packed_weights import unpacked
 
 OwnKind = Literal["seq2seq", "transformer", "answerer", "summarizer"]
 CONFIG, WEIGHTS, METRICS = "config.json", "model.safetensors", "metrics.json"
@@ -29,8 +28,6 @@ KINDS: dict[OwnKind, str] = {
     "answerer": "attnviz.models.answer.shipped:answerer",
     "summarizer": "attnviz.models.summarize.shipped:summarizer",
 }
-# Beside a matrix that is saved as integers stands one power of two a row, under its name and this.
-EXPONENTS = ".exponents"
 # Only a translator of ours has the subwords of a source language, however damaged the rest of it is.
 _SUBWORDS = "source.json"
 
@@ -94,24 +91,3 @@ def _read(folder: Path) -> SavedModel:
     noted = json.loads((folder / METRICS).read_text(encoding="utf-8")) if (folder / METRICS).is_file() else {}
     metrics = {name: float(value) for name, value in noted.items() if isinstance(value, int | float)}
     return SavedModel(folder, config, weights, metrics, sha256(folder / WEIGHTS))
-
-
-def unpacked(saved: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Restore weights in float32, as `recipes.export.packed` has saved them.
-
-    A matrix is integer · 2^exponent, one exponent a row: the high bytes of all integers, then the low ones. All else is floats.
-
-    >>> planes = torch.tensor([[[255, 1]], [[254, 0]]], dtype=torch.uint8)
-    >>> unpacked({"w": planes, "w.exponents": torch.tensor([-1], dtype=torch.int8)})
-    {'w': tensor([[ -1., 128.]])}
-    """
-
-    def whole(name: str, value: Tensor) -> Tensor:
-        if (exponents := saved.get(name + EXPONENTS)) is None:
-            return value.float()
-        high, low = value
-        # NumPy's power of two is exact.
-        steps = torch.from_numpy(np.ldexp(np.float32(1), exponents.numpy().astype(np.int32)))
-        return (high.view(torch.int8).float() * 256 + low.float()) * steps[:, None]
-
-    return {name: whole(name, value) for name, value in saved.items() if not name.endswith(EXPONENTS)}

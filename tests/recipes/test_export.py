@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnviz.models.shipped import unpacked
+from attnviz.models.packed_weights import unpacked
 from recipes.export import packed
 
 

@@ -9,7 +9,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from attnviz.core.disk import sha256
-from attnviz.models.shipped import unpacked
+from attnviz.models.packed_weights import unpacked
 from attnviz.models.translate.own import TranslationModel
 from recipes.__main__ import main
 from recipes.export import load_trained_as

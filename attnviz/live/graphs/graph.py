@@ -1,0 +1,110 @@
+"""A pass of a model as an ONNX graph, whose weights stand in files of their own."""
+
+import hashlib
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.core.errors import ModelError
+
+# The file that a graph says its weights are in; the browser puts it together from the parts.
+WEIGHTS = "weights"
+# From 21 on, runtimes read all that the exporter writes.
+_OPSET = 21
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """One pass of a model.
+
+    module   computes it
+    inputs   its arguments by name, as an example whose sizes are all different
+    axes     of each input the names of its axes that have any size
+    outputs  names of what it returns
+    """
+
+    module: nn.Module
+    inputs: Mapping[str, Tensor]
+    axes: Mapping[str, Mapping[int, str]]
+    outputs: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """A graph in bytes, whose weights are `size` numbers of 4 bytes; each begins at its offset among them."""
+
+    content: bytes
+    offsets: Mapping[str, int]
+    size: int
+
+
+def export(graph: Graph, weights: Mapping[str, Tensor]) -> Exported:
+    """Export a pass without its weights: those of the graph's parameters that share their memory with one of `weights`.
+
+    Raises:
+        ModelError: the packages that export are not installed.
+    """
+    program = _program(graph)
+    in_files = {value.data_ptr(): name for name, value in weights.items()}
+    names = {own: in_files.get(value.data_ptr()) for own, value in graph.module.named_parameters(remove_duplicate=False)}
+    offsets: dict[str, int] = {}
+    size = 0
+    for tensor in program.graph.initializer:
+        if not (name := names.get(tensor.name)):
+            continue
+        n_bytes = len(tensor.raw_data)
+        if name not in offsets:
+            offsets[name] = size
+            size += n_bytes // 4
+        tensor.ClearField("raw_data")
+        tensor.data_location = tensor.EXTERNAL
+        for key, value in {"location": WEIGHTS, "offset": 4 * offsets[name], "length": n_bytes}.items():
+            tensor.external_data.add(key=key, value=str(value))
+    return Exported(program.SerializeToString(deterministic=True), offsets, size)
+
+
+def _program(graph: Graph) -> Any:
+    try:
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise ModelError(
+            "Models are exported by onnx and onnxscript: install them with pip install 'attnviz[live]'."
+        ) from error
+    dims: dict[str, Any] = {name: torch.export.Dim.DYNAMIC for axes in graph.axes.values() for name in axes.values()}
+    shapes = tuple({axis: dims[name] for axis, name in graph.axes.get(each, {}).items()} for each in graph.inputs)
+    level = logging.getLogger("torch.onnx").level
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            exported = torch.onnx.export(
+                graph.module.eval(),
+                tuple(graph.inputs.values()),
+                input_names=list(graph.inputs),
+                output_names=list(graph.outputs),
+                dynamic_shapes=shapes,
+                opset_version=_OPSET,
+                dynamo=True,
+                # Else weights would be transposed, and have other names than in their files.
+                optimize=False,
+                verbose=False,
+            )
+    finally:
+        logging.getLogger("torch.onnx").setLevel(level)
+    assert exported is not None
+    program = exported.model_proto
+    # Where the exporter's code lies on this machine is nobody's business, and would make every export another file.
+    for node in program.graph.node:
+        node.ClearField("metadata_props")
+        node.ClearField("doc_string")
+    return program
+
+
+def digest(content: bytes) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()

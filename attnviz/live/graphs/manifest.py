@@ -1,0 +1,77 @@
+"""Write a model of the catalog as files for a browser, and its manifest, which the runner in JavaScript reads."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from attnviz.core import disk
+from attnviz.core.errors import ModelError
+from attnviz.live.graphs.encode import encode_files
+from attnviz.live.graphs.files import Files, write, write_rows, write_weights
+from attnviz.live.graphs.graph import digest
+from attnviz.live.graphs.graph import export as export_graph
+from attnviz.models.base import AttentionModel, ModelCard
+from attnviz.models.catalog import CATALOG, Task, load
+
+# How far a weight of attention may be from the app's own.
+BOUND = 1e-3
+MANIFEST = "model.json"
+
+
+# What makes files of a model, by its task.
+_WRITERS: dict[Task, Callable[[Any], Files]] = {"encode": encode_files}
+
+
+def export(name: str, folder: Path) -> dict[str, Any]:
+    """Write a model of the catalog into `folder`/`name`, and return its manifest, which stands there too.
+
+    Raises:
+        ModelError: it cannot be exported; the message says why.
+        OSError: a file cannot be written.
+    """
+    if name not in CATALOG or CATALOG[name].task not in _WRITERS:
+        raise ModelError(f"{name} cannot be exported for a browser: choose one of {', '.join(exportable())}.")
+    task = CATALOG[name].task
+    model = load(name)
+    manifest = {
+        "name": name,
+        "task": task,
+        "bound": BOUND,
+        "card": _card(model),
+        **_written(name, folder, _WRITERS[task](model)),
+    }
+    manifest["version"] = digest(json.dumps(manifest, sort_keys=True).encode())[:16]
+    disk.write(folder / name / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    return manifest
+
+
+def exportable() -> tuple[str, ...]:
+    """List the models of the catalog that can be exported.
+
+    >>> "minilm" in exportable()
+    True
+    """
+    return tuple(name for name, entry in CATALOG.items() if entry.task in _WRITERS)
+
+
+def _card(model: AttentionModel) -> dict[str, Any]:
+    card: ModelCard = model.card
+    return {name: value for name, value in asdict(card).items() if name not in ("device", "weights")}
+
+
+def _written(name: str, folder: Path, files: Files) -> dict[str, Any]:
+    graphs = {}
+    for key, graph in files.graphs.items():
+        exported = export_graph(graph, files.weights)
+        written = write(folder, f"{name}/{key}.onnx", exported.content, text=True)
+        graphs[key] = {**written, "weights": {"size": exported.size, "offsets": dict(exported.offsets)}}
+    tokenizers = {key: write(folder, f"{name}/{key}.json", text, text=True) for key, text in files.tokenizers.items()}
+    return {
+        "graphs": graphs,
+        "parts": [write_weights(folder, owner, part) for owner, part in files.parts],
+        "rows": files.rows and write_rows(folder, *files.rows),
+        "tokenizers": tokenizers,
+        "options": dict(files.options),
+    }

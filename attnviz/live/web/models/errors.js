@@ -1,0 +1,3 @@
+// What a person can do something about: the message is one clear sentence.
+
+export class ModelError extends Error {}

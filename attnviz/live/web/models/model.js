@@ -1,0 +1,85 @@
+// A model of the catalog in a browser: its files fetched, its passes made ready, and a text traced.
+
+import { Encoder } from "./encode.js";
+import { ModelError } from "./errors.js";
+import { Source } from "./files.js";
+import { WordVectors } from "./rows.js";
+import { Pass } from "./session.js";
+import { storedWeights } from "./weights.js";
+
+/**
+ * @typedef {import("./types.d.ts").Manifest} Manifest
+ * @typedef {import("./types.d.ts").Model} Model
+ * @typedef {import("./types.d.ts").Request} Request
+ * @typedef {import("./types.d.ts").Runtime} Runtime
+ * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
+ * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null }} Loaded
+ * @typedef {{ maps: import("./types.d.ts").AttentionMap[], output?: string, extra?: unknown, cuts?: (number | null)[] }} Outcome
+ */
+
+/** @type {Partial<Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome> }>>} */
+const RUNNERS = { encode: Encoder };
+
+/**
+ * Load a model.
+ * @param {string} base where the folders of all models stand
+ * @param {Manifest} manifest of the model
+ * @param {Runtime} runtime
+ * @param {import("./types.d.ts").Progress} [onProgress]
+ * @returns {Promise<Model>}
+ */
+export async function load(base, manifest, runtime, onProgress = () => {}) {
+  const Runner = RUNNERS[manifest.task];
+  if (!Runner) throw new ModelError(`This page cannot run ${manifest.name}: open it in the app.`);
+  const source = new Source(base, runtime.fetch ?? ((url) => fetch(url)), onProgress);
+  const loaded = await files(source, manifest, runtime);
+  const runner = new Runner(loaded);
+  return {
+    name: manifest.name,
+    card: manifest.card,
+    async trace(request) {
+      const prompt = promptOf(request);
+      const { maps, output = "", extra = null, cuts = [] } = await runner.trace({ ...request, ...prompt });
+      const { name, card } = manifest;
+      return { model: name, revision: card.revision, prompt, output, extra, maps, cut: cuts[0] ?? null, cutPair: cuts[1] ?? null };
+    },
+    async complete() {
+      await loaded.vectors?.complete();
+    },
+    async release() {
+      await Promise.all(Object.values(loaded.passes).map((pass) => pass.release()));
+    },
+  };
+}
+
+/**
+ * @param {Source} source
+ * @param {Manifest} manifest
+ * @param {Runtime} runtime
+ * @returns {Promise<Loaded>}
+ */
+async function files(source, manifest, { ort, Tokenizer }) {
+  const [graphs, tokenizers] = [Object.entries(manifest.graphs), Object.entries(manifest.tokenizers)];
+  const all = [...manifest.parts, ...graphs.map(([, file]) => file), ...tokenizers.map(([, file]) => file)];
+  const contents = await source.all(all);
+  const stored = new Map(contents.splice(0, manifest.parts.length).flatMap((content) => [...storedWeights(content)]));
+  /** @type {Record<string, Pass>} */
+  const passes = {};
+  // One after the other: each needs its weights in memory twice while it is made.
+  for (const [name, { weights }] of graphs) {
+    passes[name] = await Pass.create(ort, /** @type {Uint8Array<ArrayBuffer>} */ (contents.shift()), weights, stored);
+  }
+  const read = tokenizers.map(([name], place) => [name, new Tokenizer(JSON.parse(new TextDecoder().decode(contents[place])), {})]);
+  return { manifest, passes, tokenizers: Object.fromEntries(read), vectors: manifest.rows && new WordVectors(manifest.rows, source) };
+}
+
+/**
+ * Check what was typed, as attnviz.Prompt does.
+ * @param {Request} request
+ */
+function promptOf({ text, pair, question, target }) {
+  if (!text.trim()) throw new ModelError("There is nothing to read yet: type a sentence first.");
+  /** @param {string | null | undefined} field */
+  const typed = (field) => (field?.trim() ? field : null);
+  return { text, pair: typed(pair), question: typed(question), target: typed(target) };
+}

@@ -1,0 +1,124 @@
+// The pieces of a text by its tokenizer, and where each stands in the text; offsets count code points.
+//
+// The library gives pieces without places. Here its own steps run one after the other, over characters that know where they came
+// from: normalized one by one, cut into words, and words into pieces, whose lengths say which characters they are of.
+
+/**
+ * @typedef {{ id: number, piece: string, start: number, end: number, word: number }} Piece
+ * @typedef {{ text: string, start: number, end: number }} Character what a character of the text has become, and where it stood
+ * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
+ */
+
+/**
+ * Cut a text into pieces; `word` numbers the words that the tokenizer cut first.
+ * @param {Tokenizer} tokenizer
+ * @param {string} text
+ * @returns {Piece[]}
+ */
+export function piecesOf(tokenizer, text) {
+  /** @type {Piece[]} */
+  const pieces = [];
+  let word = 0;
+  for (const { mark, content, at } of sections(tokenizer, text)) {
+    if (mark !== undefined) {
+      pieces.push({ id: mark, piece: content, start: at, end: at + [...content].length, word });
+      word += 1;
+      continue;
+    }
+    const characters = normalized(tokenizer, content, at);
+    for (const { piece, own } of words(tokenizer, characters)) {
+      pieces.push(...cut(tokenizer, piece, own, word));
+      word += 1;
+    }
+  }
+  return pieces;
+}
+
+/**
+ * Divide a text at what the vocabulary has as a whole, such as [MASK].
+ * @param {Tokenizer} tokenizer
+ * @param {string} text
+ */
+function sections(tokenizer, text) {
+  const marks = [...tokenizer.get_added_tokens_decoder()].map(([id, { content }]) => /** @type {const} */ ([content, id]));
+  const ids = new Map(marks);
+  const escaped = [...ids.keys()].map((content) => content.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  let at = 0;
+  return text.split(new RegExp(`(${escaped.join("|")})`, "u")).map((content) => {
+    const section = { content, mark: ids.get(content), at };
+    at += [...content].length;
+    return section;
+  });
+}
+
+/**
+ * Normalize a text so that each character knows where it came from.
+ * @param {Tokenizer} tokenizer
+ * @param {string} text
+ * @param {number} at where the text begins
+ * @returns {Character[]}
+ */
+function normalized(tokenizer, text, at) {
+  const normalizer = /** @type {(text: string) => string} */ (/** @type {unknown} */ (tokenizer.normalizer));
+  /** @type {Character[]} */
+  const characters = [];
+  // A letter with its marks is one; what is normalized alone would stay apart. Spaces become one.
+  for (const given of text.match(/\s+|[\u1100-\u11ff]+|[^\s\p{M}]\p{M}*|\p{M}+/gu) ?? []) {
+    const parts = /\p{M}/u.test(given) && given.normalize("NFC") === given ? [...given] : [given];
+    for (const part of parts) {
+      const end = at + [...part].length;
+      for (const character of /^\s/u.test(part) ? " " : normalizer(part)) characters.push({ text: character, start: at, end });
+      at = end;
+    }
+  }
+  while (characters.at(-1)?.text === " ") characters.pop();
+  return characters.slice(Math.max(0, characters.findIndex((character) => character.text !== " ")));
+}
+
+/**
+ * Cut characters into words, as the tokenizer does before it looks for pieces.
+ * @param {Tokenizer} tokenizer
+ * @param {Character[]} characters
+ */
+function words(tokenizer, characters) {
+  const cutter = /** @type {(text: string) => string[]} */ (/** @type {unknown} */ (tokenizer.pre_tokenizer));
+  let at = 0;
+  return cutter(characters.map(({ text }) => text).join("")).map((piece) => {
+    /** @type {Character[]} */
+    const own = [];
+    for (const letter of piece) {
+      while (at < characters.length && letter !== characters[at].text && characters[at].text === " " && letter !== "▁") at += 1;
+      const stands = at < characters.length && (letter === characters[at].text || characters[at].text === " ");
+      const place = characters[at]?.start ?? 0;
+      // A mark that the tokenizer sets before a text came from nowhere.
+      own.push(stands ? characters[at] : { text: letter, start: place, end: place });
+      at += stands ? 1 : 0;
+    }
+    return { piece, own };
+  });
+}
+
+/**
+ * Cut a word into pieces of the vocabulary.
+ * @param {Tokenizer} tokenizer
+ * @param {string} given
+ * @param {Character[]} own
+ * @param {number} word
+ * @returns {Piece[]}
+ */
+function cut(tokenizer, given, own, word) {
+  const model = /** @type {any} */ (tokenizer.model);
+  const names = /** @type {string[]} */ (model([given]));
+  const prefix = model.config.continuing_subword_prefix ?? "";
+  let at = 0;
+  return names.map((piece, place) => {
+    const start = at;
+    if (piece !== model.unk_token) at += [...piece].length - (place && prefix ? prefix.length : 0);
+    // A whole word that is not known; or, where pieces are letters at least, all letters that are not.
+    else if (prefix) at = own.length;
+    else for (at += 1; at < own.length && !model.tokens_to_ids.has(own[at].text); ) at += 1;
+    const characters = own.slice(start, at);
+    const id = model.tokens_to_ids.get(piece) ?? model.unk_token_id;
+    return { id, piece, start: characters[0]?.start ?? 0, end: characters.at(-1)?.end ?? 0, word };
+  });
+}

@@ -1,0 +1,121 @@
+// What the runner of models takes and gives. The values are those of attnviz.core.trace; offsets count code points, as Python's do.
+import type { InferenceSession, Tensor } from "onnxruntime-web/wasm";
+import type { Tokenizer } from "@huggingface/tokenizers";
+
+export interface Token {
+  text: string;
+  start: number;
+  end: number;
+  special: boolean;
+  /** Which text it came from: 0 is the first, 1 the second of a pair. */
+  segment: number;
+  /** Number of the word it is part of, within its segment; null: it is a word of its own. */
+  word: number | null;
+  /** As the vocabulary writes it, where that is another text. */
+  piece: string;
+}
+
+export type Kind = "encoder" | "decoder" | "cross";
+
+export interface AttentionMap {
+  kind: Kind;
+  queries: Token[];
+  keys: Token[];
+  layers: number;
+  heads: number;
+  causal: boolean;
+  /** In the order layer, head, query, key. */
+  weights: Float32Array;
+}
+
+export interface Prompt {
+  text: string;
+  pair?: string | null;
+  question?: string | null;
+  target?: string | null;
+}
+
+export interface Request extends Prompt {
+  /** Hypotheses that a translation keeps at every step; 1 is greedy. */
+  beam?: number;
+  lengthPenalty?: number;
+  /** Which of the translations found is looked at, 0 the best. */
+  candidate?: number;
+  /** Names of the pieces that a translation must begin with. */
+  begins?: string[];
+}
+
+export interface Trace<Extra = unknown> {
+  model: string;
+  revision: string;
+  prompt: Prompt;
+  output: string;
+  extra: Extra;
+  maps: AttentionMap[];
+  /** The code point at which a text was cut, because the model reads no more; null: it was read whole. */
+  cut: number | null;
+  cutPair: number | null;
+}
+
+export interface Model {
+  name: string;
+  card: Card;
+  trace(request: Request): Promise<Trace>;
+  /** Fetches what later texts may need besides, so that all works without a network. */
+  complete(): Promise<void>;
+  /** Gives the memory back. */
+  release(): Promise<void>;
+}
+
+export interface Card {
+  name: string;
+  n_layers: number;
+  n_heads: number;
+  max_tokens: number;
+  revision: string;
+  selects: [number, number] | null;
+  [fact: string]: unknown;
+}
+
+/** A compressed file: its path from the folder of all models, its sizes compressed and not, and the SHA-256 as it is fetched. */
+export interface File {
+  file: string;
+  bytes: number;
+  size: number;
+  sha256: string;
+}
+
+export interface GraphFile extends File {
+  /** How many numbers its weights are, and where each begins. */
+  weights: { size: number; offsets: Record<string, number> };
+}
+
+export interface RowFiles {
+  width: number;
+  rows_per_file: number;
+  files: File[];
+}
+
+export interface Manifest {
+  name: string;
+  task: "encode" | "translate" | "answer" | "summarize";
+  /** How far a weight may be from the app's own. */
+  bound: number;
+  card: Card;
+  version: string;
+  graphs: Record<string, GraphFile>;
+  parts: File[];
+  rows: RowFiles | null;
+  tokenizers: Record<string, File>;
+  options: Record<string, any>;
+}
+
+/** What comes from other packages: ONNX Runtime, the tokenizers, and where files are fetched. */
+export interface Runtime {
+  ort: { InferenceSession: typeof InferenceSession; Tensor: typeof Tensor };
+  Tokenizer: typeof Tokenizer;
+  fetch?: (url: string) => Promise<Response>;
+}
+
+/** Called with the bytes that have come and those that will, compressed. */
+export type Progress = (received: number, total: number) => void;

@@ -1,0 +1,30 @@
+// Traces texts as the page without a server does: a folder of models and a name, requests as lines of JSON in, traces as lines out.
+
+import { Buffer } from "node:buffer";
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { Tokenizer } from "@huggingface/tokenizers";
+import * as ort from "onnxruntime-web/wasm";
+import { load } from "../../../../attnviz/live/web/models/model.js";
+
+ort.env.wasm.numThreads = 1;
+const [folder, name] = process.argv.slice(2);
+const get = async (path) => new Response(await readFile(path));
+const manifest = JSON.parse(await readFile(`${folder}/${name}/model.json`, "utf-8"));
+const model = await load(folder, manifest, { ort, Tokenizer, fetch: get });
+const base64 = ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const start = performance.now();
+  let answer;
+  try {
+    const trace = await model.trace(JSON.parse(line));
+    const milliseconds = performance.now() - start;
+    const maps = trace.maps.map((map) => ({ ...map, weights: base64(map.weights) }));
+    answer = { ...trace, maps, milliseconds, memory: process.memoryUsage().rss };
+  } catch (error) {
+    answer = { error: error.message, kind: error.constructor.name };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
