@@ -24,6 +24,7 @@ SETTINGS = {
     "ATTNVIZ_MAX_PARAMETERS": Setting("number"),
     "ATTNVIZ_MAX_TOKENS": Setting("number", "2048"),
     "ATTNVIZ_MAX_CHARACTERS": Setting("number", "100000"),
+    "ATTNVIZ_LESSONS": Setting("text"),
     "ATTNVIZ_MESSAGE_MB": Setting("number", "8"),
     "ATTNVIZ_FILE_MB": Setting("number", "64"),
     "ATTNVIZ_RUNS": Setting("number", "2"),

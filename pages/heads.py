@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from attnviz.ui.address.state import finish
+from attnviz.ui.background.corpora import atlas_of, claim_verdict
 from attnviz.ui.explain import show_toolbar
 from attnviz.ui.heads.controls import (
     claim_box,
@@ -15,7 +16,6 @@ from attnviz.ui.heads.controls import (
     own_sentences_box,
 )
 from attnviz.ui.heads.downloads import atlas_buttons, claim_buttons, likeness_buttons, survey_buttons
-from attnviz.ui.heads.results import atlas_of, claim_verdict
 from attnviz.ui.heads.survey import opened_survey, show_survey, survey_box
 from attnviz.ui.heads.view import (
     explain_claims,

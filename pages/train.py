@@ -6,7 +6,7 @@ from attnviz.ui.address.state import finish
 from attnviz.ui.download import Download
 from attnviz.ui.explain import show_toolbar
 from attnviz.ui.layout import header, hero
-from attnviz.ui.train.controls import drawn_head_picker, lesson_picker, notices, pace_picker, recipe_picker
+from attnviz.ui.train.controls import drawn_head_picker, notices, pace_picker, recipe_picker, topic_picker
 from attnviz.ui.train.induction import watch_induction
 from attnviz.ui.train.live import current_frame, current_run, watch
 from attnviz.ui.train.view import explain_training, file_boxes, show_planted, show_trial, shown_download
@@ -38,7 +38,7 @@ def train_alignment() -> list[Download]:
 
 header("Train", "Watch a small model learn a task, and its attention find out where to look.")
 downloads: list[Download] = []
-if lesson_picker() == "induction":
+if topic_picker() == "induction":
     with hero():
         watch_induction()
 else:

@@ -125,9 +125,10 @@ def check_lessons(arguments: argparse.Namespace) -> int:
 def grade_folder(arguments: argparse.Namespace) -> int:
     """Grade every file of the folder, and say how many could not be read."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.lessons.check import ComputedSource, shipped_lessons, truths
+    from attnviz.lessons.check import ComputedSource, truths
     from attnviz.lessons.hand_in import HandIn, grades_csv, read_folder
     from attnviz.lessons.lesson_file import read_lesson
+    from attnviz.lessons.library import shipped_lessons
 
     files = read_folder(arguments.folder)
     needed = {each.lesson for each in files.values() if isinstance(each, HandIn)}

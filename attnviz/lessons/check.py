@@ -1,7 +1,6 @@
 """Check a lesson: every link, every question, every right answer; what is wrong is one sentence each, with its line."""
 
 from functools import cache
-from pathlib import Path
 
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult
@@ -16,7 +15,6 @@ from attnviz.lessons.truth import AnswerSource, Truth
 from attnviz.models import catalog
 from attnviz.models.base import AttentionModel, Progress, silent
 from attnviz.models.result import Result
-from attnviz.paths import assets_folder
 from attnviz.survey.corpora import TREEBANK, WINOGENDER, corpus
 from attnviz.survey.corpus_attention import CorpusAttention, look
 
@@ -49,15 +47,6 @@ class ComputedSource:
         picture = read_link(address)
         model, task = self._model(picture.model), picture.task
         return run(model, task, picture.prompt, edits=picture.edits, quantity=picture.quantity)
-
-
-def shipped_lessons() -> dict[str, Path]:
-    """List the lessons that travel with attnviz, by name.
-
-    >>> "what-is-it" in shipped_lessons()
-    True
-    """
-    return {path.stem: path for path in sorted((assets_folder() / "lessons").glob("*.md"))}
 
 
 def truths(lesson: Lesson, source: AnswerSource) -> dict[str, Truth]:

@@ -16,11 +16,11 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from attnviz.core.errors import LessonError
+from attnviz.lessons.answers import MOST_QUESTIONS, MOST_STEPS
 from attnviz.lessons.picture import PAGES, LessonPicture, page_of, read_link
 
 # Bytes of a file: the longest lesson that is shipped has 2,040.
 LARGEST = 200_000
-MOST_STEPS, MOST_QUESTIONS = 40, 40
 _FRONT = {"title": True, "minutes": True, "language": False, "models": True, "for": False}
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
 Fields = Mapping[str, str | tuple[str, ...]]
@@ -262,6 +262,18 @@ class _Reader:
     def _line_of(self, name: str, line: int) -> int:
         """Find the line, from `line` on, that begins with a name."""
         return next((at for at, text in enumerate(self.lines[line - 1 :], line) if text.startswith(f"{name}:")), line)
+
+
+def prose_html(prose: str) -> str:
+    """Write a lesson's prose as HTML. Its links are plain words: the app itself shows the picture.
+
+    >>> prose_html("*a* <b> [c](/encode?text=a)")
+    '<p><em>a</em> &lt;b&gt; c</p>\\n'
+    """
+    tokens = _MARKDOWN.parse(prose)
+    for block in tokens:
+        block.children = [each for each in block.children or () if each.type not in ("link_open", "link_close", "image")]
+    return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
 
 
 def _top_level(tokens: Sequence[Token]) -> list[list[Token]]:

@@ -17,10 +17,10 @@ let listens = false;
 /** @type {Element | null} */
 let unsent = null;
 
-/** @param {StreamlitComponent<[Turn, string, string, boolean] | []>} component */
+/** @param {StreamlitComponent<[Turn, string, string, boolean, string] | []>} component */
 export default function ({ data }) {
   listen();
-  const [turn, ...where] = data.length ? data : [gone, "", "", false];
+  const [turn, ...where] = data.length ? data : [gone, "", "", false, ""];
   if (turn === gone) return;
   gone = turn;
   go(...where);
@@ -102,12 +102,13 @@ function enter(event) {
 }
 
 // A new entry of the browser's history, or the present one with its whole address; Streamlit then opens it as on Back.
-/** @param {string} page @param {string} query @param {boolean} replace */
-function go(page, query, replace, tries = 0) {
+// `here` is the page that says so.
+/** @param {string} page @param {string} query @param {boolean} replace @param {string} here */
+function go(page, query, replace, here, tries = 0) {
   const { pathname } = location;
   const at = pathname.lastIndexOf("/") + 1;
   // The menu's link is on its way into the address.
-  if (replace && pathname.slice(at) !== page && tries < 100) return setTimeout(go, 10, page, query, replace, tries + 1);
+  if (replace && pathname.slice(at) !== here && tries < 100) return setTimeout(go, 10, page, query, replace, here, tries + 1);
   const address = pathname.slice(0, at) + page + (query ? `?${query}` : "");
   if (replace) history.replaceState({}, "", address);
   else history.pushState({}, "", address);

@@ -61,9 +61,14 @@ def _open(page: str) -> None:
     forget_toolbar()
     going = arrive(page)
     turn = st.session_state.turn = st.session_state.get("turn", 0) + bool(going)
-    _BROWSER(key="browser", data=[turn, going.page, going.query, going.replace] if going else [])
+    _BROWSER(key="browser", data=[turn, _path(going.page), going.query, going.replace, _path(page)] if going else [])
     if going:
         st.stop()
+
+
+def _path(page: str) -> str:
+    """A page in an address: Home stands at the root."""
+    return "" if page == "home" else page
 
 
 def _check_settings() -> None:

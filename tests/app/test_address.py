@@ -38,7 +38,7 @@ TEXTS = (
 OFFERED: dict[str, tuple[Any, ...]] = {
     "between": BETWEEN, "weighing": QUANTITIES, "side": SIDES, "way": tuple(SELECTORS), "mask": MASKS, "predict": PREDICTS,
     "toy_task": tuple(TOYS), "toy_kind": ("additive", "dot", "transformer"),
-    "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "lesson": ("alignment",),
+    "toy_padding": ("masked", "read"), "toy_divided": ("on", "off"), "topic": ("alignment",),
     "hard": ("Strongest", "Threshold", "Balanced"), "decoding": ("Greedy", "Beam"),
 }  # fmt: skip
 MODELS = {
@@ -54,7 +54,7 @@ CLAIMS = ("L0·H2: any -> previous", 'any: "the" -> next', "obj -> head", "objj 
 PARAMETERS = {
     "typed": "text", "typed_pair": "pair", "typed_other": "other", "with_other": "other", "typed_question": "question",
     "typed_passage": "passage", "example": "layer", "typed_claim": "claim", "example_claim": "claim",
-    "cell": "query", "cell1": "query1", "chip": "lesson", "dim": "numbers", "model": "target", "edit-weight": "editing",
+    "cell": "query", "cell1": "query1", "chip": "worked", "dim": "numbers", "model": "target", "edit-weight": "editing",
     "unit": "words_kept", "decoding": "candidate1", "toy_kind": "divided", "toy_head": "toy_head", "preset": "task",
 }  # fmt: skip
 # Every parameter that the address of a page may have: each has to be there in one of the states.
@@ -68,7 +68,7 @@ HELD = {
     "summarize": "model text way layer head all_heads unit words_kept share_kept sentences_kept whole_words punctuation "
     "reference all edits editing edit_view",
     "heads": "model layer head claim find sentences",
-    "compute": "lesson tokens heads head divide mask padded seed numbers own predict at",
+    "compute": "worked tokens heads head divide mask padded seed numbers own predict at",
     "compute a head": "source model text pair attention target layer head query key words predict at",
     "train": "task kind layers n_heads divided forcing padding steps first pace toy_head",
 }

@@ -6,7 +6,7 @@ it would show unasked. What depends on a model, such as how many layers it has, 
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from attnviz.core.edits import LONGEST
 from attnviz.core.head_inputs import MASKS, MOST_TOKENS
 from attnviz.core.quantity import QUANTITIES
 from attnviz.figures.compute.steps import PREDICTS
+from attnviz.lessons.answers import MOST_STEPS as MOST_LESSON_STEPS
 from attnviz.text.toys import TOYS
 from attnviz.text.url_text import LARGEST, pack, unpack
 from attnviz.training.presets import MOST_STEPS
@@ -193,7 +194,7 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     },
     "compute": {
         "source": Choice(("worked", "model")),
-        **{"lesson": NAME, "tokens": Text(most=120), "numbers": _WRITTEN, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
+        **{"worked": NAME, "tokens": Text(most=120), "numbers": _WRITTEN, "heads": NAME, "mask": Choice(MASKS), "own": NAME},
         "padded": Number(1, MOST_TOKENS, default=1), "divide": Choice(("on", "off")), "seed": Number(1, MOST_SEED),
         "predict": Choice(PREDICTS), "at": NAME, "revealed": NAME, "why": _OPEN,
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "begins": _WRITTEN},
@@ -203,8 +204,9 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **{"model": NAME, "claim": Text(most=600), "find": NAME, "sentences": _TEXT}, **_HEAD,
         "survey": Text(most=400), "measure": NAME, "drawing": Flag(), "drawn": Text(most=16),
     },
+    "lessons": {},
     "train": {
-        "lesson": Choice(("alignment", "induction")),
+        "topic": Choice(("alignment", "induction")),
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),
         "layers": Choice(("1", "2")), "n_heads": Choice(("1", "4")), "divided": Choice(("on", "off")),
         "forcing": Choice(("1", "0.5", "0")), "padding": Choice(("masked", "read")),
@@ -214,8 +216,12 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         **_each(1, query=Number(), key=Number()),
     },
 }  # fmt: skip
+# Beside every page a lesson can run: its name, the step, from 1, and the answers that were given (`attnviz.lessons.answers`).
+LESSON: dict[str, Type] = {"lesson": NAME, "step": Number(1, MOST_LESSON_STEPS + 1, default=1), "answers": _WRITTEN}
 # Every page can be opened in its present mode.
-PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag()} for page, own in _PAGES.items()}
+PARAMETERS: dict[str, Mapping[str, Type]] = {page: {**own, "present": Flag(), **LESSON} for page, own in _PAGES.items()}
+# What a page called its own by the names of `LESSON`: an address without a step means that.
+RENAMED = {"compute": {"lesson": "worked"}, "train": {"lesson": "topic"}}
 
 
 def read_parameter(page: str, name: str, written: Written | None) -> Any:
@@ -225,6 +231,15 @@ def read_parameter(page: str, name: str, written: Written | None) -> Any:
         return None
     several = [written] if isinstance(written, str) else written
     return kind.read_all(several) if isinstance(kind, Names) else kind.read(several[-1] if several else "")
+
+
+def renamed(page: str, names: Collection[str]) -> Mapping[str, str]:
+    """Find the parameters of an address that another name stands for today, by the old name.
+
+    >>> renamed("compute", ["lesson", "seed"]), renamed("compute", ["lesson", "step"])
+    ({'lesson': 'worked'}, {})
+    """
+    return {} if "step" in names else {old: new for old, new in RENAMED.get(page, {}).items() if old in names}
 
 
 def write_parameter(value: Any) -> Written:

@@ -13,7 +13,16 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from attnviz.ui.address.parameters import PARAMETERS, SLOTS, Names, Written, read_parameter, write_parameter
+from attnviz.ui.address.parameters import (
+    LESSON,
+    PARAMETERS,
+    SLOTS,
+    Names,
+    Written,
+    read_parameter,
+    renamed,
+    write_parameter,
+)
 
 Kind = TypeVar("Kind")
 # Browsers and proxies refuse longer addresses; such a text is not part of the link, and the page says so.
@@ -50,16 +59,16 @@ def arrive(page: str) -> Going | None:
     is_history = _is_history()
     if (before := state.get("page")) == page and not is_history:
         return None
-    written = {name: _written(name, page) for name in st.query_params if name in PARAMETERS[page]}
+    written = _written_address(page)
     visits: dict[str, dict[str, Written]] = state.setdefault("visits", {})
-    if before and not is_history and not written and visits.get(page):
-        # A link of the menu leads to where this visitor was before.
-        return Going(page, query_of(visits[page]), replace=True)
+    if before and not is_history and (address := _continued(page, written, visits.get(page, {}))) != written:
+        # A link of the menu leads to where this visitor was before, and every link takes the lesson along.
+        return Going(page, query_of(address), replace=True)
     state.page, state.address = page, written
     if before or written:
         for name in _OF_A_VISIT:
             state.pop(name, None)
-    if written == visits.get(page, {}):
+    if _own(written) == _own(visits.get(page, {})):
         state.update(state.get("unlinked", {}).get(page, {}))
     return None
 
@@ -68,6 +77,34 @@ def _is_history() -> bool:
     """Whether the browser went back or forward to get here."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def _written_address(page: str) -> dict[str, Written]:
+    """What the browser's address says of a page, by the names of today."""
+    new = renamed(page, list(st.query_params))
+    return {new.get(name, name): _written(name, page) for name in st.query_params if name in PARAMETERS[page]}
+
+
+def _continued(page: str, written: dict[str, Written], visited: dict[str, Written] | None = None) -> dict[str, Written]:
+    """An address of another page, or else that of the visit before, within the lesson that runs now.
+
+    The page Lessons is where all of them are offered.
+    """
+    if page == "lessons" or "lesson" in written:
+        return written
+    lesson = {name: value for name, value in st.session_state.address.items() if name in LESSON}
+    return (written or _own(visited or {})) | lesson
+
+
+def _own(address: dict[str, Written]) -> dict[str, Written]:
+    """What an address says of its page alone."""
+    return {name: value for name, value in address.items() if name not in LESSON}
+
+
+def peek(page: str) -> dict[str, Written]:
+    """Read the address that a page will have, before it is run."""
+    is_same = st.session_state.get("page") == page and not _is_history()
+    return dict(st.session_state.address) if is_same else _written_address(page)
 
 
 def _written(name: str, page: str) -> Written:
@@ -99,6 +136,7 @@ def visit(page: str, **values: object) -> None:
     state = st.session_state
     long = {name: value for name, value in values.items() if isinstance(value, str) and len(value) > LINK_CHARACTERS}
     address = {name: write_parameter(value) for name, value in values.items() if name not in long and value not in (None, "")}
+    address = _continued(page, address)
     state.setdefault("unlinked", {})[page] = long
     state.setdefault("visits", {})[page] = address
     state.going = Going(page, query_of(address))

@@ -60,9 +60,8 @@ def make(report: Callable[[str], None]) -> None:
 
 def page_scripts() -> tuple[Path, ...]:
     """The script of each page; Home's is the app's own, for it leads to the others."""
-    from attnviz.ui.frame import router
-
-    return Path(router.__file__), *(page_file(name) for each in router.PAGES.values() for name in each if name != "home")
+    pages = sorted(page_file("home").parent.glob("*.py"))
+    return Path(__file__).parents[1] / "frame" / "router.py", *(path for path in pages if path.stem != "home")
 
 
 @contextmanager

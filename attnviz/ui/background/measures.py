@@ -9,7 +9,7 @@ from functools import partial
 from attnviz.analysis.compute.score_pairs import PairShares
 from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals
 from attnviz.core.edits import HeadValue
-from attnviz.core.shares import HeadCosts, RemovalCurve
+from attnviz.core.shares import HeadCosts, RemovalCurve, Shares
 from attnviz.core.trace import Prompt
 from attnviz.models.base import AttentionModel, Progress
 from attnviz.ui.background.results import computed
@@ -26,6 +26,15 @@ def _matters(
 
 # The methods of Matters that take few passes of the model, and those that take many.
 matters, matters_slowly = computed(_matters, passes=15), computed(_matters, passes=45)
+
+
+@partial(computed, passes=15)
+def shares(model: AttentionModel, progress: Progress, prompt: Prompt, method: str) -> Shares:
+    """What each word was worth to the output, by one method."""
+    from attnviz.attribution.methods import attribute
+
+    progress(f"Asking {model.card.name} what its words are worth", None)
+    return attribute(model, prompt, method)
 
 
 @computed

@@ -53,8 +53,8 @@ def tokens_box() -> tuple[tuple[str, ...], WorkedExample]:
     """The tokens, and worked examples as chips under them; the example is the one that was opened last."""
     examples = {example.label: example for example in worked_examples()}
     labels = list(examples)
-    restore("lesson", labels[0], labels)
-    example = examples[st.session_state.lesson]
+    restore("worked", labels[0], labels)
+    example = examples[st.session_state.worked]
     text = text_field(
         st.text_input, "Tokens", "tokens", default=example.tokens,
         label_visibility="collapsed", placeholder="Type a few words", max_chars=120,
@@ -67,7 +67,7 @@ def tokens_box() -> tuple[tuple[str, ...], WorkedExample]:
             forget("at", "at_step", "revealed")
 
     st.pills("Examples", labels, key="chip", on_change=choose, label_visibility="collapsed")
-    publish("lesson", example.label, labels[0])
+    publish("worked", example.label, labels[0])
     return _cut(tuple(text.split())), example
 
 
@@ -83,7 +83,7 @@ def _cut(tokens: tuple[str, ...]) -> tuple[str, ...]:
 def open_example(example: WorkedExample) -> None:
     """Makes a worked example the one that is shown."""
     st.session_state.update(
-        lesson=example.label, tokens=example.tokens, heads=str(example.heads), head=0, mask=example.mask, seed=example.seed,
+        worked=example.label, tokens=example.tokens, heads=str(example.heads), head=0, mask=example.mask, seed=example.seed,
         dim=example.dim, divide="on",
     )  # fmt: skip
     _replace(example.numbers())

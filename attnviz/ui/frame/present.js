@@ -94,7 +94,8 @@ function fit() {
   const canvases = pictures().filter((each) => each.matches("canvas"));
   zoomTo(least);
   if (canvases.length) flex(block, canvases);
-  else enlarge(block, least);
+  // A lesson beside it grows with it.
+  else if (!document.querySelector(".st-key-lesson")) enlarge(block, least);
 }
 
 /** @param {number} zoom */

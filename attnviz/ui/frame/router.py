@@ -20,7 +20,7 @@ PAGES = {
     "": {"home": "home"},
     "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text"},
     "Ask": {"heads": "manage_search", "compare": "compare_arrows", "matters": "balance", "ablate": "tune"},
-    "Learn": {"compute": "calculate", "train": "model_training"},
+    "Learn": {"lessons": "school", "compute": "calculate", "train": "model_training"},
 }
 
 
@@ -34,12 +34,24 @@ def draw() -> None:
     page = st.navigation({section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()})
     st.session_state.begun = time.monotonic()
     with PRIORITY.at_work(DRAWING_SECONDS):
-        page.run()
+        _run(page)
     show_history()
     # A server whose visitors only look at Home does without PyTorch, which takes twice the memory of all the rest.
     if page.title != "Home" or st.session_state.get("is_drawn"):
         import_ahead.begin()
     st.session_state.is_drawn = True
+
+
+def _run(page: st.Page) -> None:
+    """Draw a page, beside a lesson where the address names one."""
+    if "lesson" not in st.query_params and "lesson" not in st.session_state.get("address", {}):
+        page.run()
+        return
+    # Most visits read no Markdown, and ask nothing.
+    from attnviz.ui.lessons.panel import run_in_lesson
+
+    name = page.url_path or "home"
+    run_in_lesson(name, "attnviz" if name == "home" else page.title, page.run)
 
 
 def _page(name: str, icon: str) -> st.Page:

@@ -13,8 +13,8 @@ from attnviz.export.heads.claims import atlas_csv, claims_csv, draw_atlas, draw_
 from attnviz.export.heads.grid import draw_measure, measure_csv
 from attnviz.survey.folder import State
 from attnviz.ui.address.state import value
+from attnviz.ui.background.corpora import claim_verdict
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.heads.results import claim_verdict
 
 
 def claim_buttons(model: str, claim: str, own: str) -> None:

@@ -14,7 +14,7 @@ from attnviz.ui.address.state import declared, link, publish, url_value
 from attnviz.ui.address.widgets import dropdown, segments
 
 _KINDS: dict[str, str] = {"additive": "LSTM, additive", "dot": "LSTM, dot product", "transformer": "Transformer"}
-_LESSONS = {"alignment": "An alignment", "induction": "Induction"}
+_TOPICS = {"alignment": "An alignment", "induction": "Induction"}
 # Seconds that a step takes at least.
 _PACES = {"Full": 0.0, "Slow": 0.15, "Slower": 0.6}
 _BEST = "The one that aligns best"
@@ -49,9 +49,9 @@ def recipe_picker(known: ToyRecipe | None) -> tuple[ToyRecipe, Preset | None]:
     return recipe, current
 
 
-def lesson_picker() -> str:
+def topic_picker() -> str:
     """What is learned: an alignment, or induction."""
-    return segments(st.sidebar, "What is learned", "lesson", format_func=_LESSONS.__getitem__)
+    return segments(st.sidebar, "What is learned", "topic", format_func=_TOPICS.__getitem__)
 
 
 def pace_picker() -> float:

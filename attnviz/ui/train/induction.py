@@ -1,4 +1,4 @@
-"""The lesson induction on the page Train: models of attention alone, one layer and two, learn side by side."""
+"""The topic induction on the page Train: models of attention alone, one layer and two, learn side by side."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """Right answers, against weights that stand in the test."""
 
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +12,7 @@ from attnviz.analysis.heads.verdict import ClaimResult, Rival
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.shares import Shares
 from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
+from attnviz.lessons.guess import guess_of
 from attnviz.lessons.lesson_file import LessonQuestion
 from attnviz.lessons.picture import LessonPicture, read_link
 from attnviz.lessons.questions import KINDS, points_of, truth_of
@@ -173,3 +176,35 @@ def test_points() -> None:
 @pytest.mark.parametrize("written", ["", "%", "1e9", "٧", "0x1", "--1", "9" * 400])
 def test_what_is_no_number_is_none(written: str) -> None:
     assert read_number(written) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "expected"),
+    [
+        ("token", {"from": "saw"}, {"form": "words", "marked": [3], "choices": [1, 2, 3, 4, 5]}),
+        ("token", {"to": "cat"}, {"form": "words", "marked": [2], "choices": [1, 2, 3, 4, 5]}),
+        ("number", {"from": "saw", "to": "cat"}, {"form": "number", "marked": [3, 2], "choices": []}),
+        ("head", {"from": "saw", "to": "cat"}, {"form": "heads", "marked": [3, 2], "grid": (("L0",), ("H0", "H1"))}),
+        ("cell", {}, {"form": "cells", "grid": (("the(1)", "cat", "saw", "the(2)", "dog"),) * 2}),
+        ("order", {"words": ("saw", "cat"), "from": "dog"}, {"form": "order", "options": ("saw", "cat"), "marked": [5]}),
+        ("order", {"words": ("saw", "cat"), "by": "any"}, {"form": "order", "words": ["the cat saw the dog"]}),
+        ("output", {}, {"form": "text", "words": ["the cat saw the dog"]}),
+        ("output", {"choices": ("Le chat.", "un chat")}, {"form": "choices", "options": ("Le chat.", "un chat")}),
+        ("claim", {"claim": "L0·H0: obj -> head"}, {"form": "choices", "options": ("true", "false")}),
+        ("choice", {"choices": ("one", "two"), "answer": "two"}, {"form": "choices", "options": ("one", "two")}),
+        ("text", {}, {"form": "text"}),
+    ],
+)
+def test_what_is_guessed_on_holds_no_number_of_the_model(kind: str, fields: dict, expected: dict) -> None:
+    question = LessonQuestion(kind, "?", fields, 7)
+    record = guess_of(question, PICTURE, Given()).record
+    line = record["lines"][0] if record["lines"] else {}
+    actual = {**record, **{name: list(value) for name, value in line.items()}}
+    assert {name: actual[name] for name in expected} == expected
+    assert not re.search(r"\d\.\d", json.dumps(record))
+    # What can be chosen can be right.
+    if kind in ("token", "head", "cell", "claim"):
+        rows, columns = record["grid"]
+        offered = [row + record["sign"] + column for row in rows for column in columns] + list(record["options"])
+        offered += [line["words"][at] for at in line.get("choices", ())]
+        assert any(truth_of(question, PICTURE, Given()).accepts(each) for each in offered)

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from attnviz.cli import main
-from attnviz.lessons.check import ComputedSource, examine, shipped_lessons
+from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
+from attnviz.lessons.library import shipped_lessons
 
 LESSON = """---
 title: A lesson

@@ -1,0 +1,49 @@
+"""The end of a lesson: how the answers were, and the file that is handed in."""
+
+import streamlit as st
+
+from attnviz.core.errors import AttnvizError
+from attnviz.lessons.hand_in import LONGEST_NAME, HandIn, write_hand_in
+from attnviz.lessons.questions import points_of
+from attnviz.ui.layout import escaped
+from attnviz.ui.lessons.place import LessonPlace
+from attnviz.ui.lessons.source import truth_at
+from attnviz.ui.lessons.verdict import answered_html, verdict_html
+
+
+def show_end(place: LessonPlace) -> None:
+    """The points, every answer, and the file with them."""
+    summary = st.container()
+    student = st.text_input("Your name, if your teacher wants it", key="lesson-student", max_chars=LONGEST_NAME)
+    answers = {number: given.text for number, given in place.answers.items() if given.text}
+    seconds = {number: float(given.seconds) for number, given in place.answers.items()}
+    data = write_hand_in(HandIn(place.lesson.name, answers, seconds, student.strip()[:LONGEST_NAME]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button("Hand in", data, f"{place.lesson.name}.json", "application/json", key="lesson-hand-in",
+                           icon=":material/download:", type="primary", on_click="ignore")  # fmt: skip
+        st.caption("A small file with your answers. Give it to your teacher, or copy the same text from here:")
+    with st.expander("As text", icon=":material/content_copy:"):
+        st.code(data.decode("utf-8"), language=None)
+    with summary:
+        _show_points(place)
+
+
+def _show_points(place: LessonPlace) -> None:
+    """How many points the answers make, and how each of them was; nothing of what was not answered."""
+    made, most, parts = 0, 0, []
+    for number, _, question in place.lesson.questions:
+        if question.kind != "text":
+            most += points_of(question)
+        if number not in place.answers:
+            continue
+        given = place.answers[number].text
+        try:
+            truth = truth_at(place, number)
+        except AttnvizError as error:
+            st.warning(escaped(error), icon=":material/school:")
+            continue
+        made += points_of(question) if given and truth.answer and truth.accepts(given) else 0
+        parts.append(verdict_html(question, given, truth) if truth.answer else answered_html(question, given))
+    left = sum(number not in place.answers for number, _, _ in place.lesson.questions)
+    more = f" {left} question{' is' if left == 1 else 's are'} still open." if left else ""
+    st.html(f'<p class="lesson-points">{made} of {most} points.{more}</p><div class="lesson-all">{"".join(parts)}</div>')

@@ -1,0 +1,134 @@
+"""The lesson beside the picture: the step's text, its question, how the answers were, and the way to the next step."""
+
+import html
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+from attnviz.core.errors import AttnvizError, LessonError
+from attnviz.figures.lessons.guess import SCRIPT, STYLE
+from attnviz.lessons.answers import TYPED_KINDS, open_question
+from attnviz.lessons.guess import guess_of
+from attnviz.lessons.lesson_file import LessonQuestion, prose_html
+from attnviz.ui.address.state import finish
+from attnviz.ui.address.widgets import sent
+from attnviz.ui.frame.toolbar import fill_toolbar
+from attnviz.ui.layout import escaped, header, hero
+from attnviz.ui.lessons.hand_in import show_end
+from attnviz.ui.lessons.place import LessonPlace, begin, give_answer, go_to, leave, place_of
+from attnviz.ui.lessons.source import PageSource, truth_at
+from attnviz.ui.lessons.verdict import answered_html, verdict_html
+
+_KEYS = component("attnviz.lesson-keys", html="<div></div>", js=Path(__file__).with_name("keys.js").read_text(encoding="utf-8"))
+_GUESS = component("attnviz.guess", html='<div class="guess"></div>', css=STYLE, js=SCRIPT)
+_GUESS_FIRST = "Guess first: the picture comes when you have answered."
+
+
+def run_in_lesson(page: str, title: str, run: Callable[[], None]) -> None:
+    """Runs a page beside the step of its lesson; in its place draws what is guessed on, until that is answered."""
+    try:
+        place = None if "going" in st.session_state else place_of(page)
+    except LessonError as error:
+        st.error(escaped(error), icon=":material/school:")
+        st.button("Leave the lesson", key="lesson-leave", on_click=leave)
+        place = None
+    if place is None:
+        run()
+    elif page == "lessons" != place.page:
+        # A link that names only the lesson and its step.
+        go_to(place, place.number, replace=True)
+        run()
+    else:
+        _show_panel(place)
+        if place.hides or page == "lessons":
+            _show_step(place, page, title)
+        else:
+            run()
+
+
+def _show_panel(place: LessonPlace) -> None:
+    """What stands beside the picture."""
+    with st.container(key="lesson"):
+        count = len(place.lesson.steps)
+        where = "The end" if place.is_end else f"Step {place.number} of {count}"
+        heading = "Hand in" if place.is_end else place.step.title
+        intro = place.lesson.intro if place.number == 1 else ""
+        prose = "" if place.is_end else prose_html("\n\n".join(filter(None, (intro, place.step.prose))))
+        lang = html.escape(place.lesson.language, quote=True)
+        st.html(
+            f'<div class="lesson-text" lang="{lang}"><p class="lesson-place">{html.escape(place.lesson.title)} · {where}</p>'
+            f"<h2>{html.escape(heading)}</h2>{prose}</div>"
+        )
+        questions = st.container(key="lesson-questions")
+        with st.container(key="lesson-steps", horizontal=True):
+            st.button("Back", key="lesson-back", icon=":material/arrow_back:", disabled=place.number == 1,
+                      on_click=go_to, args=(place, place.number - 1))  # fmt: skip
+            if not place.is_end:
+                st.button("Finish" if place.number == count else "Next", key="lesson-next", icon=":material/arrow_forward:",
+                          type="secondary" if open_question(place.lesson, place.number, place.answers) else "primary",
+                          on_click=go_to, args=(place, place.number + 1))  # fmt: skip
+            st.button("Leave", key="lesson-leave", icon=":material/close:", type="tertiary", on_click=leave)
+        _KEYS(key="lesson-keys", data=[])
+        with questions:
+            _show_questions(place)
+
+
+def _show_questions(place: LessonPlace) -> None:
+    """How the answers of this step were; and what is asked now, unless that is asked in the picture's place."""
+    if place.is_end:
+        return
+    for at, question in enumerate(place.step.questions, 1):
+        number = f"{place.number}.{at}"
+        if number not in place.answers:
+            if not place.hides and place.page != "lessons":
+                _ask(place, number, question)
+            return
+        given = place.answers[number].text
+        if (place.hides and question.kind not in TYPED_KINDS) or question.kind == "text":
+            st.html(answered_html(question, given))
+            continue
+        try:
+            st.html(verdict_html(question, given, truth_at(place, number)))
+        except AttnvizError as error:
+            st.html(answered_html(question, given))
+            st.warning(escaped(error), icon=":material/school:")
+
+
+def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
+    """The question, its hint, and what it is answered with."""
+    begin(place, number)
+    hint = question.text("hint")
+    folded = f"<details><summary>Hint</summary>{html.escape(hint)}</details>" if hint else ""
+    st.html(f'<div class="lesson-ask"><p dir="auto">{html.escape(question.ask)}</p>{folded}</div>')
+
+    def given() -> None:
+        match sent("lesson-guess", "given"):
+            # A click that comes late may answer the question before.
+            case [asked, str(text)] if asked == f"{place.name} {number}" and text.strip():
+                give_answer(place, number, text.strip()[:_longest])
+
+    try:
+        guess = guess_of(question, place.step.picture, PageSource())
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/school:")
+    else:
+        _longest = guess.longest
+        _GUESS(key="lesson-guess", data=[f"{place.name} {number}", guess.record], on_given_change=given)
+    label = "Go on without an answer" if question.kind == "text" else "Show the answer"
+    st.button(label, key="lesson-skip", type="tertiary", on_click=give_answer, args=(place, number, ""))
+
+
+def _show_step(place: LessonPlace, page: str, title: str) -> None:
+    """What stands in the picture's place: the open question of the step; at the end of the lesson what is handed in."""
+    header(title, "What you have answered." if place.is_end else _GUESS_FIRST if place.hides else "", page=page)
+    with hero():
+        if place.is_end:
+            show_end(place)
+        elif asked := open_question(place.lesson, place.number, place.answers):
+            _ask(place, *asked)
+        else:
+            st.html('<p class="lesson-done">Go on with the next step.</p>')
+    fill_toolbar("Opens this step of the lesson, with your answers")
+    finish()

@@ -1,0 +1,148 @@
+"""Where a visitor is in a lesson: its name, the step and the answers stand in the address of whatever page is open."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import streamlit as st
+
+from attnviz import settings
+from attnviz.core.errors import LessonError
+from attnviz.lessons.answers import GivenAnswer, is_hidden, read_answers, write_answers
+from attnviz.lessons.lesson_file import Lesson, LessonStep
+from attnviz.lessons.library import SENT, lessons_of, read_named, read_sent
+from attnviz.ui.address.parameters import LESSON, Written, read_parameter, renamed, write_parameter
+from attnviz.ui.address.state import Going, peek, query_of
+from attnviz.ui.background.lru_cache import LruCache
+
+# Of all visitors together; a lesson is small.
+LESSONS_KEPT = 64
+_GONE = "This lesson was opened from a file, and is not kept here any more: open the file again on the page Lessons."
+
+
+@dataclass(frozen=True)
+class LessonPlace:
+    """A lesson under its name in an address, a step of it from 1 (one more than there are: its end), and the answers so far."""
+
+    name: str
+    lesson: Lesson
+    number: int
+    answers: dict[str, GivenAnswer]
+
+    @property
+    def is_end(self) -> bool:
+        return self.number > len(self.lesson.steps)
+
+    @property
+    def step(self) -> LessonStep:
+        return self.lesson.steps[self.number - 1]
+
+    @property
+    def page(self) -> str:
+        """The page that the step is about: that of its picture, else Lessons itself."""
+        return "lessons" if self.is_end or self.step.picture is None else self.step.picture.page
+
+    @property
+    def hides(self) -> bool:
+        """Whether the picture has to wait for an answer."""
+        return not self.is_end and is_hidden(self.lesson, self.number, self.answers)
+
+
+@st.cache_resource(show_spinner=False)
+def _sent_lessons() -> LruCache[Lesson | None]:
+    """Lessons that teachers have sent, by their names."""
+    return LruCache(LESSONS_KEPT, 0)
+
+
+def keep_sent(data: bytes, name: str) -> str:
+    """Keep a lesson that a teacher sends; returns its name in an address.
+
+    Raises:
+        LessonError: something is wrong with it.
+    """
+    key, lesson = read_sent(data, name)
+    _sent_lessons().get(key, lambda: lesson)
+    return key
+
+
+def offered_lessons() -> dict[str, Path]:
+    """The lessons that can be opened here by name: shipped ones, and those of the folder that ATTNVIZ_LESSONS names."""
+    folder = settings.text("ATTNVIZ_LESSONS")
+    return lessons_of(Path(folder) if folder else None)
+
+
+def lesson_named(name: str) -> Lesson:
+    """Find a lesson by its name in an address.
+
+    Raises:
+        LessonError: there is none, or something is wrong with it.
+    """
+    if not name.startswith(SENT):
+        return read_named(name, offered_lessons())
+    cache = _sent_lessons()
+    if (lesson := cache.get(name, lambda: None)) is None:
+        cache.forget(name, None)
+        raise LessonError(_GONE)
+    return lesson
+
+
+def place_of(page: str) -> LessonPlace | None:
+    """Where the address of a page stands in a lesson, before the page is run; None: in none.
+
+    Raises:
+        LessonError: there is no such lesson.
+    """
+    written = peek(page)
+    name, step, answers = (read_parameter(page, each, written.get(each)) for each in LESSON)
+    if not name:
+        return None
+    lesson = lesson_named(name)
+    given = read_answers(answers or "", lesson)
+    _journal(name).update(given)
+    return LessonPlace(name, lesson, min(step or 1, len(lesson.steps) + 1), given)
+
+
+def _journal(name: str) -> dict[str, GivenAnswer]:
+    """All answers that this visitor has given to a lesson: back and forward of the browser must lose none."""
+    return st.session_state.setdefault("lesson_journal", {}).setdefault(name, {})
+
+
+def address_of(place: LessonPlace, step: int) -> tuple[str, dict[str, Written]]:
+    """The page and the address of a step, with every answer that was given."""
+    there = LessonPlace(place.name, place.lesson, step, {**_journal(place.name), **place.answers})
+    own: dict[str, Written] = {}
+    if not there.is_end and (picture := there.step.picture):
+        own = dict(parse_qs(urlsplit(picture.address).query, keep_blank_values=True))
+        new = renamed(picture.page, list(own))
+        own = {new.get(name, name): value for name, value in own.items()}
+    lesson = {"lesson": place.name, "step": str(step)}
+    if there.answers:
+        lesson["answers"] = str(write_parameter(write_answers(there.answers)))
+    if st.session_state.get("address", {}).get("present"):
+        lesson["present"] = "true"
+    return there.page, {**own, **lesson}
+
+
+def go_to(place: LessonPlace, step: int, *, replace: bool = False) -> None:
+    """Opens a step of the lesson; for a callback."""
+    page, address = address_of(place, step)
+    st.session_state.going = Going(page, query_of(address), replace)
+
+
+def leave() -> None:
+    """Ends the lesson: the page stays as it is; for a callback."""
+    for name in LESSON:
+        st.session_state.address.pop(name, None)
+
+
+def give_answer(place: LessonPlace, number: str, text: str) -> None:
+    """Takes an answer, or with an empty one asks for the right one; for a callback."""
+    seconds = round(time.monotonic() - st.session_state.get("lesson_begun", {}).get((place.name, number), time.monotonic()))
+    given = {**place.answers, number: GivenAnswer(text, seconds)}
+    st.session_state.address.update(lesson=place.name, step=str(place.number), answers=write_parameter(write_answers(given)))
+
+
+def begin(place: LessonPlace, number: str) -> None:
+    """Notes when a question was first shown."""
+    st.session_state.setdefault("lesson_begun", {}).setdefault((place.name, number), time.monotonic())

@@ -1,0 +1,154 @@
+"""Lessons beside pages: an open question hides the picture, an answer brings it; own files are opened, or refused in words."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from attnviz.lessons.hand_in import read_hand_in
+from attnviz.lessons.library import read_sent
+from attnviz.ui.lessons import panel
+from tests.visits import PAGES, PATIENCE, html, open_page, press, said
+
+LESSON = """---
+title: A <b>lesson</b>
+minutes: 5
+models: [minilm]
+---
+
+Read *this*. <script>alert(1)</script>
+
+## Look
+
+[open](/encode?text=The+cat+sat.&layer=2&head=0) :red[x] $a$
+
+```question
+kind: token
+ask: Where does “cat” look?
+from: cat
+right: Indeed.
+```
+
+## Think
+
+```question
+kind: text
+ask: Why?
+```
+"""
+SCRIPT = """
+import runpy
+import streamlit as st
+from attnviz.ui.lessons.panel import run_in_lesson
+run_in_lesson("{page}", "{page}", lambda: runpy.run_path("{path}"))
+"""
+
+
+@pytest.fixture
+def guesses(monkeypatch: pytest.MonkeyPatch) -> list:
+    """What the page asks, in place of the component that asks it."""
+    asked: list = []
+    monkeypatch.setattr(panel, "_GUESS", lambda key, data, on_given_change: asked.append(data))
+    return asked
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A school's own lessons."""
+    (tmp_path / "own.md").write_text(LESSON, encoding="utf-8")
+    monkeypatch.setenv("ATTNVIZ_LESSONS", str(tmp_path))
+    return tmp_path
+
+
+def lesson(page: str = "encode", **address: str) -> AppTest:
+    app = AppTest.from_string(SCRIPT.format(page=page, path=PAGES / f"{page}.py"), default_timeout=PATIENCE)
+    return open_page(app, **{"lesson": "own", "step": "1", "text": "The cat sat.", "layer": "2", "head": "0"} | address)
+
+
+def given(*rows: tuple[str, str, int]) -> str:
+    return json.dumps(rows)
+
+
+def test_a_picture_waits_for_its_answer(guesses: list) -> None:
+    app = lesson()
+    assert "Step 1 of 2" in html(app)
+    assert [line["choices"] for line in guesses[-1][1]["lines"]] == [(1, 2, 3, 4)]
+    assert not app.text_area
+    assert "·H" not in said(app)
+    press(app, "Show the answer")
+    assert json.loads(app.query_params["answers"])[0][:2] == ["1.1", ""]
+    assert app.text_area
+    assert re.search(r"The answer is <strong>\w+</strong>.*“cat” gives “\w+” \d+ %", html(app))
+
+
+def test_an_answer_in_the_address_is_judged_and_shown(guesses: list) -> None:
+    (right,) = re.findall(r"The answer is <strong>(\w+)</strong>", html(lesson(answers=given(("1.1", "", 3)))))
+    assert f"Right: <strong>{right}</strong>" in html(app := lesson(answers=given(("1.1", right, 3))))
+    assert "Indeed." in html(app)
+    assert "You said “&lt;i&gt;”" in html(lesson(answers=given(("1.1", "<i>", 3))))
+    assert not guesses
+
+
+def test_text_of_a_lesson_is_text(guesses: list) -> None:
+    shown = html(lesson())
+    assert "<script" not in shown
+    assert "A &lt;b&gt;lesson&lt;/b&gt;" in shown
+    assert ":red[x] $a$" in shown
+    assert "href" not in shown
+
+
+def test_the_end_has_points_and_a_file_that_is_graded(guesses: list) -> None:
+    app = lesson("lessons", step="3", answers=given(("1.1", "cat", 3), ("2.1", "so", 9)))
+    assert "of 1 points" in html(app)
+    hand_in = read_hand_in(app.code[0].value.encode(), "a.json")
+    assert (hand_in.lesson, hand_in.answers, hand_in.seconds) == ("own", {"1.1": "cat", "2.1": "so"}, {"1.1": 3.0, "2.1": 9.0})
+
+
+def test_a_step_without_a_picture_asks_on_lessons(guesses: list) -> None:
+    lesson("lessons", step="2")
+    assert guesses[-1][1]["form"] == "text"
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file-000000000000", "../own", "~x"])
+def test_a_lesson_that_is_not_here_is_named_and_left(name: str) -> None:
+    app = lesson(lesson=name)
+    assert len(app.error) == 1
+    assert app.text_area
+    assert not press(app, "Leave the lesson").error
+
+
+def test_every_lesson_has_a_card_and_a_broken_one_a_sentence(folder: Path) -> None:
+    (folder / "broken.md").write_text(LESSON.replace("kind: token", "kind: riddle"), encoding="utf-8")
+    app = open_page("lessons")
+    labels = [button.label for button in app.button]
+    assert len(labels) == 10
+    assert labels[0] == r"**A \<b>lesson\</b>**"
+    assert "broken.md, line 13" in app.warning[0].value
+
+
+@pytest.mark.parametrize(
+    ("data", "names"), [(LESSON.encode(), ""), (b"## A", "line 1"), (b"\xff", "UTF-8"), (b"a" * 300_000, "kB")]
+)
+def test_a_file_that_is_sent_is_opened_or_refused(data: bytes, names: str) -> None:
+    app = open_page("lessons")
+    app.file_uploader[0].upload("mine.md", data, "text/markdown").run()
+    assert [names in each.value for each in app.error] == [True] * bool(names)
+    if not names:
+        name, _ = read_sent(data, "mine.md")
+        assert "Step 1 of 2" in html(lesson(lesson=name))
+
+
+@pytest.mark.parametrize(
+    ("page", "old", "new"),
+    [("compute", "Why divide by √d", "worked"), ("train", "induction", "topic")],
+)
+def test_what_pages_called_lesson_before_opens_what_it_opened(page: str, old: str, new: str, guesses: list) -> None:
+    for app in (
+        open_page(page, lesson=old),
+        open_page(
+            AppTest.from_string(SCRIPT.format(page=page, path=PAGES / f"{page}.py"), default_timeout=PATIENCE), lesson=old
+        ),
+    ):
+        assert (app.query_params[new], "lesson" in app.query_params) == (old, False)
