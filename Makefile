@@ -27,7 +27,7 @@ WORKERS ?= $(shell [ $(CORES) -gt 2 ] && echo 4 || echo 3)
 FONTS := fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help run test bench docs lint types chromium caddy postgres clean torch-index
+.PHONY: help run test bench docs site lint types chromium caddy postgres clean torch-index
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -47,6 +47,9 @@ bench: $(VENV)/.installed-test ## the measurements in benchmarks/, each prints i
 docs: $(VENV)/.installed-test ## the documentation, into build/site; a warning stops it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "attnviz: open build/site/index.html"
+
+site: node_modules/.installed ## the pictures as static files, into build/live: docs/live.md
+	@$(BIN)/attnviz site -o build/live
 
 lint: $(VENV)/.installed-test ## ruff and, for the JavaScript, oxlint
 	$(BIN)/ruff check .

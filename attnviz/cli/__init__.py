@@ -15,6 +15,7 @@ from attnviz.cli.arguments import PLAIN
 from attnviz.cli.faithful import add_faithful_command
 from attnviz.cli.heads import add_heads_commands
 from attnviz.cli.lesson import add_lesson_commands
+from attnviz.cli.site import add_site_command
 from attnviz.cli.traces import add_trace_commands
 from attnviz.cli.train import add_train_command
 from attnviz.core.errors import AttnvizError, SettingError
@@ -35,6 +36,7 @@ EXAMPLES = """examples:
   attnviz survey minilm --text corpus.txt -o survey   every head, measured over a corpus
   attnviz train toy-reverse            a small model, in seconds
   attnviz faithful answer-en --data qa.dev.jsonl.gz
+  attnviz site -o public               the pictures as a folder of static files
   attnviz lesson new pronouns          a lesson to start from; `lesson check` finds what is wrong with it
 """
 
@@ -64,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(command=serve)
     commands = top.add_subparsers(title="commands", metavar="")
     own = (add_trace_commands, add_ablate_command, add_faithful_command, add_heads_commands, add_train_command)
-    for add in (*own, add_lesson_commands):
+    for add in (*own, add_lesson_commands, add_site_command):
         add(commands)
     return top
 

@@ -45,31 +45,43 @@ def page(trace: AttentionTrace, *, view: View | None = None, theme: Theme | None
     True
     """
     check_size(trace)
-    code = script("page")
-    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     edited = f", edited {trace.edits.text}" if trace.edits else ""
     title, text = html.escape(f"{trace.model}{edited}"), html.escape(trace.prompt.text)
     output = f'<p class="output" dir="auto">{html.escape(trace.output)}</p>' if trace.output else ""
     pair = f'<p dir="auto">{html.escape(trace.prompt.pair)}</p>' if trace.prompt.pair else ""
     opened = f' data-opens="{html.escape(json.dumps(opens))}"' if opens else ""
     packages = (overview(attention, view=view, limit=PAGE_BYTES).data for attention in trace.maps)
-    document = Page(
-        "\n".join(
-            [
-                f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: attention</title>',
-                '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-                f"<style>{_variables(theme)}\n{_PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>",
-                f'<header><h1>{title}</h1><p dir="auto">{text}</p>{pair}{output}</header>',
-                f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}"{opened}>',
-                *(f'<script type="text/plain" data-package>{base64.b64encode(data).decode()}</script>' for data in packages),
-                f'</main>\n<script type="module">{code}</script>\n</body>\n</html>',
-            ]
-        )
-    )
+    scripts = (package_script(base64.b64encode(data).decode()) for data in packages)
+    document = Page(_document(theme, title, f'<p dir="auto">{text}</p>{pair}{output}', opened, "\n".join(scripts)))
     document.height = FRAME_PIXELS
     return document
+
+
+def template() -> str:
+    """Write the document with $title, $header, $opens and $packages where a browser puts its own."""
+    return _document(None, "$title", "$header", "$opens", "$packages")
+
+
+def package_script(data: str) -> str:
+    """Write the element that holds a package, in base64."""
+    return f'<script type="text/plain" data-package>{data}</script>'
+
+
+def _document(theme: Theme | None, title: str, header: str, opened: str, packages: str) -> str:
+    code = script("page")
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    return "\n".join(
+        [
+            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: attention</title>',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            f"<style>{_variables(theme)}\n{_PAGE_STYLE}\n{STYLE}</style>\n</head>\n<body>",
+            f"<header><h1>{title}</h1>{header}</header>",
+            f'<main class="attnviz" data-theme="{theme.name if theme else "auto"}"{opened}>',
+            f'{packages}\n</main>\n<script type="module">{code}</script>\n</body>\n</html>',
+        ]
+    )
 
 
 def frame(trace: AttentionTrace) -> str:

@@ -12,8 +12,9 @@ const CELLS_KEPT = 32e6;
  * @typedef {"queries" | "keys"} Axis
  * @typedef {{ entropy: number, highest: number, link: Link | null, diagonal: number | null, distance: number | null }} HeadNote
  * @typedef {{ name: string, kind: string, layers: number, heads: number, rows: number, columns: number, queries: Token[],
- *   keys: Token[], own: (number | null)[], direction: [string, string], notes: HeadNote[], signed?: boolean,
- *   chunks: Map<string, Bytes> }} Overview  the header of a map: rows and columns are those of its small pictures
+ *   keys: Token[], own: (number | null)[], direction: [string, string], notes: HeadNote[], signed?: boolean, plain?: boolean,
+ *   chunks: Map<string, Bytes> }} Overview  the header of a map: rows and columns are those of its small pictures; in a plain one,
+ *   which was made in this browser, nothing is compressed
  * @typedef {[layer: number, head: number | null]} HeadPlace  head null: the mean of the layer
  */
 
@@ -42,7 +43,8 @@ export class HeadStore {
     this.overview = overview;
     this.ask = ask;
     this.chunks = new Map(overview.chunks);
-    this.thumbs = inflate(/** @type {Bytes} */ (overview.chunks.get("thumbs")));
+    this.read = overview.plain ? (/** @type {Bytes} */ bytes) => Promise.resolve(bytes) : inflate;
+    this.thumbs = this.read(/** @type {Bytes} */ (overview.chunks.get("thumbs")));
   }
 
   /** Asks again for what has not come: of two messages that a host is sent at once, the first may be lost. @param {Map<string, Bytes>} chunks */
@@ -90,7 +92,7 @@ export class HeadStore {
       await wait.promise;
     }
     const chunk = /** @type {Bytes} */ (this.chunks.get(name));
-    return new Head(layer, head, this.overview, chunk[0], await inflate(chunk.subarray(1)));
+    return new Head(layer, head, this.overview, chunk[0], await this.read(chunk.subarray(1)));
   }
 
   forgetOldest() {

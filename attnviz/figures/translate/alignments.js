@@ -4,8 +4,6 @@
 import { clamp } from "../drawing/canvas.js";
 import { make } from "../drawing/elements.js";
 import { Legend } from "../drawing/matrix.js";
-import { mountOnce } from "../drawing/mount.js";
-import { readPackage } from "../drawing/package.js";
 import { Surface } from "../drawing/surface.js";
 import { AlignmentActions } from "./actions.js";
 import { Choices } from "./choices.js";
@@ -16,7 +14,6 @@ import { TranslationsTable } from "./translations_table.js";
 import { WordPair } from "./word_pair.js";
 
 /**
- * @import { Bytes } from "../drawing/package.js"
  * @import { Host } from "./actions.js"
  * @import { Message } from "./state.js"
  */
@@ -102,13 +99,4 @@ export class Alignments {
     if (name === "choices") this.choices.focus();
     else this.pair.wordAt(this.state.chosen.query).focus({ preventScroll: true });
   }
-}
-
-/** @param {StreamlitComponent<Bytes>} component */
-export default function mount({ data, parentElement, setTriggerValue }) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".alignment"));
-  const [alignments, unmount] = mountOnce(root, () => new Alignments(root, { pick() {} }));
-  alignments.host.pick = (change) => setTriggerValue("picked", change);
-  alignments.update(/** @type {any} */ (readPackage(data)));
-  return unmount;
 }

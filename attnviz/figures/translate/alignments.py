@@ -75,7 +75,7 @@ class Aligned:
 @functools.cache
 def script() -> str:
     """Join the whole script to one ES module, with what it shares with the explorer's."""
-    return bundle(_FOLDER / "alignments.js", {"themes.js": themes()})
+    return bundle(_FOLDER / "streamlit.js", {"themes.js": themes()})
 
 
 def alignments(models: Sequence[Aligned], **settings: object) -> tuple[str, bytes]:

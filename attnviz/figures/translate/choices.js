@@ -48,7 +48,8 @@ export class Choices extends View {
   step({ step, text, p, fixed, alternatives }) {
     const buttons = alternatives.map(([name, value, can], place) => {
       const attributes = { type: "button", class: "alternative", disabled: !can, "data-choice": `${step}:${place}` };
-      const share = make("i", { style: `width:${100 * clamp(value, 0, 1)}%` });
+      const share = make("i");
+      share.style.width = `${100 * clamp(value, 0, 1)}%`;
       const onclick = () => this.actions.steer(step, place);
       return make("button", { ...attributes, onclick }, share, word(name), make("em", {}, value.toFixed(2)));
     });

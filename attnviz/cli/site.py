@@ -1,0 +1,42 @@
+"""`attnviz site`: write a folder of static files that shows the pictures without a server."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from attnviz.cli.arguments import EXIT_CODES, PLAIN
+from attnviz.cli.traces import progress_line
+
+# What travels with attnviz and runs in a browser.
+MODELS = (
+    "minilm", "bahdanau-en-fr", "bilstm-en-fr", "dot-lstm-en-fr", "transformer-en-fr", "bahdanau-en-de", "transformer-en-de",
+    "answer-en", "summarize-en",
+)  # fmt: skip
+_EPILOG = f"""examples:
+  attnviz site -o public                   a site with every model; any web server can give it out
+  attnviz site -o public --models minilm   Encode alone
+
+docs/live.md says what it costs a visitor, and how to publish it.
+
+{EXIT_CODES}"""
+
+
+def add_site_command(commands: Any) -> None:
+    """Add the command."""
+    site = commands.add_parser(
+        "site", help="write the pictures as a folder of static files", epilog=_EPILOG, formatter_class=PLAIN
+    )
+    site.add_argument("-o", "--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
+    site.add_argument(
+        "--models", nargs="+", default=MODELS, choices=MODELS, metavar="NAME", help="default: all that can be there"
+    )
+    site.set_defaults(command=write_site)
+
+
+def write_site(arguments: argparse.Namespace) -> int:
+    """Write the site."""
+    # Imported here: the command's help must not wait for torch.
+    from attnviz.live.site import build
+
+    build(arguments.out, arguments.models, lambda line: progress_line(line, None))
+    return 0

@@ -1,0 +1,148 @@
+"""The HTML of every page of a site: the frame that all share, and what is typed on each."""
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from attnviz.figures.theme import DARK, FONT, LIGHT, Theme
+
+WEB = Path(__file__).parent / "web"
+_TEMPLATE = Template((WEB / "index.html").read_text(encoding="utf-8"))
+# A page runs the scripts of its own folder alone, and asks nobody else for anything; WebAssembly is compiled, nothing else is.
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'"
+)
+
+
+@dataclass(frozen=True)
+class SitePage:
+    """A page with a picture: what it is called and promises, and its boxes by the names that the address gives them."""
+
+    name: str
+    title: str
+    promise: str
+    boxes: Mapping[str, str]
+
+
+SITE_PAGES = (
+    SitePage(
+        "encode",
+        "Encode",
+        "Type a sentence. See what every head of a transformer looks at.",
+        {"text": "Sentence"},
+    ),
+    SitePage(
+        "translate",
+        "Translate",
+        "Type an English sentence. See which of its words each word of the translation came from.",
+        {"text": "English sentence"},
+    ),
+    SitePage(
+        "answer",
+        "Answer",
+        "Ask about a passage. See the words that answer, and where question and passage meet.",
+        {"question": "Question", "passage": "Passage"},
+    ),
+    SitePage("summarize", "Summarize", "Type a text. See which words and sentences attention keeps.", {"text": "Text"}),
+)
+# Pages that need the app's server, and why.
+APP_PAGES = {
+    "heads": ("Heads", "It reads 1,500 sentences with every head of a model, which takes a server."),
+    "compare": ("Compare", "It runs two models, or one that is edited, side by side, which takes a server."),
+    "matters": ("Matters", "It runs a model hundreds of times on one text, which takes a server."),
+    "ablate": ("Ablate", "It switches heads of a model off, which the graphs of this site cannot do."),
+    "compute": ("Compute", "It looks into queries, keys and values, which the graphs of this site do not give."),
+    "train": ("Train", "It trains a model with PyTorch, which no browser runs."),
+}
+GET_THE_APP = "pip install attnviz"
+
+
+def write_page(page: SitePage, *, root: str, current: str, config: Mapping[str, Any], preload: Sequence[str]) -> str:
+    """Write a page with a picture; `root` leads from it to the top of the site, `preload` are files that its picture needs."""
+    boxes = "\n".join(
+        f'<div><label{"" if len(page.boxes) > 1 else " class=only"} for="box-{name}">{label}</label>'
+        f'<textarea id="box-{name}" name="{name}" rows="1" spellcheck="false" enterkeyhint="go"></textarea></div>'
+        for name, label in page.boxes.items()
+    )
+    body = f"""<form id="typed">
+{boxes}
+<button type="submit">Run</button>
+</form>
+<div id="chips" role="group" aria-label="Examples"></div>
+<p id="notice" class="notice" role="status" hidden></p>
+<div id="busy" role="status" hidden></div>
+<section id="hero" aria-label="Picture">
+<div id="toolbar"></div>
+<p id="answer" dir="auto"></p>
+<div id="story" aria-live="polite"></div>
+<div id="passage"></div>
+<div id="picture"></div>
+<p id="hidden"></p>
+</section>
+<p id="hint"></p>
+<footer>{_FOOTER}</footer>
+<script type="application/json" id="config">{_data(config)}</script>"""
+    links = "\n".join(_preload(root, file) for file in preload)
+    return _fill(page.title, page.promise, root, current, body, links)
+
+
+def _preload(root: str, file: str) -> str:
+    kind = 'modulepreload"' if file.endswith(".js") else 'preload" as="fetch" crossorigin'
+    return f'<link rel="{kind} href="{root}{file}">'
+
+
+_FOOTER = (
+    "Everything here is computed in this browser; nothing that is typed leaves it. The models are those of the app, and give "
+    f"its numbers. The app itself also opens any model of the Hugging Face hub: <code>{GET_THE_APP}</code>."
+)
+
+
+def write_app_page(name: str, root: str) -> str:
+    """Write the page that stands for one that only the app has."""
+    title, why = APP_PAGES[name]
+    body = f"""<section id="elsewhere">
+<p class="notice">This page is part of the app, and not of this site. {html.escape(why)}</p>
+<p>Get the app, which needs Python 3.11 or newer, and open the same page there:</p>
+<pre><code>{GET_THE_APP}
+attnviz</code></pre>
+</section>"""
+    return _fill(title, "In the app only", root, name, body, "")
+
+
+def _fill(title: str, promise: str, root: str, current: str, body: str, preload: str) -> str:
+    return _TEMPLATE.substitute(
+        title=title, promise=promise, root=root or "./", page=current, nav=_nav(root, current), body=body, preload=preload,
+        policy=POLICY,
+    )  # fmt: skip
+
+
+def _nav(root: str, current: str) -> str:
+    def link(name: str, title: str, kind: str = "") -> str:
+        here = ' aria-current="page"' if name == current else ""
+        return f'<a href="{root}{name}/"{kind}{here}>{title}</a>'
+
+    own = [link(page.name, page.title) for page in SITE_PAGES]
+    app = [link(name, title, ' class="elsewhere"') for name, (title, _) in APP_PAGES.items()]
+    return "\n".join([*own, "<span>In the app</span>", *app])
+
+
+def _data(value: Mapping[str, Any]) -> str:
+    """Write data that no browser takes for markup."""
+    return re.sub("[<>&\u2028\u2029]", lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def colours() -> str:
+    """Write the colours of the site, which follow the reader's system, as CSS."""
+    dark = f"@media(prefers-color-scheme:dark){{:root{{{_named(DARK)}}}}}"
+    return f":root{{color-scheme:light dark;--font:{FONT};{_named(LIGHT)}}}\n{dark}\n"
+
+
+def _named(theme: Theme) -> str:
+    names = {"page": "background", "side": "panel", "ink": "text", "quiet": "faint", "line": "border", "strong": "accent"}
+    return "".join(f"--{name}:{getattr(theme, own)};" for name, own in names.items())

@@ -1,0 +1,149 @@
+"""A folder of static files that shows attnviz's pictures without a server: pages, scripts, pictures, and models as graphs."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attnviz.core.errors import AttnvizError
+from attnviz.figures.explorer.document import template
+from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
+from attnviz.figures.explorer.script import themes
+from attnviz.figures.javascript import bundle
+from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
+from attnviz.live.packages import copy_packages
+from attnviz.live.pictures import SitePicture, picture_pages, pictures
+from attnviz.live.shell import APP_PAGES, SITE_PAGES, WEB, colours, write_app_page, write_page
+from attnviz.models.catalog import load
+from attnviz.paths import assets_folder
+
+Report = Callable[[str], None]
+# Each becomes one script, with the style of its picture in it.
+SCRIPTS = {
+    "site": ("site.js", ""),
+    "explorer": ("explorer_entry.js", EXPLORER_STYLE),
+    "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
+    "worker": ("worker.js", ""),
+}
+
+
+class SiteError(AttnvizError, ValueError):
+    """The folder cannot become a site."""
+
+
+def build(folder: Path, models: Sequence[str], report: Report = print) -> None:
+    """Write a site into a folder, which is empty or holds an older one.
+
+    Raises:
+        SiteError: the folder holds other files.
+        AttnvizError: a model cannot be loaded.
+    """
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "service_worker.js").is_file():
+        raise SiteError(f"{folder} holds other files: name an empty folder, or one that attnviz site wrote before.")
+    # An older site stays until the new one is whole.
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".attnviz-site-", dir=folder.parent) as place:
+        made = Path(place) / "site"
+        _write_site(made, models, report)
+        shutil.rmtree(folder, ignore_errors=True)
+        made.replace(folder)
+    report(f"Wrote {folder}: {sum(path.stat().st_size for path in folder.rglob('*')) / 1e6:.1f} MB")
+
+
+def _write_site(folder: Path, models: Sequence[str], report: Report) -> None:
+    copy_packages(folder / "vendor")
+    for name, text in scripts().items():
+        _write(folder / f"{name}.js", text)
+    _write(folder / "site.css", colours() + (WEB / "site.css").read_text(encoding="utf-8"))
+    _write(folder / "document.html", template())
+    shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
+    shown = _write_pictures(folder / "pictures", models, report)
+    _write_service_worker(folder, _write_pages(folder, shown))
+
+
+def scripts() -> dict[str, str]:
+    """Join the modules of each script, by its name."""
+    return {
+        name: bundle(WEB / entry, {"themes.js": themes(), "style.js": f"export const STYLE = {json.dumps(style)};\n"})
+        for name, (entry, style) in SCRIPTS.items()
+    }
+
+
+def _write_pictures(folder: Path, models: Sequence[str], report: Report) -> list[SitePicture]:
+    folder.mkdir()
+    opened, written = cache(load), []
+    for page in picture_pages(tuple(models)):
+        for picture in pictures(page, opened):
+            name = picture.said["name"]
+            _write(folder / f"{name}.json", json.dumps(picture.said, ensure_ascii=False, separators=(",", ":")))
+            for file, data in picture.files.items():
+                (folder / file).write_bytes(data)
+            report(f"{name}: {picture.said['label']}")
+            written.append(picture)
+    return written
+
+
+def _write_pages(folder: Path, shown: Sequence[SitePicture]) -> list[str]:
+    """Write every page; list what a first visit needs."""
+    needed = ["site.css", "site.js", "explorer.js", "alignments.js", "worker.js", "icon.svg", "document.html"]
+    for page in SITE_PAGES:
+        own = [picture for picture in shown if picture.said["page"] == page.name]
+        if not own:
+            continue
+        files = [f"pictures/{name}" for name in _first_files(own[0])]
+        config = {
+            "page": page.name,
+            "fields": list(page.boxes),
+            "examples": [_example(each.said) for each in own],
+            "models": {},
+        }
+        preload = [*files, "alignments.js" if page.name == "translate" else "explorer.js"]
+        for place in (page.name, "") if page.name == "encode" else (page.name,):
+            root = "../" if place else ""
+            _write(
+                folder / place / "index.html", write_page(page, root=root, current=page.name, config=config, preload=preload)
+            )
+            needed.append(f"{place}/" if place else "./")
+        needed += files
+    for name in APP_PAGES:
+        _write(folder / name / "index.html", write_app_page(name, "../"))
+        needed.append(f"{name}/")
+    return needed
+
+
+def _first_files(picture: SitePicture) -> list[str]:
+    """Name what is fetched before the first picture of a page is seen."""
+    said = picture.said
+    if said["page"] == "translate":
+        return [f"{said['name']}.json", f"{said['name']}.align"]
+    return [f"{said['name']}.json", next(each["file"] for each in said["maps"] if each["kind"] == said["shown"])]
+
+
+def _example(said: Mapping[str, Any]) -> dict[str, Any]:
+    into = "German" if said["models"][0].endswith("-en-de") else "French"
+    return {
+        "label": said["label"],
+        "models": said["models"],
+        "prompt": said["prompt"],
+        "file": f"{said['name']}.json",
+        "into": into,
+    }
+
+
+def _write_service_worker(folder: Path, first: Sequence[str]) -> None:
+    """Write what keeps the site, with the version that all its files make."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    script = (WEB / "service_worker.js").read_text(encoding="utf-8")
+    script = script.replace("$version", digest.hexdigest()[:16]).replace("$first", json.dumps(list(dict.fromkeys(first))))
+    _write(folder / "service_worker.js", script)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

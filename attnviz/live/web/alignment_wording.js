@@ -1,0 +1,81 @@
+// What an alignment says, as attnviz/analysis/translate/alignment.py says it; a test compares both.
+
+import { decimals } from "./written.js";
+
+/**
+ * @import { Part, Sentence } from "./wording.js"
+ * @typedef {[text: string, special: number, ...rest: any[]]} AlignedWord
+ * @typedef {{ queries: AlignedWord[], keys: AlignedWord[], weight(query: number, key: number): number }} Alignment
+ * @typedef {{ query: number, key: number, weight: number }} WordLink
+ */
+
+// From this weight on a link counts as the source of a word; small words are often off by one, and need a firmer one.
+const [SURE, FIRM] = [0.4, 0.5];
+
+/** @param {string} text @returns {Part} */
+const named = (text) => [text, 2];
+/** @param {string} text @returns {Part} */
+const plain = (text) => [text, 0];
+/** @param {AlignedWord} word */
+const isWordToken = ([text, special]) => !special && /[\p{L}\p{N}]/u.test(text);
+
+/** Where one target token comes from, or how much it takes from another than its strongest source.
+ * @param {Alignment} alignment @param {number} row @param {number} column @returns {Sentence} */
+export function describeOrigin(alignment, row, column) {
+  const { queries, keys } = alignment;
+  const [target, source] = [named(queries[row][0]), named(keys[column][0])];
+  const [weight, best] = [alignment.weight(row, column), strongestKey(alignment, row)];
+  if (column === best) {
+    const verb = weight >= SURE ? " comes from " : " has no clear source; it looks most at ";
+    return [target, plain(verb), source, plain(` (${decimals(weight, 2)}).`)];
+  }
+  const strongest = [named(keys[best][0]), plain(` (${decimals(alignment.weight(row, best), 2)}).`)];
+  return [target, plain(" takes "), [decimals(weight, 2), 1], plain(" from "), source, plain(", and most from "), ...strongest];
+}
+
+/** Words that changed their order, one word that became several, or that order was kept. @param {Alignment} alignment @returns {Sentence} */
+export function describeAlignment(alignment) {
+  const { queries, keys } = alignment;
+  const links = queries
+    .map((_, query) => ({ query, key: strongestKey(alignment, query), weight: alignment.weight(query, strongestKey(alignment, query)) }))
+    .filter(({ query, key, weight }) => weight >= SURE && isWordToken(queries[query]) && isWordToken(keys[key]));
+  if (!links.length) return [plain("No word of the translation looks mainly at one word of the source.")];
+  const sentence = [...describeOrder(alignment, links), ...describeSplit(alignment, links)];
+  return sentence.length ? sentence : [plain("The clearly linked words stand in the same order in both languages.")];
+}
+
+/** @param {Alignment} alignment @param {number} query */
+function strongestKey(alignment, query) {
+  let best = 0;
+  for (let key = 1; key < alignment.keys.length; key++) if (alignment.weight(query, key) > alignment.weight(query, best)) best = key;
+  return best;
+}
+
+/** The two neighbours, in the translation, that most surely stand in the other order in the source.
+ * @param {Alignment} alignment @param {WordLink[]} links @returns {Sentence} */
+function describeOrder({ queries, keys }, links) {
+  const firm = links.filter(({ weight }) => weight >= FIRM);
+  /** @type {[WordLink, WordLink][]} */
+  const crossing = firm.slice(1).flatMap((two, index) => (two.key < firm[index].key ? [[firm[index], two]] : []));
+  if (!crossing.length) return [];
+  const least = (/** @type {[WordLink, WordLink]} */ [one, two]) => Math.min(one.weight, two.weight);
+  const [one, two] = crossing.reduce((best, pair) => (least(pair) > least(best) ? pair : best));
+  return [
+    named(queries[one.query][0]), plain(" stands before "), named(queries[two.query][0]), plain(", but "),
+    named(keys[one.key][0]), plain(" after "), named(keys[two.key][0]), plain(": the order changed. "),
+  ];
+}
+
+/** The source word that most words of the translation look at, if they are several.
+ * @param {Alignment} alignment @param {WordLink[]} links @returns {Sentence} */
+function describeSplit({ queries, keys }, links) {
+  const becomes = new Map();
+  for (const link of links) becomes.set(link.key, [...(becomes.get(link.key) ?? []), link]);
+  const [key, several] = [...becomes].reduce((best, each) => (each[1].length > best[1].length ? each : best));
+  if (several.length < 2) return [];
+  const last = several.length - 1;
+  const names = several.flatMap((/** @type {WordLink} */ { query }, /** @type {number} */ index) => {
+    return [plain(index === 0 ? "" : index === last ? " and " : ", "), named(queries[query][0])];
+  });
+  return [...names.slice(1), plain(last === 1 ? " both" : " all"), plain(" look mostly at "), named(keys[key][0]), plain(".")];
+}

@@ -1,0 +1,74 @@
+// What stands beside the picture: layer, head and how it is drawn. Each control writes the address, and the picture follows.
+
+import { make } from "../../figures/drawing/elements.js";
+
+/**
+ * @import { Desk } from "./desk.js"
+ * @import { ModelPicture } from "./picture.js"
+ */
+
+/** @param {Desk} desk @param {ModelPicture} picture */
+export function drawControls(desk, picture) {
+  const { parts: { controls }, config: { page }, values } = desk;
+  if (page === "translate") return controls.replaceChildren(scale(desk));
+  const shown = shownOn(page, picture, values);
+  const map = picture.maps.find(({ kind }) => kind === shown.kind) ?? picture.maps[0];
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
+  const [layers, heads] = map.shape;
+  const parts = [
+    picture.maps.length > 1 && choice("Attention", picture.maps.map(({ kind }) => kind), shown.kind, (kind) => desk.change(asKind(page, kind))),
+    stepper("Layer", layers, shown.layer, (layer) => desk.change({ layer, ...asHead(page, shown.head), ...noCell(page) })),
+    stepper("Head", heads, shown.head ?? 0, (head) => desk.change({ layer: shown.layer, ...asHead(page, head), ...noCell(page) })),
+    toggle("Mean over heads", shown.head === null, (on) => desk.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
+    page === "encode" && toggle("Merge subwords to words", Boolean(values.words), (words) => desk.change({ words, ...noCell(page) })),
+    page === "encode" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => desk.change({ hide_special: on, ...noCell(page) })),
+    scale(desk),
+  ];
+  controls.replaceChildren(...parts.filter((part) => part instanceof Node));
+  if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
+}
+
+/** Which head of which map the address names, else the picture's own. @param {string} page @param {ModelPicture} picture @param {Record<string, any>} values */
+export function shownOn(page, picture, values) {
+  const side = values.side === "cross" ? "cross" : values.side ? "encoder" : null;
+  const wanted = values.attention ?? side ?? picture.said.shown;
+  const map = picture.maps.find(({ kind }) => kind === wanted) ?? picture.maps[0];
+  const [layer, head] = map.first;
+  const isMean = page === "encode" ? Boolean(values.mean) : (values.all_heads ?? (values.head === undefined && head === null));
+  const view = { words: Boolean(values.words), hideSpecial: Boolean(values.hide_special) };
+  return { kind: map.kind, layer: values.layer ?? layer, head: isMean ? null : (values.head ?? head ?? 0), view, slot: page === "answer" ? "1" : "" };
+}
+
+/** How a head, or with null the mean of a layer's, stands in the address of a page. @param {string} page @param {number | null} head */
+export const asHead = (page, head) => (page === "encode" ? { head: head ?? 0, mean: head === null } : { head: head ?? 0, all_heads: head === null });
+/** @param {string} page @param {string} kind */
+const asKind = (page, kind) => ({ ...(page === "answer" ? { side: kind === "cross" ? "cross" : "passage" } : { attention: kind }), layer: null, head: null, all_heads: null, ...noCell(page) });
+/** @param {string} page */
+const noCell = (page) => (page === "answer" ? { query1: null, key1: null } : { query: null, key: null });
+
+/** @param {Desk} desk */
+const scale = (desk) => choice("Colours", ["0 to 1", "Fit to this head"], desk.values.scale ?? "0 to 1", (chosen) => desk.change({ scale: chosen === "0 to 1" ? null : chosen }));
+
+/** @param {string} name @param {string[]} options @param {string} chosen @param {(value: string) => void} onChange */
+function choice(name, options, chosen, onChange) {
+  const select = make("select", { "data-name": name }, ...options.map((option) => make("option", { selected: option === chosen }, option)));
+  select.addEventListener("change", () => onChange(select.value));
+  return make("label", { class: "choice" }, name, select);
+}
+
+/** @param {string} name @param {number} count @param {number} value @param {(value: number) => void} onChange */
+function stepper(name, count, value, onChange) {
+  const input = make("input", { type: "number", min: "0", max: String(count - 1), value: String(Math.min(value, count - 1)), "data-name": name });
+  input.addEventListener("change", () => {
+    const wanted = Math.round(Number(input.value));
+    if (Number.isFinite(wanted)) onChange(Math.min(Math.max(wanted, 0), count - 1));
+  });
+  return make("label", { class: "stepper" }, name, input);
+}
+
+/** @param {string} name @param {boolean} on @param {(on: boolean) => void} onChange */
+function toggle(name, on, onChange) {
+  const input = make("input", { type: "checkbox", checked: on, "data-name": name });
+  input.addEventListener("change", () => onChange(input.checked));
+  return make("label", { class: "toggle" }, input, name);
+}

@@ -1,0 +1,194 @@
+// A page of the site with what is typed, the examples and the picture. What stands on it is a function of its address.
+
+import { make } from "../../figures/drawing/elements.js";
+import { askedOfTheApp, readAddress, writeAddress } from "./address.js";
+import { Background, LeftError } from "./background.js";
+import { drawControls } from "./controls.js";
+import { sentenceOf } from "./messages.js";
+import { SitePicture } from "./picture.js";
+import { runModel } from "./run_model.js";
+
+/**
+ * @import { Values } from "./address.js"
+ * @import { ModelPicture, Said } from "./picture.js"
+ * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string }} Example
+ * @typedef {{ script: string, manifest: string, bytes: number }} ModelFiles
+ * @typedef {{ page: string, fields: string[], task: string, examples: Example[], models: Record<string, ModelFiles> }} Config
+ * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
+ */
+
+/** What the fields of a page are called in a prompt. @type {Record<string, string>} */
+const PROMPT = { text: "text", passage: "text", pair: "pair", question: "question", target: "target" };
+
+export class Desk {
+  #turn = 0;
+  /** @type {Map<string, ModelPicture>} */
+  #pictures = new Map();
+
+  /** @param {Config} config @param {URL} root of the site */
+  constructor(config, root) {
+    this.config = config;
+    this.root = root;
+    this.background = new Background(new URL("worker.js", root));
+    /** @param {string} id */
+    const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+    this.parts = { form: /** @type {HTMLFormElement} */ (part("typed")), chips: part("chips"), notice: part("notice"), hero: part("hero"),
+      controls: part("controls"), hint: part("hint"), busy: part("busy") };
+    /** @type {Values} */
+    this.values = {};
+    /** @type {Panel | null} */
+    this.panel = null;
+    /** @type {ModelPicture | null} */
+    this.picture = null;
+    this.#listen();
+  }
+
+  #listen() {
+    const { form, chips } = this.parts;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#run();
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.#run();
+    });
+    chips.addEventListener("click", (event) => {
+      const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("button"));
+      if (button) this.go(this.#asTyped(this.config.examples[Number(button.dataset.example)]));
+    });
+    addEventListener("popstate", () => void this.show());
+  }
+
+  /** Another text, model or example: a new entry of the history. @param {Values} values */
+  async go(values) {
+    history.pushState(null, "", location.pathname + (await writeAddress(this.config.page, values)));
+    await this.show();
+  }
+
+  /** Another way to look at the same picture. @param {Values} changed @param {{ redraw?: boolean }} [options] */
+  async change(changed, { redraw = true } = {}) {
+    Object.assign(this.values, changed);
+    const query = await writeAddress(this.config.page, this.values);
+    history.replaceState(null, "", location.pathname + query);
+    dispatchEvent(new Event("attnviz-address"));
+    if (redraw) await this.show();
+  }
+
+  async show() {
+    const turn = ++this.#turn;
+    const values = await readAddress(this.config.page, location.search);
+    const prompt = this.#promptOf(values);
+    const example = this.#exampleOf(prompt, values);
+    if (turn !== this.#turn) return;
+    this.values = values;
+    this.#fill(prompt);
+    this.#mark(example);
+    try {
+      const picture = await this.#picture(prompt, values, example);
+      if (turn !== this.#turn) return;
+      this.picture = picture;
+      this.parts.hero.hidden = false;
+      await this.panel?.show(picture, values, example);
+      this.parts.hero.dataset.drawn = String(turn);
+      this.say(askedOfTheApp(location.search).length ? sentenceOf("app only") : "");
+      this.parts.hint.textContent = picture.said.notice;
+      drawControls(this, picture);
+      dispatchEvent(new Event("attnviz-address"));
+    } catch (error) {
+      if (turn === this.#turn) this.#fail(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @param {string} text */
+  say(text) {
+    this.parts.notice.textContent = text;
+    this.parts.notice.hidden = !text;
+  }
+
+  /** @param {Error} error */
+  #fail(error) {
+    this.parts.hero.hidden = true;
+    this.say(error instanceof LeftError ? sentenceOf("left") : sentenceOf(error.message));
+    if (!(error instanceof LeftError)) console.warn(error);
+  }
+
+  #run() {
+    /** @type {Values} */
+    const values = {};
+    for (const name of this.config.fields) values[name] = this.#box(name).value.trim();
+    const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
+    if (missing) return this.say(sentenceOf(`no ${missing}`));
+    for (const name of ["model", "models", "into"]) if (this.values[name]) values[name] = this.values[name];
+    void this.go(values);
+  }
+
+  /** @param {string} name */
+  #box(name) {
+    return /** @type {HTMLTextAreaElement} */ (this.parts.form.elements.namedItem(name));
+  }
+
+  /** What the address says was typed, else the first example. @param {Values} values */
+  #promptOf(values) {
+    const first = this.config.examples.find(({ into }) => !values.into || into === values.into) ?? this.config.examples[0];
+    /** @type {Record<string, string>} */
+    const prompt = {};
+    const isGiven = this.config.fields.some((name) => values[name]);
+    for (const name of [...this.config.fields, "target"]) {
+      const text = isGiven ? values[name] : first.prompt[PROMPT[name]];
+      if (text) prompt[PROMPT[name]] = text;
+    }
+    return prompt;
+  }
+
+  /** @param {Record<string, string>} prompt @param {Values} values */
+  #exampleOf(prompt, values) {
+    const asked = values.models ?? (values.model ? [values.model] : null);
+    const fields = this.config.fields.map((name) => PROMPT[name]);
+    const isBeam = values.decoding === "Beam";
+    return this.config.examples.find((example) => {
+      const isSameModel = !asked?.length || String(asked) === String(example.models);
+      const isSameText = fields.every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? ""));
+      return isSameModel && isSameText && !isBeam && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into);
+    }) ?? null;
+  }
+
+  /** @param {Example} example @returns {Values} */
+  #asTyped({ prompt, into }) {
+    const values = Object.fromEntries(this.config.fields.map((name) => [name, prompt[PROMPT[name]] ?? ""]));
+    return { ...values, target: prompt.target, into: into === "French" ? null : into };
+  }
+
+  /** @param {Record<string, string>} prompt @param {Values} values @param {Example | null} example @returns {Promise<ModelPicture>} */
+  async #picture(prompt, values, example) {
+    const key = example ? example.file : JSON.stringify([prompt, values.model, values.models, values.decoding, values.width, values.into]);
+    const known = this.#pictures.get(key);
+    if (known) return known;
+    const picture = example ? await this.#shipped(example) : await runModel(this, key, prompt, values);
+    this.#pictures.set(key, picture);
+    return picture;
+  }
+
+  /** @param {Example} example */
+  async #shipped({ file }) {
+    const base = new URL("pictures/", this.root);
+    const response = await fetch(new URL(file, base));
+    if (!response.ok) throw new Error("no picture");
+    return new SitePicture(/** @type {Said} */ (await response.json()), base, this.background);
+  }
+
+  /** What was typed since stays, unless it is what is shown. @param {Record<string, string>} prompt */
+  #fill(prompt) {
+    for (const name of this.config.fields) this.#box(name).value = prompt[PROMPT[name]] ?? "";
+  }
+
+  /** @param {Example | null} shown */
+  #mark(shown) {
+    const { chips } = this.parts;
+    if (!chips.childElementCount) {
+      chips.replaceChildren(...this.config.examples.map(({ label }, index) => make("button", { type: "button", "data-example": index }, label)));
+    }
+    for (const [index, chip] of [...chips.children].entries()) chip.setAttribute("aria-pressed", String(this.config.examples[index] === shown));
+  }
+}

@@ -1,0 +1,82 @@
+// What can be taken from a page: the head that is shown as a drawing or a table, and all heads as a document of their own.
+
+import { make } from "../../figures/drawing/elements.js";
+import { shownOn } from "./controls.js";
+import { documentOf } from "./document.js";
+import { drawMatrix } from "./matrix_svg.js";
+import { nameOfHead } from "./written.js";
+
+/**
+ * @import { Desk } from "./desk.js"
+ * @import { Token } from "./head_view.js"
+ * @typedef {{ weights: Float32Array, queries: Token[], keys: Token[], masked: boolean[] }} Table
+ */
+
+/** @param {Desk} desk @param {HTMLElement} box */
+export function downloadButtons(desk, box) {
+  const picture = desk.picture;
+  if (!picture) return;
+  const shown = shownOn(desk.config.page, picture, desk.values);
+  const name = [picture.said.models[0], nameOfHead(shown.layer, shown.head).replace("·", "-")].join("-");
+  /** @type {[end: string, make: () => Promise<Blob>][]} */
+  const files = [
+    ["svg", async () => new Blob([drawMatrix(await picture.table(shown), title(shown))], { type: "image/svg+xml" })],
+    ["png", async () => asPng(drawMatrix(await picture.table(shown), title(shown)))],
+    ["csv", async () => new Blob([asCsv(await picture.table(shown), shown)], { type: "text/csv" })],
+    ["html", () => documentOf(desk, picture, shown)],
+  ];
+  const buttons = files.map(([end, made]) => make("button", { type: "button", onclick: () => save(`${name}.${end}`, made, box) }, `${name}.${end}`));
+  box.replaceChildren(...buttons);
+}
+
+/** @param {{ layer: number, head: number | null }} shown */
+const title = ({ layer, head }) => (head === null ? `L${layer}, mean of all heads` : nameOfHead(layer, head));
+
+/** @param {string} name @param {() => Promise<Blob>} made @param {HTMLElement} box */
+async function save(name, made, box) {
+  try {
+    const url = URL.createObjectURL(await made());
+    make("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  } catch (error) {
+    box.append(make("p", {}, "This file could not be made: press Run, and try again."));
+    console.warn(error);
+  }
+}
+
+/** The table that attnviz/export/tables.py writes. @param {Table} table @param {{ layer: number, head: number | null }} shown */
+export function asCsv({ weights, queries, keys, masked }, { layer, head }) {
+  const lines = ["layer,head,query,key,weight,masked,query_token,key_token"];
+  for (const [row, query] of queries.entries()) {
+    for (const [column, key] of keys.entries()) {
+      const cell = row * keys.length + column;
+      const numbers = [layer, head ?? "", row, column, nineDigits(weights[cell]), Number(masked[cell])];
+      lines.push([...numbers, field(query.text), field(key.text)].join(","));
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** Nine digits tell a float32 in full; small ones are written as Python writes them. @param {number} value */
+function nineDigits(value) {
+  if (value === 0 || Math.abs(value) >= 1e-4) return String(Number(value.toPrecision(9)));
+  const [digits, exponent] = value.toExponential(8).split("e-");
+  return `${Number(digits)}e-${exponent.padStart(2, "0")}`;
+}
+
+/** A text that a spreadsheet would compute has an apostrophe before it. @param {string} text */
+function field(text) {
+  const harmless = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
+
+/** @param {string} svg @returns {Promise<Blob>} */
+async function asPng(svg) {
+  const image = new Image();
+  image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  await image.decode();
+  URL.revokeObjectURL(image.src);
+  const canvas = make("canvas", { width: image.width * 2, height: image.height * 2 });
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("png")))));
+}

@@ -1,0 +1,95 @@
+// The explorer on a page of the site: it shows a map of a picture, and what is chosen in it becomes the page's address.
+
+import { mountPicture } from "./pane.js";
+
+/**
+ * @import { Values } from "./address.js"
+ * @import { View } from "./head_view.js"
+ * @import { ModelPicture, Overview } from "./picture.js"
+ * @typedef {{ kind: string, layer: number, head: number | null, view: View, slot: string }} Shown  slot: how names in the address end
+ * @typedef {{ picture: ModelPicture, shown: Shown, overview: Overview }} Open
+ */
+
+export class ExplorerPanel {
+  /** @type {Open | null} */
+  #open = null;
+
+  /** @param {HTMLElement} place @param {URL} script @param {(values: Values) => void} onChange */
+  constructor(place, script, onChange) {
+    this.onChange = onChange;
+    this.mounted = mountPicture(place, "explorer", script);
+  }
+
+  /** @param {ModelPicture} picture @param {Shown} shown @param {Values} values @returns {Promise<boolean>} false: nothing is left to show */
+  async show(picture, shown, values) {
+    const [{ picture: explorer }, overview] = await Promise.all([this.mounted, this.#overview(picture, shown)]);
+    if (!overview) return false;
+    explorer.host.pick = (/** @type {any} */ change) => this.#pick(change);
+    explorer.host.want = (/** @type {any[]} */ places) => void this.#fetch(places);
+    const isOther = this.#open?.overview !== overview;
+    this.#open = { picture, shown, overview };
+    if (isOther) explorer.open(overview);
+    explorer.update({ ...this.#settings(values), seq: explorer.state.seq });
+    return true;
+  }
+
+  // The overview that is on the screen already stays.
+  /** @param {ModelPicture} picture @param {Shown} shown */
+  async #overview(picture, shown) {
+    const open = this.#open;
+    const isSame = open && open.picture === picture && open.shown.kind === shown.kind && JSON.stringify(open.shown.view) === JSON.stringify(shown.view);
+    return isSame ? open.overview : picture.overview(shown.kind, shown.view);
+  }
+
+  /** @param {Values} values */
+  #settings(values) {
+    const { shown: { layer, head, slot }, overview } = /** @type {Open} */ (this.#open);
+    const [rows, columns] = overview.at ?? [null, null];
+    /** @param {string} name @param {number[] | null} places */
+    const index = (name, places) => {
+      const place = values[name + slot] ?? null;
+      const found = place === null || !places ? place : places.indexOf(place);
+      return found === -1 ? null : found;
+    };
+    const { queries, keys, layers, heads } = overview;
+    const tokens = queries.length === keys.length ? `${keys.length} tokens` : `${queries.length} × ${keys.length} tokens`;
+    return {
+      layer,
+      head,
+      query: index("query", rows),
+      key: index("key", columns),
+      view: values[`view${slot}`] ?? "grid",
+      look: values[`look${slot}`] ?? "",
+      fullScale: values.scale !== "Fit to this head",
+      theme: "auto",
+      fact: `${tokens} · ${layers * heads} head${layers * heads === 1 ? "" : "s"}`,
+    };
+  }
+
+  /** @param {{ of: string, view: string, look: string, layer?: number, head?: number | null, query?: number, key?: number }} change */
+  #pick(change) {
+    if (!this.#open || change.of !== this.#open.overview.name) return;
+    const { shown: { slot }, overview } = this.#open;
+    const [rows, columns] = overview.at ?? [null, null];
+    /** @type {Values} */
+    const values = { [`view${slot}`]: change.view === "grid" ? null : change.view, [`look${slot}`]: change.look };
+    if (change.layer !== undefined) Object.assign(values, { layer: change.layer, chosenHead: change.head, [`query${slot}`]: null, [`key${slot}`]: null });
+    if (change.query !== undefined && change.key !== undefined) {
+      values[`query${slot}`] = rows ? rows[change.query] : change.query;
+      values[`key${slot}`] = columns ? columns[change.key] : change.key;
+    }
+    this.onChange(values);
+  }
+
+  /** @param {any[]} places */
+  async #fetch(places) {
+    const open = /** @type {Open} */ (this.#open);
+    try {
+      const chunks = await open.picture.heads(open.shown.kind, open.shown.view, places);
+      const { picture: explorer } = await this.mounted;
+      if (this.#open?.overview === open.overview) explorer.state.store.add(chunks);
+    } catch (error) {
+      console.warn(error);
+    }
+  }
+}

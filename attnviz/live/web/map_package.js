@@ -1,0 +1,151 @@
+// The overview that the explorer draws from, made from a map in the browser: the same numbers as attnviz/figures/explorer/
+// overview.py and packages.py, without compression, for they go nowhere.
+
+import { meanDistance, meanEntropy, nearDiagonal, strongestLink } from "./head_metrics.js";
+import { Lens } from "./head_view.js";
+import { visibleText } from "./written.js";
+
+/**
+ * @import { AttentionMap, HeadMatrix, Token, View } from "./head_view.js"
+ * @typedef {Uint8Array<ArrayBuffer>} Bytes
+ * @typedef {[layer: number, head: number | null]} HeadPlace
+ * @typedef {Record<string, any> & { chunks: Map<string, Bytes> }} Overview
+ */
+
+const THUMB_PIXELS = 64;
+const MASKED_LEVEL = 255;
+const MASKED_CODE = 65535;
+const [LEAST_DECIMALS, MOST_DECIMALS] = [4, 8];
+// Letters that are read from right to left: the first letter of a text that has a direction decides (Unicode annex 9, rule P2).
+const RIGHT_TO_LEFT = /[\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}]/u;
+
+/** @param {AttentionMap} map @param {View} view @returns {Overview | null} null: the view leaves no token */
+export function overviewOf(map, view) {
+  const lens = new Lens(map, view);
+  if (lens.isEmpty) return null;
+  const { rows, columns, own } = lens;
+  const [down, across] = [rows, columns].map(({ tokens }) => edges(tokens.length));
+  const size = (down.length - 1) * (across.length - 1);
+  const thumbs = new Uint8Array(map.layers * map.heads * size);
+  const notes = [];
+  for (let layer = 0; layer < map.layers; layer++) {
+    for (let head = 0; head < map.heads; head++) {
+      const matrix = lens.matrix(layer, head);
+      const { levels, highest } = thumbOf(matrix, down, across);
+      thumbs.set(levels, (layer * map.heads + head) * size);
+      notes.push({ ...noteOf(matrix), highest });
+    }
+  }
+  return {
+    name: `${Math.random().toString(36).slice(2)}`,
+    kind: map.kind,
+    layers: map.layers,
+    heads: map.heads,
+    rows: down.length - 1,
+    columns: across.length - 1,
+    queries: rows.tokens.map(shownToken),
+    keys: columns.tokens.map(shownToken),
+    own,
+    direction: [directionOf(rows.tokens), directionOf(columns.tokens)],
+    notes,
+    signed: false,
+    plain: true,
+    at: [rows, columns].map(({ parts }) => parts.map(([first]) => first)),
+    chunks: new Map([["thumbs", thumbs]]),
+  };
+}
+
+/** The codes of some heads, by name. @param {AttentionMap} map @param {View} view @param {HeadPlace[]} places */
+export function headChunks(map, view, places) {
+  const lens = new Lens(map, view);
+  return new Map(places.map(([layer, head]) => [`${layer}:${head ?? "mean"}`, chunkOf(lens.matrix(layer, head))]));
+}
+
+/** The number of decimals in the first byte, then the low bytes of all codes, then the high ones. @param {HeadMatrix} matrix */
+export function chunkOf(matrix) {
+  const { weights, keys } = matrix;
+  const digits = decimalsOf(weights);
+  const one = 10 ** digits;
+  const chunk = new Uint8Array(1 + 2 * weights.length);
+  chunk[0] = digits;
+  for (let cell = 0; cell < weights.length; cell++) {
+    const isSeen = matrix.visible(Math.floor(cell / keys.length), cell % keys.length);
+    const code = isSeen ? Math.trunc(Math.fround(Math.fround(weights[cell] * one) + 0.5)) : MASKED_CODE;
+    chunk[1 + cell] = code & 255;
+    chunk[1 + weights.length + cell] = code >> 8;
+  }
+  return chunk;
+}
+
+/** @param {Float32Array} weights */
+function decimalsOf(weights) {
+  const highest = weights.reduce((largest, weight) => (weight > largest ? weight : largest), 0);
+  if (highest <= 0) return LEAST_DECIMALS;
+  return Math.min(LEAST_DECIMALS + Math.max(0, Math.floor(-Math.log10(highest))), MOST_DECIMALS);
+}
+
+/** A small picture: of the cells under a pixel the largest counts. @param {HeadMatrix} matrix @param {number[]} down @param {number[]} across */
+function thumbOf(matrix, down, across) {
+  const { weights, keys } = matrix;
+  const width = across.length - 1;
+  const pooled = new Float32Array((down.length - 1) * width);
+  const seen = new Uint8Array(pooled.length);
+  for (let row = 0; row + 1 < down.length; row++) {
+    for (let query = down[row]; query < down[row + 1]; query++) {
+      for (let column = 0; column < width; column++) {
+        const pixel = row * width + column;
+        for (let key = across[column]; key < across[column + 1]; key++) {
+          const weight = weights[query * keys.length + key];
+          if (weight > pooled[pixel]) pooled[pixel] = weight;
+          if (!seen[pixel] && matrix.visible(query, key)) seen[pixel] = 1;
+        }
+      }
+    }
+  }
+  const highest = pooled.reduce((largest, weight) => (weight > largest ? weight : largest), 0);
+  const scale = Math.fround(Math.max(highest, 1e-12));
+  const levels = Uint8Array.from(pooled, (weight, pixel) => {
+    return seen[pixel] ? halfToEven(Math.fround(Math.fround(weight / scale) * (MASKED_LEVEL - 1))) : MASKED_LEVEL;
+  });
+  return { levels, highest };
+}
+
+/** @param {HeadMatrix} matrix */
+function noteOf(matrix) {
+  const link = strongestLink(matrix);
+  const distance = meanDistance(matrix);
+  return {
+    entropy: rounded(meanEntropy(matrix), 3),
+    link: link && [link.query, link.key, rounded(link.weight, 4)],
+    diagonal: distance === null ? null : rounded(nearDiagonal(matrix), 4),
+    distance: distance === null ? null : rounded(distance, 3),
+  };
+}
+
+/** Where the pixels of a small picture begin and end. @param {number} count */
+function edges(count) {
+  const pixels = Math.min(count, THUMB_PIXELS);
+  return Array.from({ length: pixels + 1 }, (_, edge) => (edge === pixels ? count : Math.trunc(edge * (count / pixels))));
+}
+
+/** @param {Token} token @returns {[text: string, special: number, piece: string]} */
+function shownToken({ text, special, piece = "" }) {
+  return [visibleText(text), special ? 1 : 0, piece === text ? "" : piece];
+}
+
+/** @param {Token[]} tokens */
+function directionOf(tokens) {
+  const letters = tokens.flatMap(({ text, special }) => (special ? [] : Array.from(text)));
+  const first = letters.find((letter) => /\p{L}/u.test(letter));
+  return first && RIGHT_TO_LEFT.test(first) ? "rtl" : "ltr";
+}
+
+/** @param {number} value @param {number} digits */
+const rounded = (value, digits) => halfToEven(value * 10 ** digits) / 10 ** digits;
+
+/** @param {number} value */
+function halfToEven(value) {
+  const low = Math.floor(value);
+  const rest = value - low;
+  return rest > 0.5 || (rest === 0.5 && low % 2) ? low + 1 : low;
+}

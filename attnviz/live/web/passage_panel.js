@@ -1,0 +1,63 @@
+// A text with bars under its words: where an answer starts and ends, or what each word receives; and what is marked in it.
+
+import { make } from "../../figures/drawing/elements.js";
+
+/**
+ * @typedef {{ units: [start: number, end: number][], bars: { name: string, values: number[] }[],
+ *   spans?: [first: number, last: number, probability: number][], declined?: boolean, kept?: number[],
+ *   sentences?: [start: number, end: number][] }} Passage  offsets count characters, spans and kept count units
+ */
+
+const BAR = 22;
+
+/** @param {Element} place @param {string} text @param {Passage} passage */
+export function drawPassage(place, text, passage) {
+  const { bars } = passage;
+  const highest = Math.max(...bars.flatMap(({ values }) => values), 0) || 1;
+  const names = bars.map(({ name }, index) => make("span", {}, make("i", { class: `bar${index}` }), name));
+  const legend = make("p", { class: "legend" }, ...names, make("span", {}, `highest bar: ${Number(highest.toPrecision(2))}`));
+  place.replaceChildren(legend, make("p", { class: "passage", dir: "auto" }, ...pieces(Array.from(text), passage, highest)));
+}
+
+/** @param {string[]} letters @param {Passage} passage @param {number} highest */
+function pieces(letters, passage, highest) {
+  const { units, spans = [], declined = false } = passage;
+  const root = make("span");
+  let place = root;
+  let end = 0;
+  for (const [index, [start, stop]] of units.entries()) {
+    place.append(letters.slice(end, start).join(""));
+    const rank = spans.findIndex(([first]) => first === index);
+    if (rank >= 0) root.append((place = openSpan(rank, spans[rank][2], declined)));
+    place.append(drawUnit(letters.slice(start, stop).join(""), index, passage, highest));
+    if (spans.some(([, last]) => last === index)) place = root;
+    end = Math.max(end, stop);
+  }
+  root.append(letters.slice(end).join(""));
+  return [root];
+}
+
+/** @param {string} text @param {number} index @param {Passage} passage @param {number} highest */
+function drawUnit(text, index, { units, bars, kept = [], sentences = [] }, highest) {
+  const [start, stop] = units[index];
+  const isInside = sentences.some(([from, to]) => start >= from && stop <= to);
+  const classes = ["unit", kept.includes(index) && "kept", isInside && "inside"].filter(Boolean).join(" ");
+  const title = bars.map(({ name, values }) => `${name} ${values[index].toFixed(4)}`).join(" · ");
+  return make("span", { class: classes, title }, make("bdi", {}, text), drawBars(bars.map(({ values }) => values[index] / highest)));
+}
+
+/** @param {number} rank @param {number} probability @param {boolean} declined */
+function openSpan(rank, probability, declined) {
+  const share = probability < 0.005 ? "<1%" : `${Math.round(100 * probability)}%`;
+  return make("span", { class: rank === 0 && !declined ? "span best" : "span" }, make("b", { class: "rank" }, `${rank + 1} · ${share}`));
+}
+
+/** @param {number[]} shares */
+function drawBars(shares) {
+  const drawn = shares.map((share, index) => {
+    const bar = make("i", { class: `bar${index}` });
+    bar.style.height = `${Math.min(Math.max(share, 0), 1) * BAR}px`;
+    return bar;
+  });
+  return make("span", { class: "bars", "aria-hidden": "true" }, ...drawn);
+}

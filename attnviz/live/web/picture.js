@@ -1,0 +1,110 @@
+// What a page shows: a picture that came with the site, or what a model made of a text here. Both give the same things.
+
+import { readPackage } from "../../figures/drawing/package.js";
+
+/**
+ * @import { Background } from "./background.js"
+ * @import { View } from "./head_view.js"
+ * @import { Sentence } from "./wording.js"
+ * @typedef {Record<string, any>} Overview
+ * @typedef {[layer: number, head: number | null]} HeadPlace
+ * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
+ * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
+ *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any }} Said
+ * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
+ * @typedef {HeadShown & { query: number | null, key: number | null }} Place
+ */
+
+// What a model made of a text here: the worker has all of it.
+export class ModelPicture {
+  /** @param {Said} said @param {string} key @param {Background} background */
+  constructor(said, key, background) {
+    this.said = said;
+    this.maps = said.maps;
+    /** @param {string} work @param {object} asked */
+    this.ask = (work, asked) => background.ask(work, { key, ...asked });
+  }
+
+  /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
+  overview(kind, view) {
+    return this.ask("overview", { kind, view });
+  }
+
+  /** @param {string} kind @param {View} view @param {HeadPlace[]} places @returns {Promise<Map<string, Uint8Array<ArrayBuffer>>>} */
+  heads(kind, view, places) {
+    return this.ask("heads", { kind, view, places });
+  }
+
+  /** @param {Place} place @returns {Promise<{ sentences: Sentence[], hidden: string }>} */
+  story({ query, key, ...place }) {
+    return this.ask("story", { ...place, query, at: key });
+  }
+
+  /** The package of the alignments. @returns {Promise<ArrayBuffer>} */
+  alignments() {
+    return this.ask("alignments", {});
+  }
+
+  /** @param {HeadShown} place */
+  table(place) {
+    return this.ask("table", place);
+  }
+}
+
+// A picture that came with the site: what is seen first is in its files, and the worker reads them for anything else.
+export class SitePicture extends ModelPicture {
+  #isOpen = false;
+
+  /** @param {Said} said @param {URL} base @param {Background} background */
+  constructor(said, base, background) {
+    super(said, said.name, background);
+    this.base = base;
+    const ask = this.ask;
+    /** @param {string} work @param {object} asked */
+    this.ask = async (work, asked) => {
+      if (!this.#isOpen) await ask("open", { base: base.href, maps: this.maps });
+      this.#isOpen = true;
+      return ask(work, asked);
+    };
+  }
+
+  /** @param {string} kind @param {View} view @returns {Promise<Overview | null>} */
+  async overview(kind, view) {
+    return isFirst(view) ? readPackage(await this.#fetch(this.#map(kind).file)) : super.overview(kind, view);
+  }
+
+  /** @param {string} kind @param {View} view @param {HeadPlace[]} places @returns {Promise<Map<string, Uint8Array<ArrayBuffer>>>} */
+  async heads(kind, view, places) {
+    if (!isFirst(view)) return super.heads(kind, view, places);
+    const { layers = [] } = this.#map(kind);
+    const files = [...new Set(places.map(([layer]) => layers[layer]))];
+    const parts = await Promise.all(files.map(async (file) => readPackage(await this.#fetch(file))));
+    return new Map(parts.flatMap(({ chunks }) => [...chunks]));
+  }
+
+  /** @param {Place} place @returns {Promise<{ sentences: Sentence[], hidden: string }>} */
+  async story(place) {
+    const [layer, head] = this.#map(place.kind).first;
+    const isSaid = place.layer === layer && place.head === head && place.query === null && place.kind === this.said.shown;
+    return isSaid && isFirst(place.view) ? { sentences: this.said.story, hidden: "" } : super.story(place);
+  }
+
+  alignments() {
+    return this.#fetch(`${this.said.name}.align`);
+  }
+
+  /** @param {string} kind */
+  #map(kind) {
+    return this.maps.find((map) => map.kind === kind) ?? this.maps[0];
+  }
+
+  /** @param {string} file */
+  async #fetch(file) {
+    const response = await fetch(new URL(file, this.base));
+    if (!response.ok) throw new Error(`${response.status}`);
+    return response.arrayBuffer();
+  }
+}
+
+/** @param {View} view */
+const isFirst = ({ words, hideSpecial }) => !words && !hideSpecial;

@@ -1,0 +1,16 @@
+// The site's own script: it reads what the page is and draws what its address says.
+
+import { Desk } from "./desk.js";
+import { panelOf } from "./panels.js";
+import { drawToolbar } from "./toolbar.js";
+
+const root = new URL(".", import.meta.url);
+const config = JSON.parse(document.getElementById("config")?.textContent ?? "{}");
+if (config.examples) {
+  const desk = new Desk(config, root);
+  desk.panel = panelOf(desk);
+  drawToolbar(desk);
+  void desk.show();
+}
+// Served from a disk, or without the secrecy that workers need, the site works and is not kept.
+if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("service_worker.js", root)).catch(() => {});

@@ -1,0 +1,93 @@
+// The toolbar at the picture: download, copy the link, show it as a QR code, present.
+
+import { make } from "../../figures/drawing/elements.js";
+import { downloadButtons } from "./downloads.js";
+
+/** @import { Desk } from "./desk.js" */
+
+const SAID = 2500;
+const TOO_LONG = "This link is too long for a QR code: shorten the text, or copy the link.";
+
+/** @param {Desk} desk */
+export function drawToolbar(desk) {
+  const bar = /** @type {HTMLElement} */ (document.getElementById("toolbar"));
+  const copy = make("button", { type: "button", onclick: () => copyLink(copy) }, "Copy link");
+  const present = make("button", { type: "button", title: "Fills the window with the picture. F does it too; Escape returns." }, "Present");
+  present.addEventListener("click", () => turnPresent(desk, true));
+  bar.replaceChildren(folded("Download", (box) => downloadButtons(desk, box)), copy, folded("QR code", (box) => drawCode(desk, box)), present);
+  document.addEventListener("keydown", (event) => press(desk, event));
+  addEventListener("attnviz-address", () => showPresent(Boolean(desk.values.present)));
+}
+
+/** A button that opens a box, which is filled anew each time. @param {string} name @param {(box: HTMLElement) => void} fill */
+function folded(name, fill) {
+  const box = make("div", { class: "box" });
+  const details = make("details", {}, make("summary", {}, name), box);
+  details.addEventListener("toggle", () => (details.open ? fill(box) : box.replaceChildren()));
+  details.addEventListener("focusout", (event) => {
+    if (event.relatedTarget && !details.contains(/** @type {Node} */ (event.relatedTarget))) details.open = false;
+  });
+  details.addEventListener("keydown", (event) => event.key === "Escape" && (details.open = false));
+  return details;
+}
+
+/** @param {HTMLButtonElement} button */
+async function copyLink(button) {
+  const isCopied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
+  button.textContent = isCopied ? "Copied" : "Copy it from the address bar";
+  setTimeout(() => (button.textContent = "Copy link"), SAID);
+}
+
+/** @param {Desk} desk @param {HTMLElement} box */
+async function drawCode({ root }, box) {
+  try {
+    const { encode } = await import(new URL("vendor/uqr/index.js", root).href);
+    const { data } = encode(location.href, { ecc: "L", border: 4 });
+    box.replaceChildren(drawModules(data), make("p", {}, "Opens this very picture: point a phone's camera at it."));
+  } catch {
+    box.replaceChildren(make("p", {}, TOO_LONG));
+  }
+}
+
+/** Black on white in any theme: that is what cameras read. @param {boolean[][]} rows */
+function drawModules(rows) {
+  const scale = Math.max(2, Math.floor(320 / rows.length));
+  const canvas = make("canvas", { class: "qr", width: rows.length * scale, height: rows.length * scale, role: "img", "aria-label": "QR code of this link" });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.fillStyle = "#000";
+  for (const [y, row] of rows.entries()) for (const [x, isDark] of row.entries()) if (isDark) context.fillRect(x * scale, y * scale, scale, scale);
+  return canvas;
+}
+
+/** @param {Desk} desk @param {KeyboardEvent} event */
+function press(desk, event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const isTyping = /** @type {Element} */ (event.target).matches("input, textarea, select");
+  if (event.key === "Escape" && desk.values.present) turnPresent(desk, false);
+  else if (event.key.toLowerCase() === "f" && !isTyping) turnPresent(desk, !desk.values.present);
+}
+
+/** @param {Desk} desk @param {boolean} on */
+function turnPresent(desk, on) {
+  if (on) document.documentElement.requestFullscreen?.().catch(() => {});
+  else if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
+  desk.change({ present: on }, { redraw: false }).catch(console.warn);
+}
+
+// A window of this size shows letters as they are; a larger screen enlarges them, so that 14 px are 28 at 1920 × 1080.
+const PLAIN = { width: 960, height: 540 };
+
+/** @param {boolean} on */
+function showPresent(on) {
+  const page = document.documentElement;
+  const picture = /** @type {HTMLElement} */ (document.getElementById("picture"));
+  page.classList.toggle("presenting", on);
+  for (const root of picture.shadowRoot?.querySelectorAll(".explorer, .alignment") ?? []) root.toggleAttribute("data-presenting", on);
+  page.style.setProperty("--zoom", on ? String(Math.max(1, Math.min(innerWidth / PLAIN.width, innerHeight / PLAIN.height))) : "1");
+  const zoom = Number(page.style.getPropertyValue("--zoom"));
+  const above = picture.getBoundingClientRect().top / zoom;
+  page.style.setProperty("--picture-height", on ? `${Math.max(120, innerHeight / zoom - above - 16)}px` : "");
+  dispatchEvent(new Event("resize"));
+}

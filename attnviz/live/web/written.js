@@ -1,0 +1,20 @@
+// Names, numbers and tokens as attnviz writes them everywhere.
+
+/** L3·H1, or L3 for the mean of a layer. @param {number} layer @param {number | null} head */
+export const nameOfHead = (layer, head) => (head === null ? `L${layer}` : `L${layer}·H${head}`);
+
+/** A token as it is shown: line breaks and spaces can be seen. @param {string} text */
+export function visibleText(text) {
+  const shown = text.replaceAll("\r\n", "↵").replaceAll("\n", "↵").replaceAll("\r", "↵").replaceAll("\t", "⇥");
+  return shown.trim() ? shown : "␣";
+}
+
+/** A number as Python writes it: one that lies exactly in the middle goes to the even digit.
+ * @param {number} value @param {number} digits */
+export function decimals(value, digits) {
+  const scaled = value * 10 ** digits;
+  const low = Math.floor(scaled);
+  // Only a number of so few binary digits can be a half of the last decimal one.
+  const isHalf = scaled - low === 0.5 && Number.isInteger(value * 2 ** (digits + 1));
+  return isHalf && low % 2 === 0 ? (low / 10 ** digits).toFixed(digits) : value.toFixed(digits);
+}
