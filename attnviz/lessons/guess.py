@@ -32,7 +32,7 @@ class GuessLine:
 
 
 @dataclass(frozen=True)
-class Guess:
+class GuessForm:
     """How a question is answered, and what is shown meanwhile.
 
     form     which of the ways: a word is clicked, words are put in order, …
@@ -55,18 +55,18 @@ class Guess:
         return asdict(self)
 
 
-def guess_of(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> Guess:
+def guess_of(question: LessonQuestion, picture: LessonPicture | None, source: AnswerSource) -> GuessForm:
     """Make what a question is guessed on.
 
     Raises:
         AttnvizError: the model cannot be loaded, cannot read the text, or there is no such word in it.
     """
     if question.kind == "choice" or (question.kind == "output" and question.texts("choices")):
-        return Guess("choices", options=question.texts("choices"))
+        return GuessForm("choices", options=question.texts("choices"))
     if question.kind == "claim":
-        return Guess("choices", options=("true", "false"))
+        return GuessForm("choices", options=("true", "false"))
     if picture is None or question.kind not in _ON_A_PICTURE:
-        return Guess("text", _typed_text(picture) if question.kind == "output" else ())
+        return GuessForm("text", _typed_text(picture) if question.kind == "output" else ())
     return _ON_A_PICTURE[question.kind](question, picture, source)
 
 
@@ -99,37 +99,37 @@ def _lines(matrix: HeadMatrix, query: str, key: str, choose: Literal["", "query"
     return above, below
 
 
-def _words(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> Guess:
+def _words(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> GuessForm:
     query, key = question.text("from"), question.text("to")
-    return Guess("words", _lines(_matrix(picture, source), query, key, "query" if key else "key"))
+    return GuessForm("words", _lines(_matrix(picture, source), query, key, "query" if key else "key"))
 
 
-def _number(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> Guess:
-    return Guess("number", _lines(_matrix(picture, source), question.text("from"), question.text("to"), ""))
+def _number(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> GuessForm:
+    return GuessForm("number", _lines(_matrix(picture, source), question.text("from"), question.text("to"), ""))
 
 
-def _head(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> Guess:
+def _head(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> GuessForm:
     result = source.result(picture)
     attention = picture.attention(result)
     lines = _lines(picture.matrix(result, 0, 0), question.text("from"), question.text("to"), "")
     layers = tuple(head_name(layer, None) for layer in range(attention.n_layers))
     heads = tuple(head_name(0, head).partition("·")[2] for head in range(attention.n_heads))
-    return Guess("heads", lines, grid=(layers, heads), sign="·")
+    return GuessForm("heads", lines, grid=(layers, heads), sign="·")
 
 
-def _cell(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> Guess:
+def _cell(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> GuessForm:
     matrix = _matrix(picture, source)
     rows, columns = (tuple(word_names(each)[at] for at in _places(each)) for each in (matrix.queries, matrix.keys))
-    return Guess("cells", grid=(rows, columns), sign=f" {ARROW} ")
+    return GuessForm("cells", grid=(rows, columns), sign=f" {ARROW} ")
 
 
-def _order(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> Guess:
+def _order(question: LessonQuestion, picture: LessonPicture, source: AnswerSource) -> GuessForm:
     words = question.texts("words")
     if not question.text("from"):
-        return Guess("order", _typed_text(picture), options=words)
-    return Guess("order", _lines(_matrix(picture, source), question.text("from"), "", ""), options=words)
+        return GuessForm("order", _typed_text(picture), options=words)
+    return GuessForm("order", _lines(_matrix(picture, source), question.text("from"), "", ""), options=words)
 
 
-_ON_A_PICTURE: dict[str, Callable[[LessonQuestion, LessonPicture, AnswerSource], Guess]] = {
+_ON_A_PICTURE: dict[str, Callable[[LessonQuestion, LessonPicture, AnswerSource], GuessForm]] = {
     "token": _words, "number": _number, "head": _head, "cell": _cell, "order": _order,
 }  # fmt: skip
