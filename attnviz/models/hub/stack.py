@@ -17,7 +17,7 @@ from attnviz.core.weights import QueryKeyLayer
 from attnviz.models.hub.targets import BINDERS, has_labels, label_names, whole_text
 from attnviz.models.hub.traced import TracedModel, trace_batches
 from attnviz.models.reading import EncoderReading
-from attnviz.models.scoring import Scorer, is_ready
+from attnviz.models.scoring import Outputs, Scorer, can_enter, entering
 from attnviz.models.targets import BoundTarget, Target, listed
 from attnviz.nn.attention import Attended
 from attnviz.text.tokens import Encoded
@@ -27,6 +27,8 @@ _NAMES = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
 
 # Alternatives that are listed: as many as Translate shows of each token.
 LIKELIEST = 5
+# Tokens that show whether a pass can begin at any layer.
+FEW = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +116,17 @@ class StackModel(TracedModel):
         """
         self.edit_points()
         source = self.tensors(self.encode_prompt(prompt))
-        shares = is_ready(self.body)
-        with torch.inference_mode():
+        few = {name: ids[:, :FEW] for name, ids in source.items()}
+        outputs: Outputs | None = {} if can_enter(self.body, self.card.n_layers, lambda: self.last_states(few)) else None
+        with torch.inference_mode(), entering(self.card.n_layers, 1, outputs):
             before = self.last_states(source)
 
         def forward(n_rows: int) -> Tensor:
-            after = self.last_states(source if shares else {name: ids.expand(n_rows, -1) for name, ids in source.items()})
+            whole = {name: ids.expand(n_rows, -1) for name, ids in source.items()}
+            after = self.last_states(whole if outputs is None else source)
             return -(1 - F.cosine_similarity(before, after, dim=-1)).mean(dim=1)
 
-        return Scorer(self, "cosine", 1, forward, source["input_ids"].shape[1], shares)
+        return Scorer(self, "cosine", 1, forward, source["input_ids"].shape[1], outputs)
 
     def default_target(self, prompt: Prompt) -> Target:
         """Choose what the layer on top is there for; of an encoder that has none, how alike two texts are."""

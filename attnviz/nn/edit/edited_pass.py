@@ -85,6 +85,7 @@ class Intervention:
     patterns  what heads are patched with
     numbers   of a kind in which not every layer attends, the numbers of those that do
     shifts    where the texts that the encoder reads one after the other stand among the tokens of its map
+    first     the layer at which passes begin: the attention below is not called
     changed   by kind and layer, the heads that the last pass changed and their weights, of the first row of the batch
     """
 
@@ -96,11 +97,12 @@ class Intervention:
     patterns: Patterns = field(default_factory=dict)
     numbers: Mapping[Kind, Sequence[int]] = field(default_factory=dict)
     shifts: tuple[int, ...] = (0,)
+    first: int = 0
     changed: dict[tuple[Kind, int], tuple[tuple[int, ...], HeadWeights]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._plans = [gathered(edits, self.sizes) for edits in self.rows]
-        self._calls: dict[Kind, int] = dict.fromkeys(self.sizes, 0)
+        self._calls = {kind: sum(number < self.first for number in self._layers(kind)) for kind in self.sizes}
         self._written = 0
         self._past: Tensor | None = None
 
@@ -110,7 +112,7 @@ class Intervention:
         Raises:
             EditError: a row would have nothing left to look at, or a weight is set where attention is masked.
         """
-        numbers = self.numbers.get(kind) or range(self.sizes[kind][0])
+        numbers = self._layers(kind)
         n_pass, place = divmod(self._calls[kind], len(numbers))
         layer = numbers[place]
         self._calls[kind] += 1
@@ -128,6 +130,9 @@ class Intervention:
             if row == 0 and (heads := {**moved, **{head: now.nothing(call, head) for head in plan.zero}}):
                 self.changed[kind, layer] = tuple(heads), torch.stack([weights[:1] for weights in heads.values()], dim=1)
         return now.output, now.weights
+
+    def _layers(self, kind: Kind) -> Sequence[int]:
+        return self.numbers.get(kind) or range(self.sizes[kind][0])
 
     def _change_heads(
         self, plan: HeadEdits, rows: slice, place: RowContext, call: AttentionCall, now: "_Layer"

@@ -18,38 +18,57 @@ TEXT = "the cat sat on the mat because it was tired"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
-def test_shared_layers_change_no_score(family, unchecked):
+def test_shared_layers_change_no_score(family, monkeypatch, unchecked):
     model = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
     heads = every_head(model)
     hidden = Edits((WordHidden(heads[0][0], 1),))
     rows = [Edits(), *(without([head]) for head in heads[::-1]), without(heads[1:4]), hidden, without(heads, "mean")]
     scorer = capabilities(model).scorer(Prompt(TEXT))
-    assert scorer.shares == (family.name != "albert")
+    assert (scorer.outputs is not None) == (family.name != "albert")
     fractions: list[float] = []
     together = scorer.scores(rows, fractions.append)
-    alone = [capabilities(model).scorer(Prompt(TEXT)).scores([each])[0] for each in rows]
+    monkeypatch.setattr(scoring, "_enterable", {})
+    whole = capabilities(model).scorer(Prompt(TEXT))
+    assert whole.outputs is None
+    alone = [whole.scores([each])[0] for each in rows]
     np.testing.assert_allclose(together, alone, atol=2e-6)
     assert np.abs(together).max() > 1e-4
     assert fractions == sorted(fractions)
     assert all(0 <= share < 1 for share in fractions)
 
 
-def test_the_layers_below_are_computed_for_one_row(monkeypatch, unchecked):
+def test_a_layer_below_the_first_edit_is_computed_once(monkeypatch, unchecked):
     model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
     rows: list[int] = []
-    first = model.body.encoder.layer[0]
-    first.register_forward_hook(lambda _, given, output: rows.append(given[0].shape[0]))
-    capabilities(model).scorer(Prompt(TEXT)).scores([Edits.parse(f"e1.{head}z") for head in range(3)])
-    assert rows == [1, 1]
-    monkeypatch.setattr(scoring, "_ready", set())
-    capabilities(model).scorer(Prompt(TEXT)).scores([Edits.parse(f"e1.{head}z") for head in range(3)])
-    assert rows == [1, 1, 1, 3]
+    model.body.encoder.layer[0].attention.register_forward_hook(lambda _, given, output: rows.append(output[0].shape[0]))
+    edits = [Edits.parse(f"e1.{head}z") for head in range(3)]
+    capabilities(model).scorer(Prompt(TEXT))
+    rows.clear()
+    monkeypatch.setattr(scoring, "TOKENS", 1)
+    capabilities(model).scorer(Prompt(TEXT)).scores([Edits(), *edits])
+    assert rows == [1]
+    monkeypatch.setattr(scoring, "_enterable", {})
+    capabilities(model).scorer(Prompt(TEXT)).scores(edits)
+    assert rows == [1, 1, 1, 1, 1]
+
+
+def test_a_stack_whose_layers_hand_on_more_than_states_is_not_entered(monkeypatch, unchecked):
+    model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
+    layers, kept = model.body.encoder.layer, []
+    layers[0].attention.register_forward_hook(lambda _, given, output: kept.append(output[0]))
+    # The layer above adds what the one below has left for it, and it leaves nothing where it is not computed.
+    layers[1].register_forward_pre_hook(lambda _, given: (given[0] + (kept.pop() if kept else 0), *given[1:]))
+    scorer = capabilities(model).scorer(Prompt(TEXT))
+    assert scorer.outputs is None
+    together = scorer.scores([Edits.parse(f"e1.{head}z") for head in range(3)])
+    alone = [scorer.scores([Edits.parse(f"e1.{head}z")])[0] for head in range(3)]
+    np.testing.assert_allclose(together, alone, atol=2e-6)
 
 
 def test_another_thread_widens_nothing(unchecked):
     model = attnviz.wrap(tiny.FAMILIES[0].model(), tiny.tokenizer())
     actual = []
-    with scoring.widening(0, 7):
+    with scoring.entering(0, 7, {}):
         thread = threading.Thread(target=lambda: actual.append(model.trace(TEXT).encoder.weights(1, 2)))
         thread.start()
         thread.join()
