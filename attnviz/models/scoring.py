@@ -63,7 +63,7 @@ class Scorer:
     outputs: Outputs | None = None
 
     def scores(self, several: Sequence[Edits], report: Callable[[float], None] = lambda _: None) -> Float[np.ndarray, " edits"]:
-        """Compute the score under each of several edits; a cancellation point stands between batches.
+        """Compute the score under each of several edits, of equal ones once; a cancellation point stands between batches.
 
         `report` hears how much is done, 0 to 1.
 
@@ -72,16 +72,18 @@ class Scorer:
         """
         if any(edits.texts for edits in several):
             raise EditError("Heads that are patched from another text are not scored together: trace them one by one.")
-        points, scores, done = self.model.edit_points(), np.zeros(len(several)), 0
-        for layer, places in self._batches(several):
+        distinct = list(dict.fromkeys(several))
+        points, scores, done = self.model.edit_points(), np.zeros(len(distinct)), 0
+        for layer, places in self._batches(distinct):
             cancellation_point()
-            report(done / len(several))
-            rows = [several[place] for place in places]
+            report(done / len(distinct))
+            rows = [distinct[place] for place in places]
             edits = replace(intervention(self.model, points, rows), first=layer)
             with intervening(edits), entering(layer, len(rows), self.outputs), torch.inference_mode():
                 scores[places] = self.forward(len(rows)).double().cpu().numpy()
             done += len(rows)
-        return scores
+        known = dict(zip(distinct, scores, strict=True))
+        return np.array([known[edits] for edits in several])
 
     def _batches(self, several: Sequence[Edits]) -> Iterator[tuple[int, list[int]]]:
         """Lay together what is computed at once, and the layer up to which it is alike."""
@@ -102,7 +104,7 @@ def log_probability(scores: Float[Tensor, "row step vocabulary"], pieces: Int[Te
 
 
 def prepare(body: nn.Module, n_layers: int) -> None:
-    """Let passes begin at the layers of a stack; one whose layers are not a list of their own, such as ALBERT's, stays as it is."""
+    """Let passes begin at the layers of a stack; one whose layers are no list of their own (ALBERT) stays as it is."""
     lists = [each for each in body.modules() if isinstance(each, nn.ModuleList) and len(each) == n_layers]
     if not lists:
         return
@@ -133,7 +135,9 @@ def can_enter(body: nn.Module, n_layers: int, states: Callable[[], Float[Tensor,
 def _gives(whole: Tensor, states: Callable[[], Tensor], layer: int, outputs: Outputs) -> bool:
     with torch.inference_mode(), entering(layer, 2, outputs):
         entered = states()
-    return entered.shape[1:] == whole.shape[1:] and torch.allclose(entered, whole, rtol=0, atol=ROUNDING * float(whole.abs().max()))
+    return entered.shape[1:] == whole.shape[1:] and torch.allclose(
+        entered, whole, rtol=0, atol=ROUNDING * float(whole.abs().max())
+    )
 
 
 @contextmanager

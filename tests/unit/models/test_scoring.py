@@ -48,8 +48,9 @@ def test_a_layer_below_the_first_edit_is_computed_once(monkeypatch, unchecked):
     capabilities(model).scorer(Prompt(TEXT)).scores([Edits(), *edits])
     assert rows == [1]
     monkeypatch.setattr(scoring, "_enterable", {})
-    capabilities(model).scorer(Prompt(TEXT)).scores(edits)
-    assert rows == [1, 1, 1, 1, 1]
+    scores = capabilities(model).scorer(Prompt(TEXT)).scores([*edits, *edits])
+    assert rows[1:] == [1] * 4, "the text as it is, and equal edits once"
+    assert scores[:3].tolist() == scores[3:].tolist()
 
 
 def test_a_stack_whose_layers_hand_on_more_than_states_is_not_entered(monkeypatch, unchecked):
