@@ -171,17 +171,17 @@ class Embedded(TorchFunctionMode):
         made = func(*args, **(kwargs or {}))
         if func is not F.embedding or args[1] is not self.embedding or args[0].dim() != 2:
             return made
-        # Some stand their texts upright: a column each.
-        upright = args[0].shape[0] != len(self.vectors)
-        given = args[0].T if upright else args[0]
+        given = args[0]
         if self._n_read < len(self.ids):
-            # A model may read two texts one after the other, and look other things up in the same matrix.
-            place = slice(self._n_read, self._n_read + given.shape[1])
-            if not self._is_text(given, place):
-                return made
-            # A copy, for some change what they have looked up.
-            self._n_read, read = place.stop, self.vectors[:, place].clone()
-            return read.transpose(0, 1) if upright else read
+            # Some stand their texts upright, a column each: a text as long as the batch can be told by its ids alone.
+            for upright, rows in ((False, given), (True, given.T)):
+                # A model may read two texts one after the other, and look other things up in the same matrix.
+                place = slice(self._n_read, self._n_read + rows.shape[1])
+                if len(rows) == len(self.vectors) and self._is_text(rows, place):
+                    # A copy, for some change what they have looked up.
+                    self._n_read, read = place.stop, self.vectors[:, place].clone()
+                    return read.transpose(0, 1) if upright else read
+            return made
         if self.shifted and self._is_text(given[:, 1:], slice(0, len(self.ids) - 1)):
             self.shifted = False
             return torch.cat([made[:, :1], self.vectors[:, :-1]], dim=1)

@@ -14,7 +14,7 @@ from transformers.pytorch_utils import Conv1D
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import AttentionTrace, Kind, Prompt, QueryKeyWeights, Token
 from attnviz.core.weights import QueryKeyLayer
-from attnviz.models.hub.targets import BINDERS, has_labels, label_names, whole_text
+from attnviz.models.hub.targets import BINDERS, has_labels, label_log_probabilities, label_names, whole_text
 from attnviz.models.hub.traced import TracedModel, trace_batches
 from attnviz.models.reading import EncoderReading
 from attnviz.models.scoring import Outputs, Scorer, can_enter, entering
@@ -166,9 +166,11 @@ class StackModel(TracedModel):
 
 
 def _likeliest(model: TracedModel, source: Encoded, logits: Tensor) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
-    if logits.ndim == 1:
-        labels = model.model.config.id2label
-        return (("label", _best(logits, [str(labels.get(place, place)) for place in range(len(logits))])),)
+    if has_labels(model):
+        shares = label_log_probabilities(model, logits).exp().tolist()
+        return (("label", tuple(sorted(zip(label_names(model), shares, strict=True), key=lambda row: -row[1]))),)
+    if model.model.get_output_embeddings() is None:
+        return ()  # such as labels of tokens
     if model.card.architecture == "decoder":
         return (("next token", _best_pieces(model, logits[-1])),)
     masks = [place for place, piece in enumerate(source.inputs["input_ids"]) if piece == model.tokenizer.mask_token_id]
@@ -180,11 +182,6 @@ def _best_pieces(model: TracedModel, logits: Tensor) -> tuple[tuple[str, float],
     with model.tokenizing():
         names = [model.tokenizer.decode([piece]).strip() for piece in shares.indices.tolist()]
     return tuple(zip(names, shares.values.tolist(), strict=True))
-
-
-def _best(logits: Tensor, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    shares = F.softmax(logits, dim=-1).tolist()
-    return tuple(sorted(zip(names, shares, strict=True), key=lambda row: -row[1]))
 
 
 def _similarity(tokens: Sequence[Token], states: np.ndarray) -> float | None:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
@@ -108,9 +109,16 @@ def label(model: TracedModel, prompt: Prompt, place: int | None = None) -> Bound
         target=f"the label “{name}”",
         fixed=_special(encoded.tokens),
         readout={0 if model.card.architecture == "encoder" else len(encoded) - 1: 1.0},
-        run=lambda ids: _chosen(logits(ids), chosen),
+        run=lambda ids: Outcome((given := logits(ids))[:, chosen], label_log_probabilities(model, given)[:, chosen]),
         sites=_stack(model, encoded),
     )
+
+
+def label_log_probabilities(model: TracedModel, logits: Float[Tensor, "*batch label"]) -> Float[Tensor, "*batch label"]:
+    """Compute ln p of each label: of one of several, or where there is one alone, or any may hold, of each by itself."""
+    if logits.shape[-1] == 1 or model.model.config.problem_type == "multi_label_classification":
+        return logsigmoid(logits)
+    return logits.log_softmax(dim=-1)
 
 
 def has_labels(model: TracedModel) -> bool:

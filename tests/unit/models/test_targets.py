@@ -40,6 +40,9 @@ def test_vectors_of_other_words_give_what_these_words_give(kind: Any, config: An
     vectors = bound.embedding[other].detach()[None]
     got, want, before = bound.outcome_of(vectors).score, bound.outcome(other[None]).score, bound.outcome(bound.ids[None]).score
     torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-5)
+    # As many texts as each has tokens, which stand upright or not.
+    square = bound.outcome_of(vectors.expand(len(bound.ids), -1, -1)).score
+    torch.testing.assert_close(square, want.expand(len(square)), atol=1e-5, rtol=1e-5)
     assert not torch.equal(want, before)
     for name in GRADIENTS:
         assert np.abs(METHODS[name].compute(bound).values).max() > 0
@@ -51,6 +54,34 @@ def test_a_decoder_with_labels_explains_its_label() -> None:
     model = attnviz.wrap(hf.GPT2ForSequenceClassification(config).eval(), tiny.tokenizer(tiny.DECODER))
     assert list(capabilities(model).targets(PAIR)) == ["label", "label:0", "label:1", "label:2"]
     assert bind_target(model, PAIR).target.startswith("the label")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"num_labels": 3}, lambda logits: logits.softmax(dim=-1)),
+        ({"num_labels": 1}, torch.sigmoid),
+        ({"num_labels": 3, "problem_type": "multi_label_classification"}, torch.sigmoid),
+    ],
+    ids=["one of several", "one alone", "each by itself"],
+)
+def test_labels_have_the_probabilities_that_transformers_gives_them(options: dict[str, Any], expected: Any) -> None:
+    torch.manual_seed(7)
+    config = hf.BertConfig(**tiny._BERT, **options)
+    model = attnviz.wrap(hf.BertForSequenceClassification(config).eval(), tiny.tokenizer())
+    prompt = Prompt(PAIR.text)
+    with torch.no_grad():
+        want = expected(model.model(**model.tensors(model.encode_prompt(prompt))).logits[0])
+    for place, share in enumerate(want):
+        bound = bind_target(model, prompt, f"label:{place}")
+        torch.testing.assert_close(bound.outcome(bound.ids[None]).log_probability[0].exp(), share)
+    ((_, likeliest),) = model.reading(prompt).likeliest
+    assert [share for _, share in likeliest] == pytest.approx(sorted(want.tolist(), reverse=True), abs=1e-6)
+
+
+def test_labels_of_tokens_are_not_taken_for_pieces() -> None:
+    model = hf.GPT2ForTokenClassification(hf.GPT2Config(**GPT)).eval()
+    assert attnviz.wrap(model, tiny.tokenizer(tiny.DECODER)).reading(Prompt(PAIR.text)).likeliest == ()
 
 
 def test_what_a_model_raises_is_one_sentence_that_names_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
