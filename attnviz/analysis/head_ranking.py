@@ -1,6 +1,7 @@
 """Rank the heads of a map by what was asked: by a link between two words, or by how far they look for one word."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from attnviz.core.trace import AttentionTrace, Token
 
 # A word, or several of them.
 Words = str | Sequence[str]
+# So many names stand in a message.
+MOST_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,19 @@ def rank_heads(trace: AttentionTrace, query: Words, key: Words | None = None, *,
 
 
 def word_names(tokens: Sequence[Token]) -> list[str]:
-    """Name every token so that each name stands once: its text, and of several alike their number.
+    """Name every token so that each name stands once: its text, and of several alike but for capitals their number.
 
-    >>> word_names((Token("the", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
-    ['the(1)', 'cat', 'the(2)']
+    >>> word_names((Token("The", 0, 3), Token("cat", 4, 7), Token("the", 8, 11)))
+    ['The(1)', 'cat', 'the(2)']
     """
     texts = [token.text.strip() or token.piece for token in tokens]
-    return [f"{text}({texts[: at + 1].count(text)})" if texts.count(text) > 1 else text for at, text in enumerate(texts)]
+    forms = [text.casefold() for text in texts]
+    counts, seen = Counter(forms), Counter[str]()
+    names = []
+    for text, form in zip(texts, forms, strict=True):
+        seen[form] += 1
+        names.append(f"{text}({seen[form]})" if counts[form] > 1 else text)
+    return names
 
 
 def word_at(word: str, tokens: Sequence[Token]) -> int:
@@ -86,8 +95,9 @@ def word_at(word: str, tokens: Sequence[Token]) -> int:
     if len(places := [at for at, name in enumerate(names) if name.casefold() == wanted]) == 1:
         return places[0]
     if alike := [name for name in names if re.sub(r"\(\d+\)$", "", name).casefold() == wanted]:
-        raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {' or '.join(alike)}.")
-    raise TraceError(f"There is no word “{word[:40]}”: there are {', '.join(names[:12])}{' …' * (len(names) > 12)}.")
+        first = " or ".join(alike[:MOST_NAMES])
+        raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {first}{' …' * (len(alike) > MOST_NAMES)}.")
+    raise TraceError(f"There is no word “{word[:40]}”: there are {', '.join(names[:MOST_NAMES])}{' …' * (len(names) > MOST_NAMES)}.")
 
 
 def _several(words: Words) -> Sequence[str]:

@@ -68,6 +68,16 @@ def test_a_word_that_is_not_there_is_named_with_those_that_are(query: str, names
         rank_heads(TRACE, query)
 
 
+def test_words_that_differ_by_capitals_alone_have_numbers_too() -> None:
+    tokens = sentence("It rained so it was The wet")
+    trace = AttentionTrace("one", Prompt("It rained so it was The wet"), (make_map(tokens),), "")
+    assert [name for name in word_names(tokens) if "(" in name] == ["It(1)", "it(2)"]
+    for name in ("it(2)", "IT(2)", "the"):
+        assert rank_heads(trace, name)
+    with pytest.raises(TraceError, match=r"write It\(1\) or it\(2\)\."):
+        rank_heads(trace, "it")
+
+
 def test_a_word_that_has_only_neighbours_says_so() -> None:
     tokens = sentence("two words")
     trace = AttentionTrace("one", Prompt("two words"), (make_map(tokens),), "")
