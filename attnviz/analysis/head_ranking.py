@@ -95,9 +95,12 @@ def word_at(word: str, tokens: Sequence[Token]) -> int:
     if len(places := [at for at, name in enumerate(names) if name.casefold() == wanted]) == 1:
         return places[0]
     if alike := [name for name in names if re.sub(r"\(\d+\)$", "", name).casefold() == wanted]:
-        first = " or ".join(alike[:MOST_NAMES])
-        raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {first}{' …' * (len(alike) > MOST_NAMES)}.")
-    raise TraceError(f"There is no word “{word[:40]}”: there are {', '.join(names[:MOST_NAMES])}{' …' * (len(names) > MOST_NAMES)}.")
+        raise TraceError(f"“{word}” stands {len(alike)} times in the text: write {_listed(alike, ' or ')}.")
+    raise TraceError(f"There is no word “{word[:40]}”: there are {_listed(names, ', ')}.")
+
+
+def _listed(names: Sequence[str], between: str) -> str:
+    return between.join(names[:MOST_NAMES]) + " …" * (len(names) > MOST_NAMES)
 
 
 def _several(words: Words) -> Sequence[str]:

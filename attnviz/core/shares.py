@@ -51,7 +51,7 @@ class HeadCosts:
 
     unit    "nats": by how much ln p of the output falls; "cosine": how far the last states turn, 1 - cosine
     before  the score without edits: ln p, or 0
-    costs   by kind, of each layer and head; below 0 where the output becomes likelier
+    costs   by kind, of each layer and head; below 0 where the output becomes likelier, NaN where a layer has no attention
     """
 
     unit: Unit
@@ -62,7 +62,7 @@ class HeadCosts:
     def ranked(self) -> tuple[Head, ...]:
         """List all heads, the least costly first."""
         heads: list[Head] = [
-            (kind, layer, head) for kind, costs in self.costs.items() for layer, head in np.ndindex(*costs.shape)
+            (kind, layer, head) for kind, costs in self.costs.items() for layer, head in np.argwhere(~np.isnan(costs)).tolist()
         ]
         return tuple(sorted(heads, key=self.of))
 

@@ -12,6 +12,7 @@ from attnviz.analysis.wording import head_name
 from attnviz.figures.theme import LIGHT, Theme, css_variables, ink_on
 
 STYLE = Path(__file__).with_name("head_grid.css").read_text(encoding="utf-8")
+_NO_HEAD = '<span class="axis">–</span>'
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,14 @@ class HeadCell:
     name: str = ""
 
 
-def head_grid(shape: tuple[int, int], cell: Callable[[int, int], HeadCell]) -> str:
-    """Draw the grid as HTML.
+def head_grid(shape: tuple[int, int], cell: Callable[[int, int], HeadCell | None]) -> str:
+    """Draw the grid as HTML; None: there is no head at that place.
 
     >>> drawn = head_grid((1, 2), lambda layer, head: HeadCell(f"{layer}.{head}", ".5", "#ffffff", "L0"))
     >>> drawn.count("<button"), "H1" in drawn
     (2, True)
     """
-    cells = with_axes(shape, lambda layer, head: head_button(cell(layer, head)))
+    cells = with_axes(shape, lambda layer, head: head_button(one) if (one := cell(layer, head)) else _NO_HEAD)
     return f'<div class="costs" style="--heads:{shape[1]}">{cells}</div>'
 
 

@@ -39,7 +39,13 @@ def largest_of(costs: HeadCosts) -> float:
 
 def _of_kind(kind: Kind, costs: HeadCosts, largest: float, chosen: Head | None, theme: Theme) -> str:
     title = f'<p class="kind">{kind}</p>' if len(costs.costs) > 1 else ""
-    grid = head_grid(costs.costs[kind].shape, lambda layer, head: _cell((kind, layer, head), costs, largest, chosen, theme))
+    heads = set(costs.ranked)
+
+    def cell(layer: int, number: int) -> HeadCell | None:
+        head = (kind, layer, number)
+        return _cell(head, costs, largest, chosen, theme) if head in heads else None
+
+    grid = head_grid(costs.costs[kind].shape, cell)
     return f"<div>{title}{grid}</div>"
 
 

@@ -51,7 +51,8 @@ def head_costs(
     """
     scorer, heads = capabilities(model).scorer(Prompt.of(prompt)), every_head(model)
     scores = _scored(scorer, [NO_EDITS, *(without([head], to) for head in heads)], progress)
-    costs: dict[Kind, np.ndarray] = {kind: np.zeros(size) for kind, size in capabilities(model).edit_points().sizes.items()}
+    sizes = capabilities(model).edit_points().sizes
+    costs: dict[Kind, np.ndarray] = {kind: np.full(size, np.nan) for kind, size in sizes.items()}
     for (kind, layer, head), score in zip(heads, scores[1:], strict=True):
         costs[kind][layer, head] = scores[0] - score
     return HeadCosts(scorer.unit, float(scores[0]), costs)
@@ -65,9 +66,7 @@ def removal_curve(
     Raises:
         EditError, CancelledError: as of `head_costs`.
     """
-    points, dice = capabilities(model).edit_points(), np.random.default_rng(2019)
-    # What attends nowhere has no head to switch off.
-    ranked = tuple(head for head in costs.ranked if head[1] in points.numbers.get(head[0], (head[1],)))
+    ranked, dice = costs.ranked, np.random.default_rng(2019)
     counts = tuple(sorted({round(float(count)) for count in np.geomspace(1, len(ranked), min(STEPS, len(ranked)))}))
     orders = [ranked, ranked[::-1], *([ranked[place] for place in dice.permutation(len(ranked))] for _ in range(DRAWS))]
     rows = [without(order[:count], to) for order in orders for count in counts]

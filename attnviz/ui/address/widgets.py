@@ -95,7 +95,7 @@ def visit_button(label: str, page: str, address: Mapping[str, Any], *, key: str,
 
 def fold(label: str, name: str, icon: str) -> Any:
     """A part of the page that opens with a click, as the address says."""
-    # OutputChange anew in every run: another label on it makes it another widget, which would begin closed.
+    # Set anew in every run: another label on it makes it another widget, which would begin closed.
     st.session_state[name] = st.session_state.get(name, url_value(name, "") == "open")
     folded = st.expander(label, key=name, on_change="rerun", icon=icon)
     publish(name, "open" if folded.open else "", "")
