@@ -3,5 +3,6 @@
 import streamlit as st
 
 from attnviz.ui import server
+from attnviz.ui.classroom.routes import ROUTES
 
-app = st.App(server.SCRIPT, middleware=server.MIDDLEWARE)
+app = st.App(server.SCRIPT, middleware=server.MIDDLEWARE, routes=ROUTES)

@@ -22,6 +22,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
+from attnviz.ui.classroom.phone_page import phone_script
 from attnviz.ui.frame.style import STYLE
 
 # What Streamlit offers its developer in a menu, and would do for everybody who sends it: one clears all that is kept for all.
@@ -44,7 +45,7 @@ def policy() -> str:
     """The Content-Security-Policy of every answer: nothing is fetched from anywhere else, and no script runs but the app's."""
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     # A frame that is made on the page lives under the page's policy: so the scripts of BertViz's are known as well.
-    scripts = " ".join(sorted(map(_hash, {*_INLINE.findall(page), *bertviz.scripts()})))
+    scripts = " ".join(sorted(map(_hash, {*_INLINE.findall(page), *bertviz.scripts(), phone_script()})))
     return "; ".join(
         [
             "default-src 'none'",
@@ -119,7 +120,9 @@ class FirstPaint:
                     await send(start)
                     await send({**message, "body": page})
 
-        await self._app(_uncompressed(scope), receive, tell)
+        # A phone's page is none of Streamlit's.
+        is_phone = scope.get("path", "").startswith("/join")
+        await (self._app(scope, receive, send) if is_phone else self._app(_uncompressed(scope), receive, tell))
 
 
 def _uncompressed(scope: Any) -> Any:

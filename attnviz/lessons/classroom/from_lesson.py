@@ -43,8 +43,8 @@ def _token(
     names, weights = word_names(tokens), matrix.weights[:, place] if sends else matrix.weights[place]
     marked = _same_place(matrix, others, place, tokens)
     choices = _words(tokens, names)
-    right = tuple(name for name in choices if truth.accepts(name))
-    return ClassQuestion("token", question.ask, tuple(names), marked, choices), AnswerKey(right, weights=_rounded(weights))
+    asked = ClassQuestion("token", question.ask, tuple(names), marked, choices)
+    return asked, AnswerKey((truth.answer,), weights=_rounded(weights))
 
 
 def _number(
@@ -88,8 +88,7 @@ def _cell(
     asked = ClassQuestion(
         "cell", question.ask, rows=tuple(rows[at] for at in down), columns=tuple(columns[at] for at in across)
     )
-    right = tuple(name for name in asked.cells() if truth.accepts(name))
-    return asked, AnswerKey(right, weights=_rounded(matrix.weights[np.ix_(down, across)]))
+    return asked, AnswerKey((truth.answer,), weights=_rounded(matrix.weights[np.ix_(down, across)]))
 
 
 def _without_picture(question: LessonQuestion, truth: Truth) -> tuple[ClassQuestion, AnswerKey]:

@@ -33,7 +33,7 @@ class ClassQuestion:
 
     def __post_init__(self) -> None:
         texts = (self.ask, *self.words, *self.choices, *self.rows, *self.columns)
-        if not all(is_unicode(text) for text in texts) or self.kind not in get_args(AnswerKind):
+        if not all(is_unicode(text) and "\x00" not in text for text in texts) or self.kind not in get_args(AnswerKind):
             raise ClassError("This question cannot be asked: it holds what is no text.")
         if len(self.words) > MOST_WORDS or len(self.rows) * len(self.columns) > MOST_CELLS or len(self.choices) > MOST_WORDS:
             raise ClassError("This picture has too many words for a phone: ask about a shorter text.")
@@ -87,14 +87,15 @@ class AnswerKey:
     weights: tuple[float, ...] = ()
     link: str = ""
 
-    def accepts(self, answer: str) -> bool | None:
-        """Whether an answer is right; None: nobody grades it."""
+    def accepts(self, answer: str, kind: AnswerKind) -> bool | None:
+        """Whether an answer to a question of that kind is right; None: nobody grades it."""
         if not self.right:
             return None
         if self.tolerance is not None:
             value, true = read_number(answer), float(self.right[0])
             return value is not None and abs(value - true) <= self.tolerance + 1e-6
-        return any(same_answer(answer, each) for each in self.right)
+        # What is tapped is one of several: "The" is another word than "the". What is written may differ in capitals.
+        return answer in self.right or (kind == "text" and any(same_answer(answer, each) for each in self.right))
 
 
 def to_record(value: ClassQuestion | AnswerKey) -> dict[str, Any]:

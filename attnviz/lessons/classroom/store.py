@@ -200,7 +200,7 @@ class ClassStore:
             found = queries.class_of(connection, code)
             student, last = queries.find_student(connection, found.id, token), queries.present_round(connection, found.id)
             given = queries.find_answer(connection, last.id, student.id) if last else None
-        return ClassStudent(student.id, student.number, student.nickname, given)
+        return ClassStudent(student.id, student.number, student.nickname, last.number if last else 0, given)
 
     def answer(self, code: str, token: str, number: int, answer: str) -> str:
         """Keep a student's answer to question `number`; gives the answer that is kept. The same again changes nothing.
@@ -222,19 +222,22 @@ class ClassStore:
     def _answer(connection: Connection, code: str, token: str, number: int, answer: str) -> str:
         found = queries.class_of(connection, code)
         student = queries.find_student(connection, found.id, token)
+        # Larger numbers than a database can hold are asked for, too.
+        number = number if 0 < number <= MOST_ROUNDS else 0
         # Held until the answer is kept: nobody closes or reveals the question meanwhile.
         chosen = select(ROUNDS).where(ROUNDS.c.class_id == found.id, ROUNDS.c.number == number).with_for_update(read=True)
         asked = connection.execute(chosen).first()
         if asked is None:
             raise ClassError("This question was not asked.", "closed")
-        read = ClassQuestion(**from_record(asked.question)).read_answer(answer)
+        question = ClassQuestion(**from_record(asked.question))
+        read = question.read_answer(answer)
         if (kept := queries.find_answer(connection, asked.id, student.id)) is not None:
             if kept == read:
                 return kept
             raise ClassError("You have answered this question already.", "answered")
         if asked.state != "open" or found.ended:
             raise ClassError("This question is closed.", "closed")
-        is_right = AnswerKey(**from_record(asked.key)).accepts(read)
+        is_right = AnswerKey(**from_record(asked.key)).accepts(read, question.kind)
         record = {"answer": read, "is_right": is_right, "seconds": max(time.time() - asked.opened, 0.0)}
         connection.execute(insert(ANSWERS).values(round_id=asked.id, student_id=student.id, **record))
         return read

@@ -59,6 +59,7 @@ class ClassOverview:
     def for_phones(self) -> dict[str, Any]:
         """Write what every phone of the class receives. What was written in words stays with the teacher."""
         phones: dict[str, Any] = {"code": self.code, "version": self.version, "state": self.state, "number": self.number}
+        phones["nicknames"] = self.nicknames
         if self.question is not None and self.state != "ended":
             phones["question"] = to_record(self.question)
         if self.key is not None and self.state == "revealed":
@@ -82,11 +83,16 @@ class ClassRound:
 
 @dataclass(frozen=True)
 class ClassStudent:
-    """One phone of a class, and what it has answered to the present question; None: nothing."""
+    """One phone of a class.
+
+    round   the number of the present question, 0: nothing has been asked
+    answer  what this student has answered to it; None: nothing
+    """
 
     id: int
     number: int
     nickname: str
+    round: int = 0
     answer: str | None = None
 
 

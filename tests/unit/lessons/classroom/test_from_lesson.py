@@ -33,8 +33,8 @@ def made(kind: str, **fields) -> tuple[ClassQuestion, AnswerKey]:
 )
 def test_a_key_accepts_what_is_right(kind, fields, right, wrong) -> None:
     question, key = made(kind, **fields)
-    assert all(key.accepts(question.read_answer(answer)) for answer in right)
-    assert not any(key.accepts(question.read_answer(answer)) for answer in wrong)
+    assert all(key.accepts(question.read_answer(answer), question.kind) for answer in right)
+    assert not any(key.accepts(question.read_answer(answer), question.kind) for answer in wrong)
     assert key.link == PICTURE.address
     assert (question, key) == (
         ClassQuestion(**from_record(to_record(question))),
@@ -67,7 +67,11 @@ def test_words_to_order_do_not_stand_in_their_order() -> None:
 
 def test_free_text_is_graded_by_nobody() -> None:
     question, key = made("text")
-    assert key.accepts(question.read_answer(" It <b>depends</b> ")) is None
+    assert key.accepts(question.read_answer(" It <b>depends</b> "), "text") is None
+
+
+def test_a_capital_is_another_word() -> None:
+    assert not AnswerKey(("The",)).accepts("the", "token")
 
 
 @pytest.mark.parametrize(

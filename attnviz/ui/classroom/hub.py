@@ -1,0 +1,130 @@
+"""Tells every phone that listens at this copy of the app what its class may see now, whichever copy the teacher is at."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from attnviz.core.errors import AttnvizError
+from attnviz.ui.classroom.store import class_store
+
+# Seconds between two looks at the store, between two signs of life to a phone, and between two notes of who is here.
+LOOK, BEAT, NOTE = 0.25, 10.0, 20.0
+# Phones that one copy of the app tells as it happens; further ones ask every few seconds.
+MOST_LISTENERS = 700
+# Threads that wait for the database: Streamlit's own are not taken.
+THREADS = 6
+Value = TypeVar("Value")
+
+
+class Hub:
+    """The listeners of one process, by the code of their class."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, set[asyncio.Queue[str | None]]] = {}
+        self._views: dict[str, tuple[int, str]] = {}
+        self._heard: set[int] = set()
+        self._noted = time.monotonic()
+        self._task: asyncio.Task | None = None
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(self, function: Callable[..., Value], *arguments: Any) -> Value:
+        """Run what waits for the database in a thread."""
+        self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
+        return await anyio.to_thread.run_sync(function, *arguments, limiter=self._limiter)
+
+    @property
+    def is_full(self) -> bool:
+        return sum(map(len, self._listeners.values())) >= MOST_LISTENERS
+
+    def hear(self, student: int) -> None:
+        """Note that a student's phone has asked for something."""
+        self._heard.add(student)
+        self._begin()
+
+    async def listen(self, code: str, student: int, version: int) -> AsyncIterator[str]:
+        """Give what phones receive whenever it changes from `version` on, and an empty text as a sign of life."""
+        queue: asyncio.Queue[str | None] = asyncio.Queue()
+        known, text = self._views.get(code, (version, ""))
+        if known != version:
+            queue.put_nowait(text)
+        self._listeners.setdefault(code, set()).add(queue)
+        self._begin()
+        try:
+            while True:
+                self._heard.add(student)
+                try:
+                    told = await asyncio.wait_for(queue.get(), BEAT)
+                except TimeoutError:
+                    told = ""
+                if told is None:
+                    return
+                yield told
+        finally:
+            self._listeners[code].discard(queue)
+            if not self._listeners[code]:
+                del self._listeners[code]
+                self._views.pop(code, None)
+
+    def close(self) -> None:
+        """End every stream: the server is about to stop, and waits for them."""
+        for queue in [queue for queues in self._listeners.values() for queue in queues]:
+            queue.put_nowait(None)
+
+    def _begin(self) -> None:
+        if self._task is None or self._task.done() or self._task.get_loop() is not asyncio.get_running_loop():
+            _on_exit(self.close)
+            self._task = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while self._listeners or self._heard:
+            # A store that does not answer now is asked again.
+            with contextlib.suppress(AttnvizError):
+                await self._look()
+                if time.monotonic() - self._noted > NOTE:
+                    self._noted, heard = time.monotonic(), self._heard
+                    self._heard = set()
+                    await self.run(class_store().mark_here, heard)
+            await asyncio.sleep(LOOK)
+
+    async def _look(self) -> None:
+        if not (codes := list(self._listeners)):
+            return
+        versions = await self.run(class_store().versions, codes)
+        for code in codes:
+            known, _ = self._views.get(code, (0, ""))
+            if code not in versions:
+                self._tell(code, 0, json.dumps({"view": {"code": code, "version": 0, "state": "ended", "number": 0}}))
+            elif versions[code] != known:
+                view = (await self.run(class_store().overview, code)).for_phones()
+                self._tell(code, view["version"], json.dumps({"view": view}, ensure_ascii=False))
+
+    def _tell(self, code: str, version: int, text: str) -> None:
+        if self._views.get(code) != (version, text):
+            self._views[code] = version, text
+            for queue in self._listeners.get(code, ()):
+                queue.put_nowait(text)
+
+
+def _on_exit(function: Callable[[], None]) -> None:
+    """Call a function when the process is told to stop, before the server's own handler."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(each)
+        if callable(before) and not hasattr(before, "ends_streams"):
+
+            def leave(number: int, frame: Any, before: Any = before) -> None:
+                loop.call_soon_threadsafe(function)
+                before(number, frame)
+
+            leave.ends_streams = True  # type: ignore[attr-defined]
+            signal.signal(each, leave)

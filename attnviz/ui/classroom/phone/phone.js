@@ -1,0 +1,287 @@
+// A student's phone: which class it is in, what it shows now, and an answer that is sent until the server has it.
+
+import { answering } from "./answering.js";
+import { element, percent } from "./elements.js";
+import { pause } from "./line.js";
+import { revealed } from "./revealed.js";
+
+const LAST = "attnviz-class";
+
+/** What outlives a reload, where the browser keeps it. */
+const memory = {
+  /** @param {string} key @returns {any} */
+  read(key) {
+    try {
+      return JSON.parse(localStorage.getItem(key) ?? "null");
+    } catch {
+      return null;
+    }
+  },
+  /** @param {string} key @param {unknown} value */
+  write(key, value) {
+    try {
+      localStorage.setItem(key, JSON.stringify(value));
+    } catch {
+      // A private window keeps nothing: a reload is another student then.
+    }
+  },
+};
+
+/** @param {{ light: string[], dark: string[] }} scales */
+const scaleNow = (scales) => (matchMedia("(prefers-color-scheme: dark)").matches ? scales.dark : scales.light);
+
+export class Phone {
+  /**
+   * @param {HTMLElement} root
+   * @param {ClassLine} line
+   * @param {{ code: string, invite: string, scales: { light: string[], dark: string[] } }} options
+   */
+  constructor(root, line, { code, invite, scales }) {
+    this.root = root;
+    this.line = line;
+    this.invite = invite;
+    this.scales = scales;
+    this.code = code;
+    this.token = "";
+    /** @type {{ number: number, answer: string } | null} */
+    this.pending = null;
+    /** @type {ClassView | null} */
+    this.view = null;
+    /** @type {OwnAnswer | null} */
+    this.own = null;
+    /** @type {string | null} */
+    this.chosen = null;
+    this.notice = "";
+    this.screen = "";
+    this.isSending = false;
+    this.isUp = true;
+    this.stop = () => {};
+    const [header, notice, body, foot] = [element("header"), element("p.notice", { role: "status" }), element("div.body"), element("div.foot")];
+    this.parts = { header, notice, body, foot };
+    root.replaceChildren(header, notice, body, foot);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(true));
+  }
+
+  begin() {
+    const kept = this.code && memory.read(`${LAST}-${this.code}`);
+    if (kept?.token) {
+      [this.token, this.pending] = [kept.token, kept.pending ?? null];
+      this.listen();
+      this.send();
+    } else if (this.code) this.join();
+    else this.draw();
+  }
+
+  keep() {
+    memory.write(`${LAST}-${this.code}`, { token: this.token, pending: this.pending });
+    memory.write(LAST, this.code);
+  }
+
+  /** @param {{ nickname?: string }} [more] */
+  join(more = {}) {
+    this.say("Joining …");
+    const joining = this.line.join(this.code, { ...more, ...(this.invite && { invite: this.invite }) });
+    joining.then((news) => {
+      this.say("");
+      if (news.wants) return this.show("nickname", nickname(this));
+      this.token = news.token ?? "";
+      this.keep();
+      this.hear(news);
+      return this.listen();
+    }).catch((error) => this.refused(error));
+  }
+
+  listen() {
+    this.stop();
+    this.stop = this.line.listen(this.code, this.token, {
+      tell: (news) => this.hear(news),
+      refuse: (error) => this.refused(error),
+      isUp: (isUp) => {
+        if (isUp === this.isUp) return;
+        this.isUp = isUp;
+        this.say(this.notice);
+      },
+    });
+  }
+
+  /** @param {ClassNews} news */
+  hear({ view, own }) {
+    if (own) this.own = own;
+    if (view.version && this.view && view.version < this.view.version) return;
+    this.view = view;
+    if (this.pending && this.pending.number !== view.number) this.late();
+    if (view.state === "ended") this.stop();
+    this.draw();
+  }
+
+  /** @param {Error & { reason?: string }} error */
+  refused(error) {
+    const { reason } = error;
+    if (reason === "forbidden" && this.token) {
+      // The class is another one's by now, or its day is over.
+      this.token = "";
+      memory.write(`${LAST}-${this.code}`, null);
+      this.stop();
+      return this.join();
+    }
+    if (!reason || reason === "busy" || error.name === "TimeoutError") {
+      this.say(reason ? error.message : "No connection. Trying again …");
+      return pause(2500).then(() => this.token || this.join()).catch(() => {});
+    }
+    this.say(error.message);
+    if (reason === "invalid" && this.screen === "nickname") return undefined;
+    this.show("code", codeForm(this));
+    return undefined;
+  }
+
+  get answered() {
+    if (this.pending?.number === this.view?.number) return this.pending?.answer ?? null;
+    return this.own?.number === this.view?.number ? (this.own?.answer ?? null) : null;
+  }
+
+  /** @param {string} answer */
+  give(answer) {
+    if (!this.view) return;
+    this.pending = { number: this.view.number, answer };
+    this.keep();
+    this.draw();
+    this.send();
+  }
+
+  late() {
+    this.pending = null;
+    this.keep();
+    this.say("Too late: the question was closed before your answer arrived.");
+  }
+
+  send() {
+    if (this.isSending) return;
+    this.isSending = true;
+    const isOver = () => {
+      this.isSending = false;
+      this.draw(true);
+    };
+    this.sendAll().then(isOver).catch((error) => {
+      isOver();
+      this.refused(error);
+    });
+  }
+
+  async sendAll() {
+    for (let failed = 0; this.pending; failed += 1) {
+      const { number, answer } = this.pending;
+      try {
+        const kept = (await this.line.answer(this.code, this.token, number, answer)).answer;
+        this.own = { id: 0, student: 0, nickname: "", ...this.own, number, answer: kept };
+        this.pending = null;
+        this.keep();
+      } catch (error) {
+        const reason = /** @type {{ reason?: string }} */ (error).reason;
+        if (reason && reason !== "busy") return this.dropped(/** @type {Error} */ (error), reason);
+        await pause(Math.min(500 * 2 ** failed, 8000) * (0.5 + Math.random()));
+      }
+    }
+  }
+
+  /** @param {Error} error @param {string} reason */
+  dropped(error, reason) {
+    if (reason === "forbidden") throw error;
+    if (reason === "closed") return this.late();
+    this.pending = null;
+    this.keep();
+    this.say(error.message);
+    // The server knows which answer it has.
+    return this.listen();
+  }
+
+  /** @param {string} sentence */
+  say(sentence) {
+    this.notice = sentence;
+    const { notice } = this.parts;
+    const shown = this.isUp ? sentence : "No connection. Your answer is kept, and sent when there is one.";
+    if (notice.textContent !== shown) notice.textContent = shown;
+  }
+
+  /** Shows another screen. @param {string} screen @param {{ title?: string, body: Node[], foot?: Node[] }} what */
+  show(screen, { title = "", body, foot = [] }) {
+    const isNew = this.screen !== screen;
+    this.screen = screen;
+    const heading = element("h1", { tabindex: -1 }, element("bdi", {}, title));
+    this.parts.body.replaceChildren(...(title ? [heading] : []), ...body);
+    this.parts.foot.replaceChildren(...foot);
+    // Who listens to the page hears the new question; a box that is being typed in keeps the keyboard.
+    if (isNew && title && document.hasFocus() && !screen.startsWith("code")) heading.focus();
+  }
+
+  /** Draws what has to be seen now; the same screen only if `again`. @param {boolean} [again] */
+  draw(again = false) {
+    const { view, answered } = this;
+    if (!this.token || !view) return this.code ? undefined : this.show("code", codeForm(this));
+    const { number, state } = view;
+    const at = state === "open" && answered !== null ? `sent-${this.pending ? "not yet" : ""}` : state;
+    const screen = `${at}-${number}`;
+    const student = this.own?.student ? `${this.own.nickname || "Student"} ${this.own.nickname ? "" : this.own.student}` : "";
+    this.parts.header.replaceChildren(element("span", {}, `Class ${this.code}`), element("bdi", {}, student));
+    if (screen === this.screen && (!again || state === "open")) return undefined;
+    if (state === "open" && screen !== this.screen && answered === null) this.say("");
+    this.show(screen, screens(this, view, answered));
+    return undefined;
+  }
+}
+
+/** @param {Phone} phone @param {ClassView} view @param {string | null} answered */
+function screens(phone, view, answered) {
+  const { question, truth, state } = view;
+  if (state === "ended") return { title: "The class has ended", body: [element("p", {}, "Thank you for your answers.")] };
+  if (!question) return { title: "You are in", body: [element("p", {}, "The first question comes when the teacher asks it. Keep this page open.")] };
+  const title = question.ask;
+  if (state === "revealed" && truth) return { title, body: [revealed({ question, truth, own: answered, scale: scaleNow(phone.scales) })] };
+  if (answered !== null) {
+    const given = question.kind === "number" ? percent(Number(answered)) : answered;
+    const sent = element("p.verdict", {}, phone.pending ? "Sending: " : "Sent: ", element("bdi", {}, given));
+    return { title, body: [sent, element("p", {}, "The answer comes when the teacher reveals it.")] };
+  }
+  if (state !== "open") return { title, body: [element("p", {}, "This question is closed. The answer comes when the teacher reveals it.")] };
+  return open(phone, question);
+}
+
+/** @param {Phone} phone @param {ClassQuestion} question */
+function open(phone, question) {
+  phone.chosen = null;
+  const send = /** @type {HTMLButtonElement} */ (
+    element("button.send", { type: "button", disabled: true, onclick: () => phone.chosen !== null && phone.give(phone.chosen) }, "Send")
+  );
+  const choose = (/** @type {string | null} */ answer) => {
+    phone.chosen = answer;
+    send.disabled = answer === null;
+  };
+  return { title: question.ask, body: [answering(question, choose)], foot: [send] };
+}
+
+/** @param {Phone} phone */
+function codeForm(phone) {
+  const attributes = { name: "code", maxlength: 9, autocomplete: "off", autocapitalize: "characters", spellcheck: "false", required: true };
+  const box = /** @type {HTMLInputElement} */ (element("input.code", { ...attributes, value: phone.code || memory.read(LAST) || "" }));
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    phone.code = box.value.replace(/[^a-z]/gi, "").toUpperCase();
+    if (phone.code.length !== 4) return phone.say("A code has four letters.");
+    history.replaceState(null, "", `/join/${phone.code}`);
+    phone.invite = "";
+    return phone.begin();
+  };
+  const label = element("label", {}, "Four letters, as on the projector", box);
+  return { title: "Join a class", body: [element("form", { onsubmit: submit }, label, element("button.send", {}, "Join"))] };
+}
+
+/** @param {Phone} phone */
+function nickname(phone) {
+  const box = /** @type {HTMLInputElement} */ (element("input", { name: "nickname", maxlength: 20, autocomplete: "off", required: true }));
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    phone.join({ nickname: box.value });
+  };
+  const label = element("label", {}, "A nickname, for the class", box);
+  const without = element("button.link", { type: "button", onclick: () => phone.join({ nickname: "" }) }, "Join without one");
+  return { title: "Who are you?", body: [element("form", { onsubmit: submit }, label, element("button.send", {}, "Join"), without)] };
+}

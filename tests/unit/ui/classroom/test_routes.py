@@ -1,0 +1,191 @@
+"""What phones ask the server for: who may do what, what nobody may do, and what no answer has in it."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.store import ClassStore
+from attnviz.lessons.classroom.values import StartedClass
+from attnviz.ui.classroom import routes
+from attnviz.ui.classroom.hub import Hub
+from attnviz.ui.classroom.limiter import BURST, WrongCodes
+from attnviz.ui.classroom.phone_page import phone_page
+from attnviz.ui.classroom.store import class_store
+
+QUESTION = ClassQuestion("token", "Where does it look?", ("the", "cat", "it"), (2,), ("the", "cat", "it"))
+KEY = AnswerKey(("cat",), sentence="“it” gives “cat” 57 %.", weights=(0.1, 0.57, 0.33), link="/encode?text=the+cat")
+# What only the server knows before the reveal.
+SECRETS = ("57", "weights", "/encode", "right")
+HOSTILE = (
+    "<script>alert(1)</script>", "</script>", "=cmd|'/c calc'!A1",
+    "'; DROP TABLE attnviz1_class;--", '"><img src=x onerror=', "\u202e",
+)  # fmt: skip
+JSON = {"content-type": "application/json"}
+TEACHERS = ("ask", "close", "reveal", "end", "csv", "history", "delete", "overview", "../state", "answer/1", "%2e%2e/reveal")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassStore:
+    monkeypatch.setenv("ATTNVIZ_CLASS_STORE", f"sqlite:///{tmp_path / 'classes.sqlite'}")
+    monkeypatch.setattr(routes, "hub", Hub())
+    monkeypatch.setattr(routes, "wrong_codes", WrongCodes())
+    return class_store()
+
+
+@pytest.fixture
+def started(store: ClassStore) -> StartedClass:
+    return store.start()
+
+
+@pytest.fixture
+def phone(store: ClassStore) -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=routes.ROUTES)) as client:
+        yield client
+
+
+def joined(phone: TestClient, code: str, **more: str) -> dict[str, str]:
+    """The header of a student who has joined."""
+    return {routes.HEADER: phone.post(f"/class/{code}/join", json=more).json()["token"]}
+
+
+def test_a_student_joins_answers_once_and_sees_the_truth(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
+    own = joined(phone, started.code.lower())
+    assert phone.get(f"/class/{started.code}/state", headers=own).json()["view"]["state"] == "waiting"
+    store.ask(started.code, started.secret, QUESTION, KEY)
+    answer = f"/class/{started.code}/answer"
+    received = [
+        phone.get(f"/class/{started.code}/state", headers=own),
+        phone.post(answer, json={"number": 1, "answer": "cat"}, headers=own),
+        phone.post(answer, json={"number": 1, "answer": "cat"}, headers=own),
+        phone.post(answer, json={"number": 1, "answer": "the"}, headers=own),
+    ]
+    assert [each.status_code for each in received] == [200, 200, 200, 409]
+    assert not any(secret in each.text for each in received for secret in SECRETS)
+    store.reveal(started.code, started.secret)
+    told = phone.get(f"/class/{started.code}/state", headers=own).json()
+    assert told["own"]["answer"] == "cat"
+    assert told["view"]["truth"]["guesses"] == [["cat", 1, True]]
+    late = phone.post(answer, json={"number": 1, "answer": "the"}, headers=joined(phone, started.code))
+    assert (late.status_code, late.json()["reason"]) == (409, "closed")
+
+
+def test_nobody_does_what_only_the_teacher_may(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
+    store.ask(started.code, started.secret, QUESTION, KEY)
+    own, before = joined(phone, started.code), store.overview(started.code)
+    code = started.code
+    for act in TEACHERS:
+        for method in ("get", "post", "put", "delete", "patch"):
+            for headers in (own, {"attnviz-secret": started.secret}):
+                answered = getattr(phone, method)(f"/class/{code}/{act}", headers=headers)
+                assert answered.status_code >= 400, act
+                assert not any(secret in answered.text for secret in SECRETS)
+    assert store.overview(code) == before
+
+
+def test_forged_and_replayed_requests_change_nothing(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
+    store.ask(started.code, started.secret, QUESTION, KEY)
+    other = store.start()
+    mine, theirs = joined(phone, started.code), joined(phone, other.code)
+    answer = f"/class/{started.code}/answer"
+    good = {"number": 1, "answer": "cat"}
+    texts = ("dog", "", None, 1, ["cat"], "cat" * 30_000, "\ud800")
+    broken = (b"{", b"[]", b"\xff", b"[" * 9999)
+    forged: list[dict[str, Any]] = [
+        *({"json": good, "headers": {routes.HEADER: token}} for token in ("", "x", started.secret, b"\xc3\xa9")),
+        {"json": good, "headers": theirs},
+        {"json": good, "headers": {**mine, "sec-fetch-site": "cross-site"}},
+        # What a form of another site can send without being asked for leave.
+        {"content": json.dumps(good), "headers": {**mine, "content-type": "text/plain"}},
+        {"data": good, "headers": mine},
+        *({"json": {**good, "number": number}, "headers": mine} for number in (0, 2, "1", None, 10**12, 1.5, [1])),
+        *({"content": json.dumps({**good, "answer": text}), "headers": {**mine, **JSON}} for text in texts),
+        *({"content": data, "headers": {**mine, **JSON}} for data in broken),
+    ]
+    for each in forged:
+        answered = phone.post(answer, **each)
+        assert answered.status_code in (403, 409, 422), each
+        assert answered.json()["error"].endswith(".")
+    assert store.overview(started.code).answered == 0
+    # Of a class that is not there and of one that this phone is not in the same is said.
+    said = [phone.get(f"/class/{code}/state", headers=mine) for code in ("BCDF", other.code, "nonsense")]
+    assert len({(each.status_code, each.text) for each in said}) == 1
+
+
+def test_ten_thousand_codes_from_one_address_find_nothing(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
+    wrong = [phone.post("/class/BBBB/join", json={}).status_code for _ in range(BURST + 5)]
+    assert wrong == [404] * BURST + [429] * 5
+    # The right code neither, until there is room again; the QR code's own word opens at once.
+    assert phone.post(f"/class/{started.code}/join", json={}).status_code == 429
+    assert phone.post(f"/class/{started.code}/join", json={"invite": "x"}).status_code == 429
+    assert phone.post(f"/class/{started.code}/join", json={"invite": started.invite}).status_code == 200
+
+
+def test_wrong_codes_are_counted_by_network_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    codes = WrongCodes()
+    for at in range(BURST):
+        assert codes.may_type("2001:db8::1")
+        codes.count(f"2001:db8::{at}")
+    assert not codes.may_type("2001:db8::ffff")
+    assert codes.may_type("2001:db8:0:1::1")
+    assert "2001" not in repr(vars(codes))
+    now[0] = 301
+    assert codes.may_type("2001:db8::1")
+
+
+def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore) -> None:
+    started = store.start(nicknames=True)
+    assert phone.post(f"/class/{started.code}/join", json={}).json()["wants"] == "nickname"
+    asked = ClassQuestion("text", "Why? <script>", ())
+    store.ask(started.code, started.secret, asked, AnswerKey())
+    for at in range(200):
+        text = f"{HOSTILE[at % len(HOSTILE)]}{at}"
+        own = joined(phone, started.code, nickname=text[:20])
+        kept = phone.post(f"/class/{started.code}/answer", json={"number": 1, "answer": text}, headers=own)
+        assert kept.json() == {"answer": text}
+        assert kept.headers["content-type"] == "application/json"
+    store.reveal(started.code, started.secret)
+    # What others have written stays with the teacher.
+    assert phone.get(f"/class/{started.code}/state", headers=own).json()["view"]["truth"]["guesses"] == []
+    lines = store.csv(started.code, started.secret).decode()
+    assert lines.count("\n") == 201
+    assert not any(f",{sign}" in lines or f',"{sign}' in lines for sign in "=+-@")
+    assert phone.post(f"/class/{started.code}/join", json={"nickname": "Hitler"}).status_code == 422
+
+
+def test_the_page_is_one_light_answer_with_no_address_in_it(phone: TestClient) -> None:
+    page = phone.get("/join/KRTF").text
+    assert page == phone.get("/join").text == phone_page()
+    assert len(page.encode()) < 150_000
+    assert "http" not in page.replace("http-equiv", "")
+    assert "import " not in page.partition("<script")[2]
+
+
+def test_a_listener_hears_what_another_copy_of_the_app_changes(store: ClassStore, started: StartedClass) -> None:
+    async def listen() -> list[dict[str, Any]]:
+        hub, heard = Hub(), []
+        student = store.student(started.code, store.join(started.code)).id
+        other = ClassStore(str(store._reads.url))
+        teacher = iter([lambda: other.ask(*opened, QUESTION, KEY), lambda: other.reveal(*opened), lambda: other.end(*opened)])
+        async for told in hub.listen(started.code, student, 0):
+            if told:
+                heard.append(json.loads(told)["view"])
+                if (act := next(teacher, None)) is None:
+                    hub.close()
+                else:
+                    act()
+        other.dispose()
+        return heard
+
+    opened = (started.code, started.secret)
+    heard = asyncio.run(asyncio.wait_for(listen(), 20))
+    assert [each["state"] for each in heard] == ["waiting", "open", "revealed", "ended"]
+    assert not any(secret in json.dumps(heard[1]) for secret in SECRETS)
