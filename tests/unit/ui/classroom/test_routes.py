@@ -146,6 +146,7 @@ def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore
     assert phone.post(f"/class/{started.code}/join", json={}).json()["wants"] == "nickname"
     asked = ClassQuestion("text", "Why? <script>", ())
     store.ask(started.code, started.secret, asked, AnswerKey())
+    own: dict[str, str] = {}
     for at in range(200):
         text = f"{HOSTILE[at % len(HOSTILE)]}{at}"
         own = joined(phone, started.code, nickname=text[:20])
