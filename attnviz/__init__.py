@@ -8,8 +8,8 @@ from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt, Token
 
 if TYPE_CHECKING:
-    from attnviz.analysis.compare.comparison import compare
     from attnviz.analysis.head_ranking import rank_heads
+    from attnviz.analysis.whatif.comparison import compare
     from attnviz.attribution.run import run
     from attnviz.core.from_weights import from_weights
     from attnviz.figures.notebook import alignment, bertviz, explore, grid, heatmap
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 # name -> "module:function", imported when first used: models bring torch, figures Plotly, files safetensors.
 _LAZY = {
-    "compare": "attnviz.analysis.compare.comparison:compare",
+    "compare": "attnviz.analysis.whatif.comparison:compare",
     "alignment": "attnviz.figures.notebook:alignment",
     "available": "attnviz.models.catalog:available",
     "bertviz": "attnviz.figures.notebook:bertviz",

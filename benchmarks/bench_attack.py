@@ -125,7 +125,7 @@ ATTACKS: dict[str, tuple[int, Attack]] = {
     "sentences": (2, long_sentences),
     # Every method of Matters, and every head of Ablate, on long texts.
     "matters": (8, opening("matters", lambda at: {"model": "minilm", "text": words(at, 6_000), "pair": words(at, 60)})),
-    "ablate": (8, opening("ablate", lambda at: {"text": words(at, 2_000)})),
+    "whatif": (8, opening("whatif", lambda at: {"change": "head", "text": words(at, 2_000)})),
     # A file of 64 MB, and one of 200.
     "uploads": (2, uploads),
 }  # fmt: skip

@@ -25,9 +25,8 @@ METHODS = (
     ("answer", "Ask about it", "quiz", "passage", "The words that answer a question, marked in the text."),
     ("summarize", "Summarize it", "short_text", "text", "The words and sentences that attention keeps."),
     ("heads", "Name each head", "manage_search", "", "What each head does in 1,500 sentences. Claim something, and test it."),
-    ("compare", "Compare two", "compare_arrows", "text", "Two texts, two models, or an edit: which heads look elsewhere."),
+    ("whatif", "Change something", "tune", "text", "Another word, a head off, another model: what changes in every head."),
     ("matters", "Find what matters", "balance", "text", "Which words an output depends on, asked in many ways."),
-    ("ablate", "Switch heads off", "tune", "text", "What the output loses without each head, and without many."),
     ("compute", "Compute it", "calculate", "text", "Every number of attention, step by step."),
     ("train", "Watch one learn", "model_training", "", "An alignment emerges while a small model learns."),
 )

@@ -83,6 +83,16 @@ def head_name(layer: int, head: int | None) -> str:
     return f"L{layer}" if head is None else f"L{layer}·H{head}"
 
 
+def head_words(layer: int, head: int, kind: str = "", *, capital: bool = False) -> str:
+    """Name a head in a sentence.
+
+    >>> head_words(3, 1), head_words(3, 1, "cross", capital=True)
+    ('head 1 of layer 3', 'Cross head 1 of layer 3')
+    """
+    name = f"{kind} head {head} of layer {layer}".strip()
+    return f"{name[0].upper()}{name[1:]}" if capital else name
+
+
 def head_title(quantity: Quantity, layer: int, head: int | None) -> str:
     """Name a head as its numbers stand; where heads are mixed, the layer.
 

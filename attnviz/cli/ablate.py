@@ -90,7 +90,7 @@ def _measure(model: Any, prompts: list[Prompt], rows: list[Edits], arguments: ar
 
 def _conditions(model: Any, to: Any) -> Conditions:
     """List every head alone, all heads of a layer, all of a kind, and all of a kind but one."""
-    from attnviz.models.ablate.head_costs import every_head, without
+    from attnviz.models.whatif.head_costs import every_head, without
 
     heads = every_head(model)
     conditions: Conditions = {f"{kind} L{layer}·H{head}": without([(kind, layer, head)], to) for kind, layer, head in heads}

@@ -13,13 +13,13 @@ from attnviz.core.trace import AttentionMap, Prompt
 from attnviz.models.base import ModelCard
 from attnviz.models.catalog import Task
 from attnviz.models.result import Result
-from attnviz.text.url_text import unpack
+from attnviz.text.url_text import current_address, unpack
 
 # "home" is the address / itself.
-PAGES = ("home", "encode", "translate", "answer", "summarize", "heads", "compare", "matters", "ablate", "compute", "train")
+PAGES = ("home", "encode", "translate", "answer", "summarize", "heads", "whatif", "matters", "compute", "train")
 # Pages on which a model reads a text, and what it is asked to do there.
 TASKS: Mapping[str, Task] = {
-    "home": "encode", "encode": "encode", "matters": "encode", "ablate": "encode", "translate": "translate",
+    "home": "encode", "encode": "encode", "matters": "encode", "whatif": "encode", "translate": "translate",
     "answer": "answer", "summarize": "summarize",
 }  # fmt: skip
 _QUANTITIES: Mapping[str, Quantity] = {each: each for each in QUANTITIES}
@@ -144,7 +144,7 @@ def page_of(href: str) -> str | None:
     ('encode', '', None)
     """
     try:
-        parts = urlsplit(href)
+        parts = urlsplit(current_address(href))
     except ValueError:
         return None
     if parts.scheme or parts.netloc or href.startswith("//"):
@@ -162,6 +162,7 @@ def read_link(href: str) -> LessonPicture:
     >>> read_link("/encode?text=The+cat+sat.&layer=3&head=1").prompt.text
     'The cat sat.'
     """
+    href = current_address(href)
     parts = urlsplit(href)
     try:
         written = parse_qs(parts.query, keep_blank_values=True, max_num_fields=100, strict_parsing=bool(parts.query))

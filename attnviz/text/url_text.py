@@ -1,4 +1,4 @@
-"""Texts in an address: long ones are compressed, so that browsers and proxies take them."""
+"""Texts in an address: long ones are compressed, so that browsers and proxies take them; and where pages have moved to."""
 
 import base64
 import binascii
@@ -10,6 +10,23 @@ MARK = "~z~"
 READABLE = 300
 # Bytes: no page puts more into its address, and a few bytes of it could stand for hours of work.
 LARGEST = 16_000
+# Pages that have become part of another: their addresses go on opening what they opened.
+MOVED = {"ablate": "whatif?change=head", "compare": "whatif"}
+
+
+def current_address(address: str) -> str:
+    """Rewrite the address of a page that has become part of another; any other stays as it is.
+
+    >>> current_address("/ablate?text=a"), current_address("app/compare"), current_address("/encode?text=a")
+    ('/whatif?change=head&text=a', 'app/whatif', '/encode?text=a')
+    """
+    path, _, query = address.partition("?")
+    above, slash, page = path.rpartition("/")
+    if page not in MOVED:
+        return address
+    moved, _, chosen = MOVED[page].partition("?")
+    parameters = "&".join(filter(None, (chosen, query)))
+    return f"{above}{slash}{moved}{'?' if parameters else ''}{parameters}"
 
 
 def pack(text: str) -> str:

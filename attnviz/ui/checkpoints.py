@@ -61,7 +61,7 @@ def nearest(name: str) -> str:
 
 
 def settings() -> str:
-    """What the page Train shows, as a link to Compare brings it along."""
+    """What the page Train shows, as a link to What if brings it along."""
     state = st.session_state
     shown = state.address if state.page == "train" else state.get("visits", {}).get("train", {})
     return urlencode([(name, shown[name]) for name in _SETTINGS if name in shown])

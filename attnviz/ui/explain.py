@@ -158,8 +158,8 @@ def _ablate_button() -> None:
     """The way to what each head costs this output; from Translate, that of the model in the large picture."""
     given = {name: value(name) for name in ("text", "pair", "question", "passage", "target")}
     st.button(
-        "Which heads matter here?", key="to-ablate", icon=":material/tune:", help="Switches every head off in turn, on Ablate.",
-        on_click=visit, args=("ablate",), kwargs={"model": _large_model(), **given},
+        "Which heads matter here?", key="to-whatif", icon=":material/tune:", help="Switches every head off in turn.",
+        on_click=visit, args=("whatif",), kwargs={"change": "head", "model": _large_model(), **given},
     )  # fmt: skip
 
 

@@ -16,12 +16,13 @@ from urllib.parse import urlsplit
 import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from attnviz import settings
 from attnviz.figures.bertviz import views as bertviz
 from attnviz.paths import app_folder
+from attnviz.text.url_text import MOVED, current_address
 from attnviz.ui.classroom.phone_page import phone_script
 from attnviz.ui.frame.style import STYLE
 
@@ -185,6 +186,21 @@ def own_names() -> set[str]:
     return {"localhost", machine, f"{machine.partition('.')[0]}.local", *listed}
 
 
+class MovedPages:
+    """Sends a browser that asks for a page of an older version to where that is now, with all its parameters."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Callable, send: Callable) -> None:
+        page, query = scope["path"].rpartition("/")[2], scope.get("query_string", b"").decode("latin-1")
+        if scope["type"] == "http" and page in MOVED:
+            # Relative: a proxy may have the app below a folder of its own.
+            await RedirectResponse(current_address(f"{page}?{query}"))(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
 class MessageFilter:
     """Lets nothing of a visitor's through that would change the app for others, and no more text than is read here."""
 
@@ -232,5 +248,6 @@ MIDDLEWARE = [
     Middleware(SecurityHeaders),
     Middleware(FirstPaint, style=STYLE),
     Middleware(HostCheck),
+    Middleware(MovedPages),
     Middleware(MessageFilter),
 ]

@@ -38,7 +38,7 @@ BEGUN = {
     "encode": {"model": "transformer-en-fr"},
     # Some texts take a pass of the model for every word, or for every head.
     "matters": {"text": "Ada wrote it.", "pair": "Who wrote it?"},
-    "ablate": {"text": "It ran."},
+    "whatif": {"change": "head", "text": "It ran."},
 }
 each_page = pytest.mark.parametrize("page", [page for page, actual in PARAMETERS.items() if actual])
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -54,7 +54,7 @@ def open_page(page: str, address: dict[str, str]) -> AppTest:
 @each_page
 @pytest.mark.parametrize("turn", range(0, len(BAD), 4))
 def test_no_value_of_a_setting_breaks_its_page(page: str, turn: int) -> None:
-    names = [name for name in PARAMETERS[page] if name not in MODELS | SAID | {"source", "survey"}]
+    names = [name for name in PARAMETERS[page] if name not in MODELS | SAID | {"source", "survey", "change"}]
     app = open_page(page, {name: BAD[(place + turn) % len(BAD)] for place, name in enumerate(names)})
     assert not app.error
 
@@ -96,10 +96,9 @@ LONG = "word " * (LIMIT // 5) + "word"
 BOXES = {
     "encode": {"model": "transformer-en-fr", "text": "It ran.", "pair": "He sat.", "other": "She ran.", "attention": "cross"},
     "translate": {"models": "transformer-en-fr", "text": "It ran."},
-    "compare": {"model": "transformer-en-fr", "text": "It ran.", "other": "He sat."},
+    "whatif": {"model": "transformer-en-fr", "text": "It ran.", "other": "He sat."},
     "summarize": {"text": "It ran. He sat."},
     "matters": {"model": "transformer-en-fr", "text": "It ran."},
-    "ablate": {"model": "transformer-en-fr", "text": "It ran."},
     "heads": {"claim": "any -> next"},
     "compute": {"source": "model"},
 }
@@ -146,8 +145,7 @@ UNBOUNDED = [(page, name) for page, own in PARAMETERS.items() for name, kind in 
 @pytest.mark.parametrize(("page", "name"), UNBOUNDED)
 def test_every_parameter_refuses_a_text_that_is_too_long(page: str, name: str, lengths: list[int]) -> None:
     model = {"pair": "minilm", "passage": "answer-en", "question": "answer-en"}.get(name)
-    app = visits.open_page(
-        page, **BOXES.get(page, {}) | {name: LONG} | ({"model": model} if page == "ablate" and model else {})
-    )
+    heads_off = {"change": "head", "model": model} if page == "whatif" and model else {}
+    app = visits.open_page(page, **BOXES.get(page, {}) | {name: LONG} | heads_off)
     assert refusals(app)
     assert max(lengths, default=0) <= LIMIT

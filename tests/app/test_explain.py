@@ -47,7 +47,12 @@ def test_what_matters_is_asked_of_the_texts_that_stand_here(page: str, address: 
 
 def test_which_heads_matter_is_asked_of_the_texts_that_stand_here() -> None:
     answer = open_page("answer", models=["answer-en"], passage=TEXT, question=QUESTION)
-    assert visited(answer, "to-ablate", "ablate") == {"model": "answer-en", "passage": TEXT, "question": QUESTION}
+    assert visited(answer, "to-whatif", "whatif") == {
+        "change": "head",
+        "model": "answer-en",
+        "passage": TEXT,
+        "question": QUESTION,
+    }
 
 
 def test_home_shows_the_sentence_that_was_read_last() -> None:

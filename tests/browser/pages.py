@@ -14,9 +14,9 @@ DESK: ViewportSize = {"width": 1440, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Every page, with a query that is soon computed: the slow methods of Matters take a pass of the model for every word.
 PAGES = {
-    "": "", "encode": "", "translate": "", "answer": "", "summarize": "", "heads": "", "compare": "",
+    "": "", "encode": "", "translate": "", "answer": "", "summarize": "", "heads": "", "whatif": "",
     "matters": "text=Ada+Lovelace+wrote+the+first+program+in+1843.&pair=Who+wrote+the+first+program%3F",
-    "ablate": "", "compute": "", "train": "",
+    "compute": "", "train": "",
 }  # fmt: skip
 # What breaks no rule is counted only once: to list all of it took half of the time. In the dark the same elements have other
 # colours, and nothing else.

@@ -16,9 +16,8 @@ PARTS = {
     "answer": ("textarea", ".answer", ".story p"),
     "summarize": ("textarea", ".answer", ".story p"),
     "heads": ("[class*=st-key-prompt] textarea", "", ".story p"),
-    "compare": ("textarea", "", ".story p"),
+    "whatif": ("textarea", "", ".story p"),
     "matters": ("textarea", ".answer", ".st-key-heading p"),
-    "ablate": ("textarea", "", ".story p"),
     "compute": (".st-key-tokens, [class*=st-key-prompt]", "", ".sentence, .story p"),
     "train": ('[data-testid="stButtonGroup"]', "", ".story p"),
 }

@@ -136,7 +136,7 @@ class SlowConnection:
 def test_a_run_that_ends_after_its_page_was_left_leaves_the_address_alone(context: BrowserContext, app_url: str) -> None:
     page = context.new_page()
     connection = SlowConnection(page)
-    page.goto(f"{app_url}/compare")
+    page.goto(f"{app_url}/whatif")
     settle(page)
     connection.hold()
     page.locator("textarea").first.fill(TEXTS[0])

@@ -38,7 +38,7 @@ def test_every_name_of_streamlits_that_we_use_is_on_a_page(context: BrowserConte
     context.add_init_script(WATCH)
     page = context.new_page()
     actual: set[str] = set()
-    for path, width in (("", 1400), ("ablate", 1400), ("translate", 1400), ("encode", 390)):
+    for path, width in (("", 1400), ("whatif", 1400), ("translate", 1400), ("encode", 390)):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(f"{app_url}/{path}")
         page.locator(".st-key-hero").wait_for()

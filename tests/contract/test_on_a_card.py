@@ -16,11 +16,11 @@ import attnviz
 from attnviz import Edits, HeadSet, LinkCut, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import AttnvizError
-from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.capabilities import bind_target
 from attnviz.models.shipped import load_trained
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.whatif.head_costs import head_costs
 from attnviz.nn.seq2seq import Seq2Seq
 from tests import tiny
 from tests.answerers import tiny_answerer, tiny_hub_answerer

@@ -184,13 +184,11 @@ _PAGES: dict[str, Mapping[str, Type]] = {
     "matters": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "taken": Text(most=400), "way": NAME, "about": NAME, "seen": NAME},
     },
-    "ablate": {
+    "whatif": {
+        "change": Choice(("word", "head", "model")),
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT, "passage": _TEXT}, **_MAP, **_HEAD,
+        "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST), "trained": Text(most=200),
         "to": Choice(HEAD_VALUES), "order": Choice(("layer", "cost")), "stopped": Choice(("", "costs", "curve")),
-    },
-    "compare": {
-        **{"model": NAME, "text": _TEXT, "other": _TEXT, "second": NAME, "edits": Text(most=LONGEST)}, **_MAP, **_HEAD,
-        "trained": Text(most=200),
     },
     "compute": {
         "source": Choice(("worked", "model")),

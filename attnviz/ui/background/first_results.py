@@ -42,12 +42,14 @@ def note(work: str, name: str, asked: tuple[Any, ...], made: Any) -> None:
 
 
 def make(report: Callable[[str], None]) -> None:
-    """Opens every page at its empty address, and writes what is computed for it."""
+    """Opens every page as a first visit does, and writes what is computed for it."""
     from streamlit.testing.v1 import AppTest
 
     with _recording() as recorded:
-        for script in page_scripts():
-            AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS).run()
+        for script, address in first_visits():
+            app = AppTest.from_file(script, default_timeout=_PATIENCE_SECONDS)
+            app.query_params.update(address)
+            app.run()
     folder = assets_folder() / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -58,10 +60,15 @@ def make(report: Callable[[str], None]) -> None:
     _read.cache_clear()
 
 
-def page_scripts() -> tuple[Path, ...]:
-    """The script of each page; Home's is the app's own, for it leads to the others."""
+def first_visits() -> tuple[tuple[Path, dict[str, str]], ...]:
+    """The script of each page, with its address: empty, and of What if also what else can be changed.
+
+    Home's script is the app's own, for it leads to the others.
+    """
     pages = sorted(page_file("home").parent.glob("*.py"))
-    return Path(__file__).parents[1] / "frame" / "router.py", *(path for path in pages if path.stem != "home")
+    router = Path(__file__).parents[1] / "frame" / "router.py"
+    empty = [(path, {}) for path in (router, *(path for path in pages if path.stem != "home"))]
+    return *empty, *((page_file("whatif"), {"change": change}) for change in ("head", "model"))
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def deletion(model: AttentionModel, progress: Progress, prompt: Prompt, target: 
 @partial(computed, passes=10)
 def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue) -> HeadCosts:
     """What each head costs the output."""
-    from attnviz.models.ablate import head_costs
+    from attnviz.models.whatif import head_costs
 
     return head_costs.head_costs(model, prompt, to=to, progress=progress)
 
@@ -66,7 +66,7 @@ def head_costs(model: AttentionModel, progress: Progress, prompt: Prompt, to: He
 @partial(computed, passes=40)
 def removal_curve(model: AttentionModel, progress: Progress, prompt: Prompt, to: HeadValue, costs: HeadCosts) -> RemovalCurve:
     """How the output holds when many heads are off."""
-    from attnviz.models.ablate import head_costs
+    from attnviz.models.whatif import head_costs
 
     return head_costs.removal_curve(model, prompt, costs, to=to, progress=progress)
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from attnviz.analysis.compare.comparison import compare
 from attnviz.analysis.difference import difference
 from attnviz.analysis.view import HeadView
+from attnviz.analysis.whatif.comparison import compare
 from attnviz.analysis.wording import Part, Sentence, head_name
 from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionMap, Kind

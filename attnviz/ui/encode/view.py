@@ -48,8 +48,8 @@ def show_second_sentence(
         follow(other, head, matrix, cell, view, SLOT)
         place = {"layer": head.layer, "head": head.head, "attention": attention.kind}
         st.button(
-            "Which heads look elsewhere?", key="to-compare", icon=":material/compare_arrows:", help="Opens both on Compare.",
-            on_click=visit, args=("compare",),
+            "Which heads look elsewhere?", key="to-compare", icon=":material/compare_arrows:", help="Opens both on What if.",
+            on_click=visit, args=("whatif",),
             kwargs={"model": result.name, "text": result.prompt.text, "other": text, **place},
         )  # fmt: skip
 

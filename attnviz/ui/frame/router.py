@@ -19,9 +19,11 @@ from attnviz.ui.background.uploads import bound_uploads
 PAGES = {
     "": {"home": "home"},
     "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text"},
-    "Ask": {"heads": "manage_search", "compare": "compare_arrows", "matters": "balance", "ablate": "tune"},
+    "Ask": {"whatif": "tune", "matters": "balance", "heads": "manage_search"},
     "Learn": {"lessons": "school", "compute": "calculate", "train": "model_training"},
 }
+# What the menu calls a page, where that is not the name of its file.
+TITLES = {"whatif": "What if", "matters": "What matters", "heads": "What heads do"}
 
 
 def draw() -> None:
@@ -55,7 +57,7 @@ def _run(page: st.Page) -> None:
 
 
 def _page(name: str, icon: str) -> st.Page:
-    return st.Page(page_file(name), title=name.title(), icon=f":material/{icon}:", default=name == "home")
+    return st.Page(page_file(name), title=TITLES.get(name, name.title()), icon=f":material/{icon}:", default=name == "home")
 
 
 if __name__ == "__main__":

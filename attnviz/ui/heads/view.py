@@ -44,7 +44,7 @@ _HOW = """
 - The sentences are 1,500 of Universal Dependencies English EWT (CC BY-SA 4.0), and Winogender (MIT) for pronouns.
 """
 _BELIEVE = """
-- A claim that holds says where a head looks, not whether the model needs it: Ablate shows that.
+- A claim that holds says where a head looks, not whether the model needs it: What if shows that.
 - A head may do several things; its cell shows the one that is furthest ahead of its rivals.
 - "No claim holds" means: none of the claims that were tried. What the head does may have no name in this list.
 """

@@ -105,9 +105,9 @@ def _compare_button(run: LiveRun, frame: Frame, text: str) -> None:
     if not frame.step:
         return
     first, last = (name_of(run.recipe, step) for step in (0, frame.step))
-    address = {"model": first, "second": last, "text": text, "other": text, "trained": settings()}
-    label, help_ = f"Compare step 0 with step {frame.step:,}", "Which heads training changed most, on Compare."
-    visit_button(label, "compare", address, key="to-compare", icon="compare_arrows", help=help_)
+    address = {"change": "model", "model": first, "second": last, "text": text, "trained": settings()}
+    label, help_ = f"Compare step 0 with step {frame.step:,}", "Which heads training changed most, on What if."
+    visit_button(label, "whatif", address, key="to-compare", icon="compare_arrows", help=help_)
 
 
 def _aligned(result: Result, layer: int, head: int) -> tuple[HeadMatrix, Callable[[], Picture]]:

@@ -9,9 +9,9 @@ import pytest
 
 from attnviz import Edits, Prompt, cli
 from attnviz.models import catalog
-from attnviz.models.ablate.head_costs import every_head, without
 from attnviz.models.capabilities import capabilities
 from attnviz.models.translate.own import TranslationModel
+from attnviz.models.whatif.head_costs import every_head, without
 from tests.translators import tiny_translator
 
 PAIRS = ["The dog sat.\tLe chien", "The dog isn't Tom's.\tLe chien n'a pas mangé !", "A dog ate.\tLe chien a mangé ."]

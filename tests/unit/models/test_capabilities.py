@@ -8,13 +8,13 @@ import attnviz
 from attnviz import AttentionTrace, Edits, Prompt
 from attnviz.attribution.methods import METHODS
 from attnviz.core.errors import EditError, ModelError, PromptError
-from attnviz.models.ablate.head_costs import head_costs
 from attnviz.models.base import ModelCard
 from attnviz.models.capabilities import Capabilities, bind_target, capabilities
 from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, listed
 from attnviz.models.tasks import answers, read, summarize
 from attnviz.models.translate.decode import draft
 from attnviz.models.translate.draft import DecodingOptions
+from attnviz.models.whatif.head_costs import head_costs
 
 CARD = ModelCard("mine", "reads", "encoder", 1, 1, 7, 61, "cpu")
 TOKENS = ["it", "was", "red"]

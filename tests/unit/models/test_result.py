@@ -7,13 +7,13 @@ import attnviz
 from attnviz import Edits, Prompt
 from attnviz.core.cancellation import cancellable
 from attnviz.core.errors import CancelledError, EditError, ModelError, TraceError
-from attnviz.models.ablate.head_costs import every_head, head_costs, removal_curve, without
 from attnviz.models.capabilities import capabilities
 from attnviz.models.reading import shifts
 from attnviz.models.run import run_task, with_readings
 from attnviz.models.shipped import load_trained
 from attnviz.models.tasks import read
 from attnviz.models.translate.decode import log_probability
+from attnviz.models.whatif.head_costs import every_head, head_costs, removal_curve, without
 from tests import tiny
 from tests.answerers import tiny_answerer
 from tests.translators import tiny_translator

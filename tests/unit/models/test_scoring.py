@@ -9,8 +9,8 @@ import attnviz
 from attnviz.core.edits import Edits, WordHidden
 from attnviz.core.trace import Prompt
 from attnviz.models import scoring
-from attnviz.models.ablate.head_costs import every_head, without
 from attnviz.models.capabilities import capabilities
+from attnviz.models.whatif.head_costs import every_head, without
 from tests import tiny
 
 FAMILIES = [each for each in tiny.FAMILIES if each.recorded and each.architecture != tiny.SEQ2SEQ]

@@ -109,6 +109,30 @@ def test_on_streamlit_cloud_any_name_is_answered_unless_names_are_listed(monkeyp
     assert ask(server.HostCheck(app), host="evil.example")[0]["status"] == 421
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "location"),
+    [
+        ("/ablate", b"passage=%D9%85+a%26b&layer=3", "whatif?change=head&passage=%D9%85+a%26b&layer=3"),
+        ("/below/compare", b"text=a%2Fb&other=c&edits=e0.2z", "whatif?text=a%2Fb&other=c&edits=e0.2z"),
+        ("/compare", b"", "whatif"),
+        ("/whatif", b"change=head", None),
+        ("/ablate/_stcore/health", b"", None),
+    ],
+)  # fmt: skip
+def test_an_address_of_a_page_that_moved_leads_to_where_it_is(path: str, query: bytes, location: str | None) -> None:
+    started: list[Any] = []
+
+    async def send(message: Any) -> None:
+        started.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
+    asyncio.run(server.MovedPages(app)(scope, receive, send))
+    assert dict(started[0]["headers"]).get(b"location") == (location and location.encode())
+
+
 def test_only_what_changes_nothing_for_others_is_heard() -> None:
     sent = [BackMsg(clear_cache=True), BackMsg(set_run_on_save=True), BackMsg(load_git_info=True), BackMsg(stop_script=True)]
     waiting = [{"type": "websocket.receive", "bytes": message.SerializeToString()} for message in sent]

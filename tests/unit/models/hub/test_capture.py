@@ -9,14 +9,14 @@ import transformers as hf
 
 import attnviz
 from attnviz import Edits, WordHidden
-from attnviz.analysis.ablate.head_costs import describe_costs
+from attnviz.analysis.whatif.head_costs import describe_costs
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import EditError, UnsupportedModelError
-from attnviz.export.ablate.cost_sheet import costs_csv
-from attnviz.figures.ablate.costs import cost_grid
-from attnviz.models.ablate.head_costs import every_head, head_costs, removal_curve
+from attnviz.export.whatif.cost_sheet import costs_csv
+from attnviz.figures.whatif.costs import cost_grid
 from attnviz.models.capabilities import bind_target, capabilities
 from attnviz.models.hub import capture
+from attnviz.models.whatif.head_costs import every_head, head_costs, removal_curve
 from tests import tiny
 
 TEXT = "the cat sat on the mat"
@@ -75,7 +75,7 @@ def test_every_head_that_attends_is_switched_off_and_no_other(hybrid: Any) -> No
     costs = head_costs(hybrid, TEXT)
     assert costs.costs["decoder"].shape == (3, 6)
     assert {layer for _, layer, _ in costs.ranked} == {0, 2}
-    assert "of the 12 heads" in plain(describe_costs(costs))
+    assert "of the 12 heads" in plain(describe_costs(costs)[1])
     assert cost_grid(costs).count("<button") == costs_csv(costs).count(b"decoder") == 12
     assert removal_curve(hybrid, TEXT, costs).counts[-1] == 12
 

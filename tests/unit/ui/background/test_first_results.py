@@ -1,5 +1,6 @@
 """What pages show at first is read, not computed: it is what the models make of it, and nothing heavy is imported for it."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,13 +20,15 @@ from tests.visits import PATIENCE
 
 FOLDER = assets_folder() / first_results.FOLDER
 # Train makes a model of its own before anybody trains it.
-PAGES = [path for path in first_results.page_scripts() if path.stem != "train"]
+VISITS = [(path, address) for path, address in first_results.first_visits() if path.stem != "train"]
 # Each page says what it has imported of these.
 SERVED = """
-import sys
+import json, sys
 from streamlit.testing.v1 import AppTest
-for path in sys.argv[1:]:
-    app = AppTest.from_file(path, default_timeout=300).run()
+for path, address in json.loads(sys.argv[1]):
+    app = AppTest.from_file(path, default_timeout=300)
+    app.query_params.update(address)
+    app.run()
     assert not app.exception and not app.error, path
     print(path, *sorted({"torch", "transformers", "scipy", "sklearn", "matplotlib"} & set(sys.modules)))
 """
@@ -35,10 +38,11 @@ UNEQUAL = ("milliseconds", "versions")
 
 
 def test_no_first_picture_waits_for_a_model():
-    run = subprocess.run([sys.executable, "-c", SERVED, *PAGES], capture_output=True, text=True, check=False)
+    visits = json.dumps([(str(path), address) for path, address in VISITS])
+    run = subprocess.run([sys.executable, "-c", SERVED, visits], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
     lines = [line.split() for line in run.stdout.splitlines()]
-    assert [Path(path) for path, *_ in lines] == PAGES
+    assert [Path(path) for path, *_ in lines] == [path for path, _ in VISITS]
     assert not [line for line in lines if line[1:]], "the first example of these pages imports"
 
 
@@ -61,12 +65,16 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
         yield from leaves(each, f"{place}.{name}")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_what_travels_is_what_the_models_compute(path: Path, monkeypatch: pytest.MonkeyPatch, unchecked: None):
+@pytest.mark.parametrize(("path", "address"), VISITS, ids=lambda each: each.stem if isinstance(each, Path) else str(each))
+def test_what_travels_is_what_the_models_compute(
+    path: Path, address: dict[str, str], monkeypatch: pytest.MonkeyPatch, unchecked: None
+):
     results.traces_kept.clear()
     computed: dict[Path, Any] = {}
     monkeypatch.setattr(first_results, "_recorded", computed)
-    assert not AppTest.from_file(path, default_timeout=PATIENCE).run().exception
+    app = AppTest.from_file(path, default_timeout=PATIENCE)
+    app.query_params.update(address)
+    assert not app.run().exception
     assert computed or path.stem in ("heads", "lessons")
     for file, made in computed.items():
         travels = dict(leaves(first_results._read(file)))

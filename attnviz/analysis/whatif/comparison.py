@@ -1,0 +1,204 @@
+"""Two traces side by side: two texts, two models, or before and after an edit; how far each head's attention has moved.
+
+Tokens are aligned by their text; between those that are equal, as many on both sides stand for each other one by one. A row is
+compared with the row of the aligned query, over all keys of both: what only one side has is a key of its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.token_alignment import Pairs, align_tokens
+from attnviz.analysis.view import default_map
+from attnviz.analysis.wording import Part, Sentence, head_words, quoted
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, Token
+
+
+@dataclass(frozen=True)
+class Change:
+    """A link between two tokens, named as in the second text: its weight was, and is now."""
+
+    query: Token
+    key: Token
+    was: float
+    now: float
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two maps of one shape, and how far their heads are apart.
+
+    queries, keys  which places of both are the same token: those of `before` and of `after`
+    divergence     the mean over aligned rows of the Jensen-Shannon divergence, in bits: 0 where they are equal, 1 where they
+                   have no key in common; Lin 1991, doi:10.1109/18.61115
+    """
+
+    before: AttentionMap
+    after: AttentionMap
+    queries: Pairs
+    keys: Pairs
+    divergence: Float[np.ndarray, "layer head"]
+
+    @property
+    def is_off(self) -> Bool[np.ndarray, "layer head"]:
+        """Tell which heads have no key in common at all, as one has that is switched off."""
+        return self.divergence > 1 - 1e-5
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """The layer and head that changed most; one that looks at nothing on one side, only where there is no other."""
+        layer, head = np.unravel_index(int(np.where(self.is_off, -1, self.divergence).argmax()), self.divergence.shape)
+        return int(layer), int(head)
+
+    def rows(self, layer: int, head: int) -> Float[np.ndarray, " row"]:
+        """Compute the divergence of each aligned row of a head, in bits."""
+        one, other = (np.array(self.queries).T if self.queries else np.zeros((2, 0), int))[:2]
+        weights = self.before.weights(layer, head)[one], self.after.weights(layer, head)[other]
+        return divergence(*_over_all_keys(*weights, self.keys))
+
+    def difference(self, layer: int, head: int) -> Float[np.ndarray, "query key"]:
+        """After less before, of one head: rows and columns are the aligned tokens."""
+        before, after = (
+            attention.weights(layer, head)[np.ix_([pair[side] for pair in self.queries], [pair[side] for pair in self.keys])]
+            for side, attention in enumerate((self.before, self.after))
+        )
+        return after - before
+
+    def changes(self, layer: int, head: int, most: int = 6) -> tuple[Change, ...]:
+        """List the links between aligned tokens that changed most in a head, the largest change first."""
+        moved, links = self.difference(layer, head), []
+        maps = self.before.weights(layer, head), self.after.weights(layer, head)
+        for place in np.argsort(-np.abs(moved), axis=None, kind="stable")[:most].tolist():
+            row, column = divmod(place, len(self.keys))
+            if not moved[row, column]:
+                break
+            query, key = self.queries[row], self.keys[column]
+            was, now = float(maps[0][query[0], key[0]]), float(maps[1][query[1], key[1]])
+            links.append(Change(self.after.queries[query[1]], self.after.keys[key[1]], was, now))
+        return tuple(links)
+
+    def sentence(self, place: tuple[int, int] | None = None, models: tuple[str, str] | None = None) -> Sentence:
+        """Say which word looks elsewhere in a head, or in the one that changed most; between `models`, where each looks."""
+        layer, head = place or self.most
+        weights = self.before.weights(layer, head), self.after.weights(layer, head)
+        name = Part(head_words(layer, head, capital=True), True)
+        if not self.rows(layer, head).any():
+            return (name, Part(" looks where it looked before." if models is None else " looks at the same in both models."))
+        if not weights[1].any():
+            return (name, Part(" is off: no word looks anywhere in it."))
+        query, key, was = self._largest_gain(*weights)
+        row, share = self.queries[query][1], "" if was is None else f"{weights[0][self.queries[query][0], was]:.0%}"
+        if was is None:
+            before = "new here"
+        elif models:
+            before = f"in {models[0]} {share}"
+        else:
+            same = self.before.keys[was].text == self.after.keys[key].text
+            before = f"was {share}" if same else f"{share} went to “{self.before.keys[was].text}” before"
+        ends = (Part(" in "), Part(head_words(layer, head), True)) if self.divergence.size > 1 else ()
+        return (
+            *((Part(f"In {models[1]} "),) if models else ()),
+            quoted(self.after.queries[row].text),
+            Part(f"{'' if models else ' now'} looks at "),
+            quoted(self.after.keys[key].text),
+            Part(f" ({weights[1][row, key]:.0%}, {before})"),
+            *ends,
+            Part("."),
+        )
+
+    def describe_place(self, place: tuple[int, int] | None = None) -> Sentence:
+        """Say how much a head changed, or the one that changed most, and its place among all."""
+        layer, head = place or self.most
+        changed = float(self.divergence[layer, head])
+        scale = f"changed by {changed:.2f} on a scale from 0 to 1"
+        if self.divergence.size == 1:
+            return (Part(f"Its one head {scale}."),)
+        larger = int((self.divergence[~self.is_off] > changed).sum())
+        rank = "the most of all" if not larger else f"number {larger + 1} of all"
+        return (Part(f"This head {scale}, {rank} {self.divergence.size}. Click another head."),)
+
+    def _largest_gain(
+        self, before: Float[np.ndarray, "query key"], after: Float[np.ndarray, "row column"]
+    ) -> tuple[int, int, int | None]:
+        """Find the link that gained most: its aligned row, its key after, and that key before, if it was there.
+
+        Links from a word to another come first.
+        """
+        old = dict.fromkeys(range(after.shape[1])) | {new: left for left, new in self.keys}
+        gains = np.stack([
+            after[row] - np.array([0.0 if old[key] is None else before[left, old[key]] for key in old])
+            for left, row in self.queries
+        ])  # fmt: skip
+        is_self = self.after.queries == self.after.keys
+        telling = np.array([
+            [is_word(self.after.queries[row]) and is_word(each) and not (is_self and row == key)
+             for key, each in enumerate(self.after.keys)]
+            for _, row in self.queries
+        ])  # fmt: skip
+        if not (gains[telling] > 0).any():
+            telling = np.ones_like(telling)
+        row, key = np.unravel_index(int(np.where(telling, gains, -np.inf).argmax()), gains.shape)
+        return int(row), int(key), old[int(key)]
+
+
+def compare(before: AttentionTrace, after: AttentionTrace, *, kind: str | None = None) -> Comparison:
+    """Compare the maps of one kind of two traces; where nothing is said, the last of the first trace (the cross-attention).
+
+    Raises:
+        TraceError: they have other layers or heads, no such map, or no token in common.
+    """
+    one = default_map(before, kind)
+    other = after.map(one.kind)
+    sizes = [(each.n_layers, each.n_heads) for each in (one, other)]
+    if sizes[0] != sizes[1]:
+        layers, heads = zip(*sizes, strict=True)
+        raise TraceError(
+            f"{before.model} has {layers[0]} layers of {heads[0]} heads and {after.model} has {layers[1]} of {heads[1]}: "
+            "compare models of one shape, head by head."
+        )
+    queries, keys = align_tokens(one.queries, other.queries), align_tokens(one.keys, other.keys)
+    if not queries or not keys:
+        raise TraceError("These two texts have no token in common: compare texts that differ in some words.")
+    left, right = np.array(queries).T
+    table = []
+    for layer in range(one.n_layers):
+        weights = _over_all_keys(one.layer_weights(layer)[:, left], other.layer_weights(layer)[:, right], keys)
+        table.append(divergence(*weights).mean(axis=-1))
+    return Comparison(one, other, queries, keys, np.stack(table))
+
+
+def divergence(one: Float[np.ndarray, "*batch key"], other: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
+    """Compute the Jensen-Shannon divergence of distributions, H((p + q) / 2) - (H(p) + H(q)) / 2 in bits, 0 to 1.
+
+    >>> divergence(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.0, 1.0], [0.5, 0.5]])).tolist()
+    [1.0, 0.0]
+    """
+    bits = _entropy((one + other) / 2) - (_entropy(one) + _entropy(other)) / 2
+    return np.clip(bits, 0, 1)
+
+
+def _entropy(shares: Float[np.ndarray, "*batch key"]) -> Float[np.ndarray, "*batch"]:
+    shares = np.asarray(shares, dtype=np.float64)
+    return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=-1)
+
+
+def _over_all_keys(
+    one: Float[np.ndarray, "*batch left"], other: Float[np.ndarray, "*batch right"], keys: Pairs
+) -> tuple[Float[np.ndarray, "*batch key"], Float[np.ndarray, "*batch key"]]:
+    """Lay rows of both over the same columns: those of the first, those that only the second has, and what is left over."""
+    n_left, n_right = one.shape[-1], other.shape[-1]
+    place: Int[np.ndarray, " right"] = np.full(n_right, -1)
+    for left, right in keys:
+        place[right] = left
+    alone = np.flatnonzero(place < 0)
+    place[alone] = n_left + np.arange(len(alone))
+    wide = [np.zeros((*rows.shape[:-1], n_left + len(alone) + 1)) for rows in (one, other)]
+    wide[0][..., :n_left], wide[1][..., place] = one, other
+    for rows in wide:
+        # A head that is off looks at nothing, which is no key of the other.
+        rows[..., -1] = np.maximum(1 - rows.sum(axis=-1), 0)
+        rows /= rows.sum(axis=-1, keepdims=True)
+    return wide[0], wide[1]

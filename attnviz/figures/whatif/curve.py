@@ -1,0 +1,81 @@
+"""The cost of switching off more and more heads: the least costly first, the most costly first, and random ones."""
+
+import html
+import math
+from collections.abc import Iterable
+
+from attnviz.analysis.whatif.head_costs import describe_curve
+from attnviz.analysis.wording import plain, signed
+from attnviz.core.shares import RemovalCurve
+from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables
+
+Points = tuple[tuple[float, float], ...]
+TICKS = 4
+
+
+def removal_lines(curve: RemovalCurve, theme: Theme = LIGHT) -> tuple[tuple[str, str, Points], ...]:
+    """List the lines of the picture: name, colour, and points from 0 to 1, y from the top."""
+    means = curve.random.mean(axis=0)
+    lines = (
+        ("most costly first", FOR, curve.most),
+        ("by chance, mean", theme.faint, means),
+        ("least costly first", AGAINST, curve.least),
+    )
+    return tuple((name, colour, tuple(zip(_across(curve), _down(curve, costs), strict=True))) for name, colour, costs in lines)
+
+
+def random_band(curve: RemovalCurve) -> Points:
+    """The outline of all random draws: their largest cost from left to right, and back by their smallest."""
+    across = _across(curve)
+    above = zip(across, _down(curve, curve.random.max(axis=0)), strict=True)
+    below = zip(across, _down(curve, curve.random.min(axis=0)), strict=True)
+    return (*above, *reversed(tuple(below)))
+
+
+def heights(curve: RemovalCurve) -> tuple[tuple[float, str], ...]:
+    """Where lines across stand, from the top, and which cost each is: multiples of 1, 2 or 5 times a power of ten."""
+    low, high = _range(curve)
+    power = 10.0 ** math.floor(math.log10((high - low) / TICKS))
+    step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if (high - low) / step <= TICKS + 1)
+    costs = [step * place for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    digits = max(0, -math.floor(math.log10(step)))
+    return tuple(zip(_down(curve, costs), (signed(cost, f".{digits}f") for cost in costs), strict=True))
+
+
+def removal_figure(curve: RemovalCurve, unit: str, *, theme: Theme = LIGHT) -> str:
+    """Draw the curve as HTML around an SVG. Numbers of heads stand evenly: each is about the same share more than the last."""
+    band = f'<polygon points="{_written(random_band(curve))}" fill="{theme.faint}"/>'
+    lines = "".join(
+        f'<polyline points="{_written(points)}" stroke="{colour}"/>' for _, colour, points in removal_lines(curve, theme)
+    )
+    rules = "".join(f'<line class="rule" x1="0" x2="100" y1="{100 * y:.2f}" y2="{100 * y:.2f}"/>' for y, _ in heights(curve))
+    up = "".join(f'<span class="up" style="top:{100 * y:.2f}%">{text}</span>' for y, text in heights(curve))
+    across = "".join(
+        f'<span class="across{" odd" if place % 2 else ""}" style="left:{100 * x:.2f}%">{count}</span>'
+        for place, (x, count) in enumerate(zip(_across(curve), curve.counts, strict=True))
+    )
+    keys = "".join(f'<span><i style="background:{colour}"></i>{name}</span>' for name, colour, _ in removal_lines(curve, theme))
+    label = html.escape(plain(describe_curve(curve)))
+    drawn = f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="{label}">{rules}{band}{lines}</svg>'
+    title = f'<span class="title">heads off · up: {unit} · band: {len(curve.random)} random draws</span>'
+    body = f'<div class="removal">{drawn}{up}{across}{title}</div>'
+    return f'<div style="{css_variables(theme)}"><p class="keys">{keys}</p>{body}</div>'
+
+
+def _range(curve: RemovalCurve) -> tuple[float, float]:
+    every = [float(edge) for costs in (curve.least, curve.most, curve.random) for edge in (costs.min(), costs.max())]
+    low, high = min(0.0, *every), max(every)
+    return low, high if high > low else low + 1.0
+
+
+def _across(curve: RemovalCurve) -> tuple[float, ...]:
+    return tuple(place / max(len(curve.counts) - 1, 1) for place in range(len(curve.counts)))
+
+
+def _down(curve: RemovalCurve, costs: Iterable[float]) -> tuple[float, ...]:
+    low, high = _range(curve)
+    return tuple(1 - (float(cost) - low) / (high - low) for cost in costs)
+
+
+def _written(points: Points) -> str:
+    return " ".join(f"{100 * x:.2f},{100 * y:.2f}" for x, y in points)

@@ -1,0 +1,72 @@
+"""Two sides of What if: how far each head has changed, the chosen head on both sides, and what was edited; files."""
+
+import numpy as np
+import streamlit as st
+
+from attnviz.analysis.edit.wording import describe_edits
+from attnviz.analysis.whatif.comparison import Comparison
+from attnviz.core.edits import Edits
+from attnviz.core.trace import AttentionTrace
+from attnviz.export.whatif import matrices
+from attnviz.figures.html import STYLE as MARKUP
+from attnviz.figures.whatif.matrices import STYLE, changes_table, divergence_grid, three_matrices
+from attnviz.ui.address.state import forget
+from attnviz.ui.download import drawing_buttons, file_button
+from attnviz.ui.head_picker import clicked_head, pick_head
+from attnviz.ui.layout import escaped, theme
+from attnviz.ui.markup import Markup
+
+_markup = Markup("compare", MARKUP + STYLE)
+READING = """
+- Tokens are aligned by their text. Between equal tokens, as many on both sides are paired one by one; a token that only one
+  side has is a key of its own.
+- Of each aligned row the two distributions over keys are compared by their **Jensen-Shannon divergence**: 0 where they are
+  equal, 1 where they have no key in common (Lin 1991, *Divergence measures based on the Shannon entropy*). A head's figure is
+  the mean over its rows.
+- A head that looks elsewhere need not matter to the output: choose **A head off** to see which heads do.
+"""
+
+
+def show_edits(edits: Edits, trace: AttentionTrace) -> None:
+    """What is edited on the second side, and the way back; nothing where nothing is."""
+    if edits:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{escaped(', '.join(describe_edits(edits, trace).values()))}**", width="content")
+            st.button(
+                "Back to all heads", key="back", icon=":material/undo:", on_click=forget, args=("edits", "layer", "head"),
+            )  # fmt: skip
+
+
+def chosen_head(compared: Comparison) -> tuple[int, int] | None:
+    """The head that was clicked, or that the address names; None: the one that changed most."""
+    return clicked_head(list(np.ndindex(compared.divergence.shape)))
+
+
+def show_heads(compared: Comparison, chosen: tuple[int, int]) -> None:
+    """How far each head has changed; a click chooses one."""
+    _markup("divergence", divergence_grid(compared, chosen=chosen, theme=theme()), on_pick=pick_head)
+
+
+def show_head(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
+    """The chosen head on both sides, and what has changed."""
+    _markup("matrices", three_matrices(compared, *chosen, names, theme=theme()))
+
+
+def show_changes(compared: Comparison, chosen: tuple[int, int], names: tuple[str, str]) -> None:
+    """The links that changed most in the chosen head."""
+    if changes := compared.changes(*chosen):
+        _markup("changes", changes_table(changes, names, theme=theme()))
+
+
+def tell_aligned_rows(compared: Comparison) -> None:
+    """How many tokens are aligned, where some are not."""
+    tokens = len(compared.after.queries)
+    if len(compared.queries) < tokens:
+        st.caption(f"{len(compared.queries)} of {tokens} rows have a token on both sides, and are compared.")
+
+
+def download_buttons(compared: Comparison, traces: tuple[AttentionTrace, AttentionTrace], chosen: tuple[int, int]) -> None:
+    """The picture as a drawing, and how far each head has changed as CSV."""
+    with st.container(horizontal=True):
+        drawing_buttons("compared", lambda: matrices.draw_comparison(compared, traces, *chosen))
+        file_button("compared.csv", lambda: matrices.comparison_csv(compared))

@@ -1,0 +1,206 @@
+"""What is chosen and typed on the page What if: what is changed, the texts, both models, and what heads are set to."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from attnviz.core.edits import NO_EDITS, Edits, HeadValue
+from attnviz.core.errors import AttnvizError, PromptError
+from attnviz.core.trace import Prompt
+from attnviz.models.catalog import CATALOG, HUB, Task
+from attnviz.ui.address.state import forget, publish, remember, remembered, url_value, value
+from attnviz.ui.address.widgets import one_or_typed, segments
+from attnviz.ui.checkpoints import checkpoints, label, nearest, publish_settings
+from attnviz.ui.examples import Example, examples
+from attnviz.ui.layout import escaped
+from attnviz.ui.permissions import any_model, check_length, offered
+from attnviz.ui.prompt import PAIR, example_pills, prompt_box, question_box
+from attnviz.ui.sidebar import KNOWN_MODELS, forced_target, one_model
+from attnviz.ui.text_boxes import TextBox, forget_typed, long_notice, run_texts, text_box, unrun_notice
+
+_CHANGES = {"word": "Another word", "head": "A head off", "model": "Another model"}
+_HEAD_VALUES = {"zero": "Zero", "mean": "Its mean", "uniform": "Uniform"}
+_ABOUT = "Models of the catalog are on this machine; others come from the Hugging Face hub: choose one, or type any model's id."
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is compared: of each side the model and the prompt, the edits of the second, and what to notice."""
+
+    models: tuple[str, str]
+    prompts: tuple[Prompt, Prompt]
+    edits: Edits = NO_EDITS
+    notice: str = ""
+
+    @property
+    def are_models(self) -> bool:
+        """Whether two models read."""
+        return self.models[0] != self.models[1]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What each side is called: by what differs."""
+        if self.are_models:
+            return label(self.models[0]), label(self.models[1])
+        return ("All heads on", "After the edit") if self.edits else ("First text", "Second text")
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Which model reads what, what it does, and what its heads are set to."""
+
+    model: str
+    task: Task
+    prompt: Prompt
+    to: HeadValue
+
+
+def change_picker() -> str:
+    """What is changed: "word", "head" or "model"."""
+    state, before = st.session_state, value("change", "word")
+
+    def restart() -> None:
+        forget("layer", "head", "attention", "target", "second", "edits", "other", "trained", "stopped")
+        forget_typed()
+        if "model" in (before, state.change):
+            forget("model")
+        if any(state.get("text") == each.text for each in examples("whatif")):
+            forget("text")
+
+    return segments(
+        st.container(key="what-if"), "What changes", "change", format_func=_CHANGES.__getitem__, label_visibility="collapsed",
+        on_change=restart,
+    )  # fmt: skip
+
+
+def ablation_controls() -> Ablation | None:
+    """What is typed for a model, and what its heads are set to; None after the page has said what is wrong."""
+    model = one_model(KNOWN_MODELS, _ABOUT)
+    task = _task_of(model)
+    if task == "answer":
+        prompt, _ = question_box(forget=_go_on)
+    else:
+        prompt, _ = prompt_box(task, further=(PAIR,) if task == "encode" else (), forget=_go_on)
+        prompt = forced_target(prompt) if prompt and task == "translate" else prompt
+    to = segments(
+        st.sidebar, "Set a head to", "to", format_func=_HEAD_VALUES.__getitem__,
+        help="Zero: the head adds nothing. Its mean: it adds its mean over this text. Uniform: it looks at all tokens equally.",
+    )  # fmt: skip
+    return Ablation(model, task, prompt, to) if prompt else None
+
+
+def _task_of(model: str) -> Task:
+    """What a model does; one of the hub does what the address says."""
+    if model in CATALOG:
+        return CATALOG[model].task
+    if model in HUB["encoder-decoder"] or url_value("target", ""):
+        return "translate"
+    return "answer" if url_value("question", "") and model not in (*HUB["encoder"], *HUB["decoder"]) else "encode"
+
+
+def is_stopped(work: str) -> bool:
+    """Whether somebody has stopped this work, "costs" or "curve"; if so, the page says how to continue."""
+    stopped = value("stopped", "")
+    publish("stopped", stopped, "")
+    if stopped != work:
+        return False
+    st.info("You stopped this.", icon=":material/stop_circle:")
+    st.button("Continue", key="go-on", icon=":material/play_arrow:", on_click=_go_on)
+    return True
+
+
+def stop(work: str) -> None:
+    """Ends the work under way; for a callback."""
+    st.session_state.stopped = work
+
+
+def _go_on() -> None:
+    forget("stopped")
+
+
+def sides_controls(change: str) -> Sides | None:
+    """What is typed and chosen for both sides; None after the page has said what is wrong with it."""
+    shown = [each for each in examples("whatif") if _change_of(each) == change]
+    known = (*dict.fromkeys(each.model for each in shown[:1] if each.model), *KNOWN_MODELS)
+    if name := value("model"):
+        st.session_state.model = nearest(name)
+    model = one_model(tuple(dict.fromkeys(known)), _ABOUT, own=checkpoints(), label=label)
+    second = _second_model(model, shown[0].second if change == "model" else "")
+    publish_settings(model, second)
+    edits = _edits()
+    texts = _texts(shown[0], is_two=change == "word")
+    example = _example_pills(shown, (model, second, *texts, "" if edits is None else edits.text))
+    if edits is None:
+        return None
+    try:
+        check_length(*texts)
+        prompts = Prompt(texts[0]), Prompt(texts[1])
+        return Sides((model, second), prompts, edits, example.notice if example else "")
+    except PromptError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None
+
+
+def _change_of(example: Example) -> str:
+    return "model" if example.second else "head" if example.edits else "word"
+
+
+def _second_model(model: str, first: str) -> str:
+    """The model of the second side, which is that of the first unless the page or the address chooses another."""
+    if not first and not value("second", ""):
+        return model
+    st.session_state.second = nearest(value("second", first))
+    return one_or_typed(
+        st.sidebar, "Second model", "second", [*offered(KNOWN_MODELS), *checkpoints()], first or model,
+        accept_new_options=any_model(), format_func=label, help="It must have as many layers and heads as the first.",
+    )  # fmt: skip
+
+
+def _edits() -> Edits | None:
+    """The edits of the second side, as the address has them; None after the page has said what is wrong with them."""
+    written = str(value("edits", "")).strip()
+    publish("edits", written, "")
+    try:
+        return Edits.parse(written)
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/edit:")
+        return None
+
+
+def _texts(first: Example, *, is_two: bool) -> tuple[str, str]:
+    """The texts that were run last; without a second one both sides read the first."""
+    run = remembered("text", first.text)
+    boxes = [text_box("First text", first=first.text)]
+    if is_two or value("other", "") not in ("", run):
+        boxes.append(TextBox("other", "Second text", "The same again, with a word changed", _other(first, run)))
+    texts = run_texts(boxes)
+    text = texts["text"]
+    other = texts.get("other") or text
+    remember("other", other, _other(first, text))
+    long_notice("text", text)
+    return text, other
+
+
+def _other(first: Example, text: str) -> str:
+    """What the second side reads unasked."""
+    return first.other if text == first.text else text
+
+
+def _example_pills(shown: list[Example], seen: tuple[str, ...]) -> Example | None:
+    """The examples as chips; the one that is shown is marked."""
+
+    def of(each: Example) -> tuple[str, ...]:
+        model = each.model or KNOWN_MODELS[0]
+        return model, each.second or model, each.text, each.other, each.edits
+
+    def choose(each: Example) -> None:
+        forget_typed()
+        forget("layer", "head", "attention")
+        chosen = {"text": each.text, "other": each.other, "edits": each.edits, "model": of(each)[0], "second": of(each)[1]}
+        st.session_state.update(chosen)
+
+    current = next((each for each in shown if of(each) == seen), None)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        example_pills(shown, current, choose)
+        unrun_notice()
+    return current

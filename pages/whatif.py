@@ -1,0 +1,117 @@
+"""What if: what changes where another word stands, a head is off, or another model reads."""
+
+import streamlit as st
+
+from attnviz.analysis.whatif.comparison import Comparison, compare
+from attnviz.analysis.whatif.head_costs import describe_costs
+from attnviz.core.edits import NO_EDITS
+from attnviz.core.errors import TraceError
+from attnviz.core.shares import HeadCosts
+from attnviz.models.result import Result
+from attnviz.ui.address.state import finish, value
+from attnviz.ui.background.jobs import stoppable
+from attnviz.ui.background.measures import head_costs, removal_curve
+from attnviz.ui.background.results import run
+from attnviz.ui.checkpoints import side
+from attnviz.ui.explain import show_text_notices, show_toolbar
+from attnviz.ui.layout import answer, escaped, header, hero, story
+from attnviz.ui.sidebar import forced_target, machine, map_picker
+from attnviz.ui.whatif import comparison as changes
+from attnviz.ui.whatif import head_costs as costs_view
+from attnviz.ui.whatif.controls import (
+    Ablation,
+    Sides,
+    ablation_controls,
+    change_picker,
+    is_stopped,
+    sides_controls,
+    stop,
+)
+
+MISLEADS = "How to read this, and what misleads"
+
+
+def switch_heads_off() -> None:
+    """Every head off in turn, and what that costs the output."""
+    ablation = ablation_controls()
+    if ablation is None or is_stopped("costs"):
+        return
+    result = run(ablation.model, "encode", ablation.prompt)
+    # The address already says what is being worked at.
+    finish()
+    with stoppable(lambda: stop("costs")):
+        costs = head_costs(ablation.model, ablation.prompt, ablation.to) if result else None
+    if result and costs:
+        show_text_notices(result)
+        machine(result)
+        show_costs(ablation, result, costs)
+
+
+def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
+    """What each head costs, and how the output holds when many are off; then the downloads."""
+    chosen = costs_view.chosen_head(costs)
+    with hero() as heading:
+        story(*describe_costs(costs, chosen), place=heading)
+        answer(result.trace.output)
+        left, right = st.container(key="measured").columns(2, gap="large")
+        with left:
+            costs_view.show_costs(costs, chosen)
+        costs_view.show_head(chosen, costs, ablation)
+        with right:
+            with stoppable(lambda: stop("curve")):
+                curve = None if is_stopped("curve") else removal_curve(ablation.model, ablation.prompt, ablation.to, costs)
+            if curve:
+                costs_view.show_curve(curve, costs.unit)
+    st.expander(MISLEADS).markdown(costs_view.READING)
+    show_toolbar(own=lambda: costs_view.download_buttons(costs, curve, ablation.model))
+
+
+def compare_sides(change: str) -> None:
+    """Two texts, two models, or before and after an edit, in every head."""
+    if (sides := sides_controls(change)) is None:
+        return
+    first, second = (forced_target(prompt) for prompt in sides.prompts)
+    one = side(sides.models[0], first, NO_EDITS)
+    other = side(sides.models[1], second, sides.edits) if one else None
+    if one and other:
+        changes.show_edits(sides.edits, one.trace)
+        show_text_notices(one)
+        show_text_notices(other)
+        attention = map_picker(one.trace)
+        machine(one)
+        try:
+            show_changes(compare(one.trace, other.trace, kind=attention.kind), sides, (one, other))
+        except TraceError as error:
+            st.info(escaped(error), icon=":material/compare_arrows:")
+
+
+def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Result]) -> None:
+    """How far each head has changed, and one of them on both sides; below it what to notice."""
+    chosen = changes.chosen_head(compared)
+    at = chosen or compared.most
+    with hero() as heading:
+        story(
+            compared.sentence(chosen, sides.names if sides.are_models else None), compared.describe_place(chosen), place=heading
+        )
+        with st.container(key="desk-heads"):
+            heads, links = st.columns([3, 2], gap="large") if compared.divergence.size > 1 else (None, st.container())
+            if heads:
+                with heads:
+                    changes.show_heads(compared, at)
+            with links:
+                changes.show_changes(compared, at, sides.names)
+        changes.show_head(compared, at, sides.names)
+        changes.tell_aligned_rows(compared)
+    if sides.notice:
+        st.caption(f":material/lightbulb: {sides.notice}")
+    st.expander(MISLEADS).markdown(changes.READING)
+    show_toolbar(own=lambda: changes.download_buttons(compared, (results[0].trace, results[1].trace), at))
+
+
+header("What if", "another word stood there, a head were off, another model read it? See what changes.", page="whatif")
+change = change_picker()
+if change == "head" and not value("edits", ""):
+    switch_heads_off()
+else:
+    compare_sides(change)
+finish()

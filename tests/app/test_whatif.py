@@ -1,0 +1,178 @@
+"""What if without a browser: two texts, two models, an edit, every head off in turn, and what cannot be done."""
+
+from dataclasses import replace
+
+import pytest
+import transformers as hf
+
+from attnviz.training.live import Line, LiveRun
+from attnviz.training.presets import preset
+from attnviz.training.toy import Training
+from attnviz.ui.checkpoints import name_of
+from attnviz.ui.examples import examples
+from tests.tiny import VOCABULARY, tokenizer
+from tests.visits import open_page, press, said
+
+
+def test_tired_and_wide_come_first_and_a_head_is_in_the_address():
+    app = open_page("whatif")
+    assert "(68%, 14% went to “tired” before)" in said(app)
+    assert "layer" not in app.query_params
+
+
+@pytest.mark.parametrize("example", examples("whatif"), ids=lambda each: each.label)
+def test_every_example_opens_from_its_link_and_shows_a_change(example):
+    link = {name: getattr(example, name) for name in ("text", "other", "model", "second", "edits")}
+    link["change"] = "model" if example.second else "head" if example.edits else ""
+    app = open_page("whatif", **{name: value for name, value in link.items() if value})
+    assert not app.error
+    assert "on a scale from 0 to 1" in said(app)
+    assert example.notice in said(app)
+
+
+def trained(first: int = 1) -> LiveRun:
+    """A run that has taken a few steps, kept before the first and after the last."""
+    recipe = replace(preset("toy-transformer").recipe, seed=first)
+    training = Training(recipe)
+    run = LiveRun(training, Line(1))
+    for _ in range(20):
+        training.step()
+    run.history.add(training.look())
+    return run
+
+
+def test_two_checkpoints_of_a_training_are_compared_on_what_is_right():
+    run = trained()
+    first, last = (name_of(run.recipe, step) for step in (0, 20))
+    app = open_page("whatif", {"run": run}, model=first, second=last, text="network", other="network")
+    assert not app.error
+    assert "on a scale from 0 to 1" in said(app)
+    drawn = " ".join(each.proto.json for each in app.get("bidi_component"))
+    assert "Train, step 20" in drawn
+
+
+def test_a_step_that_was_not_kept_is_the_nearest_that_was_and_the_address_says_which():
+    run = trained()
+    app = open_page(
+        "whatif", {"run": run}, model=name_of(run.recipe, 2), second=name_of(run.recipe, 17), text="network", other="network"
+    )
+    assert not app.info
+    asked = app.session_state.address
+    assert (asked["model"], asked["second"]) == (name_of(run.recipe, 0), name_of(run.recipe, 20))
+
+
+def test_a_training_of_others_settings_is_not_shown_for_it_but_offered():
+    asked = trained(first=7).recipe
+    link = {"model": name_of(asked, 0), "second": name_of(asked, 20), "trained": "kind=transformer&first=7&x=<b>"}
+    app = open_page("whatif", {"run": trained()}, **link, text="network", other="network")
+    assert "on Train" in said(app)
+    assert app.session_state.address["model"] == link["model"]
+    press(app, "Train it")
+    assert app.session_state.visits["train"] == {"kind": "transformer", "first": "7"}
+
+
+def test_what_a_task_does_not_read_gets_its_sentence():
+    run = trained()
+    app = open_page(
+        "whatif", {"run": run}, model=name_of(run.recipe, 0), second=name_of(run.recipe, 20), text="Größe 7!", other="network"
+    )
+    assert len(app.error) == 1
+
+
+def test_the_same_twice_changes_nothing():
+    app = open_page("whatif", other=examples("whatif")[0].text, layer="3", head="1")
+    assert "looks where it looked before" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wrong"),
+    [
+        ({"edits": "e77.1z"}, "6 layers of 12 heads"),
+        ({"edits": "nonsense"}, "is no edit"),
+        ({"second": "transformer-en-fr"}, "no encoder|layers of"),
+        ({"text": "yes", "other": "no", "model": "bahdanau-en-fr", "edits": "e0.0z"}, "no encoder attention"),
+    ],
+)
+def test_what_cannot_be_compared_gets_one_sentence(parameters, wrong):
+    app = open_page("whatif", **parameters)
+    assert len(app.error) + len(app.info) == 1
+    assert any(part in said(app) for part in wrong.split("|"))
+
+
+def test_what_is_compared_can_be_downloaded_as_drawing_and_numbers():
+    app = open_page("whatif", {"keep": True})
+    assert [button.label for button in app.get("download_button")] == ["SVG", "PNG", "CSV"]
+
+
+@pytest.mark.parametrize(
+    ("model", "output"),
+    [
+        ("minilm", "the final vectors change"),
+        ("transformer-en-fr", "vieux amis"),
+        ("answer-en", "three million"),
+        ("summarize-en", "change"),
+    ],
+)
+def test_every_task_has_its_costs_and_its_curve(model, output):
+    app = open_page("whatif", change="head", model=model)
+    assert not app.error
+    assert output in said(app)
+    assert "heads at once costs" in said(app)
+
+
+def test_a_head_that_is_chosen_leads_to_its_picture_and_to_its_edit():
+    app = open_page("whatif", change="head", attention="encoder", layer="3", head="9", to="mean")
+    assert "head 9 of layer 3" in said(app)
+    press(app, "Read the output without it")
+    assert app.session_state.visits["encode"]["edits"] == "e3.9m"
+
+
+def test_a_head_that_is_not_there_becomes_the_most_costly():
+    app = open_page("whatif", change="head", attention="cross", layer="77", head="9")
+    assert "the most of all 72" in said(app)
+
+
+def test_what_was_stopped_stays_stopped_until_somebody_goes_on():
+    app = open_page("whatif", change="head", stopped="curve")
+    assert "You stopped this." in said(app)
+    assert "the most of all 72" in said(app)
+    assert "heads at once costs" not in said(app)
+    press(app, "Continue")
+    assert "stopped" not in app.query_params
+    assert "heads at once costs" in said(app)
+
+
+def test_a_model_that_cannot_be_edited_gets_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_ALLOW_FOLDERS", "1")
+    sizes = {"vocab_size": VOCABULARY, "hidden_size": 24, "attention_head_size": 8, "num_attention_heads": 3}
+    shape = {"attn_layers": ["local"], "axial_pos_embds_dim": [8, 16], "axial_pos_shape": [8, 8], "is_decoder": False}
+    hf.ReformerModel(hf.ReformerConfig(**sizes, **shape)).save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    app = open_page("whatif", change="head", model=str(tmp_path), text="the cat sat")
+    assert ["looked at but not edited" in error.value for error in app.error] == [True]
+    assert "heads at once" not in said(app)
+
+
+def test_an_empty_text_gets_one_sentence():
+    app = open_page("whatif", change="head", text="")
+    assert ["nothing to read" in error.value for error in app.error] == [True]
+
+
+def test_a_head_off_is_compared_with_all_heads_on_and_leads_back():
+    app = press(open_page("whatif", change="head", attention="encoder", layer="0", head="2"), "Where do the others look then?")
+    assert app.session_state.address == {"change": "head", "edits": "e0.2z", "attention": "encoder"}
+    assert "L0·H2 off" in said(app)
+    press(app, "Back to all heads")
+    assert "edits" not in app.session_state.address
+    assert "the most of all 72" in said(app)
+
+
+@pytest.mark.parametrize("text", ["", "My sister gave her dog a bath."])
+def test_what_is_changed_is_chosen_and_each_choice_is_a_fresh_load_of_its_address(text):
+    app = open_page("whatif", **({"text": text} if text else {}))
+    for change in ("model", "head", "word", "head", "model", "word"):
+        app.segmented_control(key="change").set_value(change).run()
+        assert [*app.exception, *app.error, *app.info] == []
+        address = dict(app.session_state.address)
+        assert address.get("text", "") == text
+        assert said(open_page("whatif", **address)) == said(app)

@@ -1,0 +1,92 @@
+"""Two traces compared, against the definition written out number by number."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.whatif.comparison import compare
+from attnviz.analysis.wording import plain
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
+from tests.factories import given_map, make_map, sentence, typed
+
+BEFORE, AFTER = sentence("it was tired now"), sentence("it was really tired now")
+
+
+def trace(attention) -> AttentionTrace:
+    return AttentionTrace("mine", Prompt("text"), (attention,))
+
+
+def reference(one: dict[str, float], other: dict[str, float]) -> float:
+    """Σ over all keys of (p log2 p/m + q log2 q/m) / 2, m the mean of both."""
+    total = 0.0
+    for key in {*one, *other}:
+        p, q = one.get(key, 0.0), other.get(key, 0.0)
+        m = (p + q) / 2
+        total += sum(share * math.log2(share / m) / 2 for share in (p, q) if share > 0)
+    return total
+
+
+def test_every_head_is_the_mean_of_its_rows_by_the_definition():
+    one, other = make_map(BEFORE), make_map(AFTER)
+    actual = compare(trace(one), trace(other))
+    assert actual.divergence.shape == (2, 3)
+    for layer in range(2):
+        for head in range(3):
+            rows = []
+            for left, right in actual.queries:
+                shares = [
+                    {token.text: float(weight) for token, weight in zip(each.keys, each.weights(layer, head)[at], strict=True)}
+                    for each, at in ((one, left), (other, right))
+                ]
+                rows.append(reference(*shares))
+            assert actual.divergence[layer, head] == pytest.approx(np.mean(rows), abs=1e-6)
+            np.testing.assert_allclose(actual.rows(layer, head), rows, atol=1e-6)
+
+
+def test_a_trace_is_not_far_from_itself_and_a_head_that_is_off_is_far_from_all():
+    one = make_map(BEFORE)
+    assert not compare(trace(one), trace(one)).divergence.any()
+    said = compare(trace(one), trace(one)).sentence()
+    assert plain(said).endswith("looks where it looked before.")
+    off = given_map(np.zeros((3, 3)), typed("a b c"))
+    on = given_map(np.eye(3), typed("a b c"))
+    actual = compare(trace(on), trace(off))
+    assert actual.divergence[0, 0] == pytest.approx(1)
+    assert plain(actual.sentence()).startswith("Head 0 of layer 0 is off")
+
+
+def test_a_head_that_is_off_is_not_the_one_that_changed_most_however_its_rows_are_rounded():
+    # Rows of float32 do not sum to 1 exactly, and so are not exactly 1 away from nothing.
+    tokens, rounded = typed("a b c"), np.eye(3, dtype=np.float32) * np.float32(1 - 3e-7)
+    one, other = (
+        np.stack([[first, second]]) for first, second in ((rounded, np.eye(3)), (0 * rounded, np.full((3, 3), 1 / 3)))
+    )
+    before, after = (trace(AttentionMap("encoder", tokens, tokens, DenseWeights(tuple(weights)))) for weights in (one, other))
+    assert compare(before, after).is_off.tolist() == [[True, False]]
+    assert compare(before, after).most == (0, 1)
+
+
+def test_a_link_between_two_words_is_named_before_a_word_that_looks_at_itself():
+    one = given_map([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("too tired now"))
+    other = given_map([[0.1, 0.9, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], typed("too wide now"))
+    assert plain(compare(trace(one), trace(other)).sentence()) == "“too” now looks at “wide” (90%, 50% went to “tired” before)."
+
+
+def test_the_sentence_says_what_changed_most():
+    one = given_map([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
+    other = given_map([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], typed("it animal street"))
+    actual = compare(trace(one), trace(other))
+    said = plain(actual.sentence())
+    assert said == "“it” now looks at “street” (70%, was 0%)."
+    assert plain(actual.sentence(models=("A", "B"))) == "In B “it” looks at “street” (70%, in A 0%)."
+    assert f"changed by {actual.divergence[0, 0]:.2f} on a scale from 0 to 1" in plain(actual.describe_place())
+    np.testing.assert_allclose(actual.difference(0, 0)[0], [-0.8, 0.1, 0.7], atol=1e-6)
+
+
+def test_what_cannot_be_compared_is_one_sentence():
+    with pytest.raises(TraceError, match="models of one shape"):
+        compare(trace(make_map(BEFORE)), trace(make_map(BEFORE, heads=5)))
+    with pytest.raises(TraceError, match="no token in common"):
+        compare(trace(make_map(typed("a b"))), trace(make_map(typed("c d e"))))

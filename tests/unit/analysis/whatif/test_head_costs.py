@@ -1,0 +1,55 @@
+"""What heads cost, in words and as a table."""
+
+import math
+import re
+
+import numpy as np
+
+from attnviz.analysis.whatif.head_costs import describe_costs, describe_curve
+from attnviz.analysis.wording import plain
+from attnviz.core.shares import HeadCosts, RemovalCurve
+from attnviz.export.whatif.cost_sheet import costs_csv, curve_csv
+
+COSTS = HeadCosts(
+    "nats", -3.0, {"encoder": np.array([[0.02, -0.3, 0.01]]), "cross": np.array([[0.5, 0.04, 0.0], [0.1, 0.0, 1.25]])}
+)
+CURVE = RemovalCurve(
+    (1, 4, 9), np.array([-0.3, 0.1, 4.0]), np.array([1.25, 3.0, 4.0]), np.array([[0.0, 0.5, 4.0], [1.0, 1.5, 4.0]])
+)
+
+
+def test_the_head_that_is_missed_most_is_named_with_its_kind():
+    lead, rest = map(plain, describe_costs(COSTS))
+    assert lead == f"Without cross head 2 of layer 1 the output is {math.exp(1.25):.1f} times less likely: the most of all 9."
+    assert rest.startswith("7 of the 9 heads cost less than a tenth of that.")
+    for head, expected in (
+        (("cross", 0, 0), "the output is 1.6 times less likely: number 2 of 9."),
+        (("encoder", 0, 1), "the output is 1.3 times likelier: number 9 of 9."),
+        (("cross", 0, 2), "the output stays as likely: number 8 of 9."),
+    ):
+        lead, rest = map(plain, describe_costs(COSTS, head))
+        assert lead.endswith(expected)
+        assert "a tenth of the most, which is cross head 2 of layer 1." in rest
+
+
+def test_where_no_head_costs_anything_it_says_so():
+    helped = plain(describe_costs(HeadCosts("cosine", 0.0, {"encoder": np.array([[-0.1, 0.0]])}))[1])
+    assert helped.startswith("Without any single head")
+    turned = plain(describe_costs(HeadCosts("cosine", 0.0, {"encoder": np.array([[0.1, 0.0]])}))[0])
+    assert turned.startswith("Without head 0 of layer 0 the final vectors change by 0.100")
+
+
+def test_the_curve_is_told_at_about_half_of_the_heads():
+    said = plain(describe_curve(CURVE))
+    assert re.findall(r"\d+\.\d\d", said) == ["0.10", "3.00", "1.00", "0.50", "1.50"]
+    assert "4 of 9 heads" in said
+    assert "in 2 draws" in said
+
+
+def test_the_tables_hold_every_head_and_every_draw():
+    lines = costs_csv(COSTS).decode().splitlines()
+    assert lines[:2] == ["kind,layer,head,cost,unit", "cross,1,2,1.25,nats"]
+    assert len(lines) == 1 + 9
+    assert curve_csv(CURVE).decode().splitlines() == [
+        "heads_off,least_costly,most_costly,draw_1,draw_2", "1,-0.3,1.25,0,1", "4,0.1,3,0.5,1.5", "9,4,4,4,4",
+    ]  # fmt: skip

@@ -1,0 +1,98 @@
+"""The pictures of two traces compared, on the page and on paper."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.whatif.comparison import compare
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
+from attnviz.export import png, svg
+from attnviz.export.whatif import matrices
+from attnviz.figures.theme import DARK, LIGHT
+from attnviz.figures.whatif.matrices import DrawnMatrix, changes_table, divergence_grid, matrix_svg, three_matrices
+from tests.factories import numbered, sentence, typed
+
+BEFORE, AFTER = sentence("it <was> tired now"), sentence("it <was> wide now")
+
+
+def traced(*weights: np.ndarray, tokens=BEFORE) -> AttentionTrace:
+    return AttentionTrace("mine", Prompt("text"), (AttentionMap("encoder", tokens, tokens, DenseWeights(weights)),))
+
+
+@pytest.fixture(scope="module")
+def traces() -> tuple[AttentionTrace, AttentionTrace]:
+    both = []
+    for seed, tokens in ((3, BEFORE), (5, AFTER)):
+        weights = np.random.default_rng(seed).random((2, 3, 6, 6)) ** 3
+        both.append(traced(*(weights / weights.sum(axis=-1, keepdims=True)), tokens=tokens))
+    return both[0], both[1]
+
+
+def test_the_head_that_moved_most_is_the_darkest(traces):
+    actual = compare(*traces)
+    drawn = divergence_grid(actual, chosen=(1, 2), theme=DARK)
+    colours = dict(re.findall(r'data-pick="([^"]*)".*?background:(#\w+)', drawn))
+    assert list(colours) == ["0.0", "0.1", "0.2", "1.0", "1.1", "1.2"]
+    assert colours["{}.{}".format(*actual.most)] == DARK.colour(1.0)
+    assert re.findall(r'data-pick="([^"]*)" aria-pressed="true"', drawn) == ["1.2"]
+
+
+def test_a_head_that_is_off_hides_no_other():
+    tokens = typed("a b c")
+    on = np.array([np.eye(3), [[1, 0, 0], [0, 0.5, 0.5], [0, 0, 1]]])
+    off = np.array([np.zeros((3, 3)), np.eye(3)])
+    actual = compare(*(traced(weights, tokens=tokens) for weights in (on, off)))
+    assert actual.most == (0, 1)
+    assert LIGHT.colour(1.0) in divergence_grid(actual, chosen=(0, 1)).split('data-pick="0.1"')[1]
+
+
+def test_both_sides_have_their_own_tokens_and_the_difference_those_of_both(traces):
+    actual = compare(*traces)
+    before, after, moved = three_matrices(actual, 0, 1, ("First", "Second")).split("<figure ")[1:]
+    assert "tired" in before
+    assert "wide" not in before
+    assert "wide" in after
+    assert "tired→wide" in moved
+    assert "&lt;was&gt;" in moved
+    weight = actual.difference(0, 1)[1, 2]
+    assert f"it → &lt;was&gt;: {weight:+.3f}" in moved
+    # A cell of two aligned tokens has one number in all three; the first three keys are the same on both sides here.
+    cells = [dict(re.findall(r'data-at="([\d.]+)"[^>]*><title>([^<]*)', side)) for side in (before, after, moved)]
+    assert cells[0].keys() == cells[1].keys() == cells[2].keys()
+    assert {cell.rpartition(": ")[0] for cell in (side["1.2"] for side in cells)} == {"it → &lt;was&gt;"}
+
+
+def test_the_changes_are_the_largest_of_the_difference(traces):
+    actual = compare(*traces)
+    changes = actual.changes(0, 1)
+    moved = np.sort(np.abs(actual.difference(0, 1)), axis=None)[::-1]
+    assert [abs(each.now - each.was) for each in changes] == pytest.approx(moved[:6], abs=1e-6)
+    assert changes_table(changes, ("A", "<b>")).count("<tr>") == 7
+    assert compare(traces[0], traces[0]).changes(0, 1) == ()
+
+
+def test_of_many_tokens_the_matrix_is_one_image():
+    weights = np.random.default_rng(3).random((53, 59)).astype(np.float32)
+    rows, columns = ([token.text for token in numbered(count)] for count in (53, 59))
+    drawn = matrix_svg(DrawnMatrix("many", weights, rows, columns, LIGHT.colour))
+    assert "<rect" not in drawn
+    assert drawn.count("<image") == 1
+    assert 10 < drawn.count("<text") < 53 + 59
+
+
+def test_on_paper_both_sides_and_the_difference_stand_with_their_names(traces):
+    actual = compare(*traces)
+    sheet = matrices.draw_comparison(actual, traces, 1, 2)
+    root = ElementTree.fromstring(svg.sheet_svg(sheet))
+    texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert f"L1·H2: {actual.divergence[1, 2]:.2f} bits" in texts
+    assert "Difference" in texts
+    assert "tired→wide" in texts
+    changes = [each.get("data-change") for each in root.iter("{http://www.w3.org/2000/svg}rect") if each.get("data-change")]
+    assert np.array(changes, dtype=float) == pytest.approx(actual.difference(1, 2).ravel(), abs=1e-5)
+    assert png.sheet_png(sheet)[:4] == b"\x89PNG"
+    rows = matrices.comparison_csv(actual).decode().splitlines()
+    assert rows[1].startswith("{},{},".format(*actual.most))
+    assert len(rows) == 7

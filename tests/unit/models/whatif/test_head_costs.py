@@ -1,0 +1,51 @@
+"""Heads off one by one and many at once, on a scorer whose every number is known."""
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.core.arrays import Kind
+from attnviz.core.edits import Edits, HeadSet
+from attnviz.core.shares import HeadCosts
+from attnviz.models.hub.stack import StackModel
+from attnviz.models.whatif import head_costs
+from attnviz.models.whatif.head_costs import DRAWS, removal_curve, without
+
+# What each head costs; the costs of several add up.
+COSTS = {
+    ("encoder", 0, 0): 4.0, ("encoder", 0, 1): -1.0, ("encoder", 1, 0): 16.0, ("encoder", 1, 1): 0.0, ("cross", 0, 0): 2.0,
+    ("cross", 0, 1): 8.0,
+}  # fmt: skip
+BEFORE = -3.0
+
+
+def scores(_scorer: object, rows: list[Edits], _progress: object) -> np.ndarray:
+    heads = ([(each.kind, each.layer, each.head) for each in edits.each if isinstance(each, HeadSet)] for edits in rows)
+    return np.array([BEFORE - sum(COSTS[head] for head in some) for some in heads])
+
+
+@pytest.fixture
+def curve(monkeypatch):
+    monkeypatch.setattr(StackModel, "scorer", lambda model, prompt: None)
+    monkeypatch.setattr(head_costs, "_scored", scores)
+    tables: dict[Kind, np.ndarray] = {"encoder": np.array([[4.0, -1.0], [16.0, 0.0]]), "cross": np.array([[2.0, 8.0]])}
+    return removal_curve(attnviz.load("minilm"), "a text", HeadCosts("nats", BEFORE, tables))
+
+
+def test_the_least_costly_heads_go_first_or_the_most_costly(curve):
+    ranked = np.sort([*COSTS.values()])
+    assert curve.counts == (1, 2, 3, 4, 6)
+    assert curve.least.tolist() == [ranked[:count].sum() for count in curve.counts]
+    assert curve.most.tolist() == [ranked[::-1][:count].sum() for count in curve.counts]
+
+
+def test_each_draw_takes_more_and_more_of_the_heads_by_chance(curve):
+    assert curve.random.shape == (DRAWS, len(curve.counts))
+    assert (curve.random[:, -1] == sum(COSTS.values())).all()
+    assert set(curve.random[:, 0]) <= set(COSTS.values())
+    assert len(set(curve.random[:, 0])) > 2
+    assert ((curve.least <= curve.random) & (curve.random <= curve.most)).all()
+
+
+def test_heads_are_set_to_what_is_said():
+    assert without([("encoder", 0, 2), ("cross", 1, 0)], "mean").text == "c1.0m,e0.2m"
