@@ -167,9 +167,9 @@ def changes_table(changes: Sequence[Change], names: tuple[str, str], *, theme: T
     headings = f'<th scope="col">Looks → at</th>{figures}'
     rows = ""
     for change in changes:
-        names = " → ".join(f"<bdi>{html.escape(token.text)}</bdi>" for token in (change.query, change.key))
+        link = " → ".join(f"<bdi>{html.escape(token.text)}</bdi>" for token in (change.query, change.key))
         numbers = (f"{change.was:.2f}", f"{change.now:.2f}", signed(change.now - change.was, "+.2f"))
         figures = "".join(f'<td class="figure">{number}</td>' for number in numbers)
-        rows += f"<tr><td>{names}</td>{figures}</tr>"
+        rows += f"<tr><td>{link}</td>{figures}</tr>"
     table = f'<table class="changes"><thead><tr>{headings}</tr></thead><tbody>{rows}</tbody></table>'
     return f'<div style="{css_variables(theme)}">{table}</div>'
