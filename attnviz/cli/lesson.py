@@ -13,6 +13,8 @@ from attnviz.core.errors import LessonError
 _LESSON = f"""examples:
   attnviz lesson new pronouns              writes pronouns.md, a lesson to start from
   attnviz lesson check pronouns.md         what is wrong, with its line; recomputes every right answer
+  attnviz lesson print pronouns.md -o pronouns.pdf
+                                           a worksheet, its answers on a sheet of their own; .html too
 
 docs/lessons.md has the format and all kinds of questions.
 
@@ -77,6 +79,11 @@ def add_lesson_commands(commands: Any) -> None:
     check = actions.add_parser("check", help="say what is wrong with lessons", epilog=EXIT_CODES, formatter_class=PLAIN)
     check.add_argument("files", nargs="+", type=Path, metavar="FILE", help="lessons, as Markdown")
     check.set_defaults(command=check_lessons)
+    paper = actions.add_parser("print", help="make a worksheet", epilog=EXIT_CODES, formatter_class=PLAIN)
+    paper.add_argument("file", type=Path, metavar="FILE", help="a lesson, or the name of one that travels with attnviz")
+    paper.add_argument("-o", "--out", type=Path, required=True, metavar="SHEET", help="the .html or .pdf to write")
+    paper.add_argument("--paper", choices=("A4", "Letter"), default="A4", help="A4, unless you say otherwise")
+    paper.set_defaults(command=print_lesson)
     grade = commands.add_parser("grade", help="grade what a class hands in", epilog=_GRADE, formatter_class=PLAIN)
     grade.add_argument("folder", type=Path, metavar="FOLDER", help="the files that were handed in")
     grade.add_argument("-o", "--out", type=Path, required=True, metavar="CSV", help="the table to write")
@@ -120,6 +127,25 @@ def check_lessons(arguments: argparse.Namespace) -> int:
         for number, _, question in lesson.questions:
             print(f"  {number} {question.ask}  {answers[number].answer or '(not graded)'}")
     return status
+
+
+def print_lesson(arguments: argparse.Namespace) -> int:
+    """Write a lesson as a worksheet, in the format that the file's ending names."""
+    # Imported here: the command's help must not wait for torch.
+    from attnviz.lessons.check import ComputedSource, shipped_lessons, truths
+    from attnviz.lessons.lesson_file import read_lesson
+    from attnviz.lessons.worksheet import worksheet
+    from attnviz.lessons.worksheet_html import worksheet_html
+    from attnviz.lessons.worksheet_pdf import worksheet_pdf
+
+    write = {".html": worksheet_html, ".pdf": worksheet_pdf}.get(arguments.out.suffix.lower())
+    if write is None:
+        raise LessonError(f"A worksheet is an .html or a .pdf, and {arguments.out.name} is neither: choose another ending.")
+    lesson = read_lesson(shipped_lessons().get(str(arguments.file), arguments.file))
+    source = ComputedSource(progress_line)
+    disk.write(arguments.out, write(worksheet(lesson, truths(lesson, source), source), arguments.paper))
+    progress_line(f"Saved {arguments.out}", None)
+    return 0
 
 
 def grade_folder(arguments: argparse.Namespace) -> int:

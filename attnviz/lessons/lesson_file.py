@@ -22,7 +22,7 @@ from attnviz.lessons.picture import PAGES, LessonPicture, page_of, read_link
 # Bytes of a file: the longest lesson that is shipped has 2,040.
 LARGEST = 200_000
 _FRONT = {"title": True, "minutes": True, "language": False, "models": True, "for": False}
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
+MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").use(front_matter_plugin)
 Fields = Mapping[str, str | tuple[str, ...]]
 
 
@@ -138,7 +138,7 @@ class _Reader:
     def __init__(self, name: str, text: str) -> None:
         self.name, self.lines = name, text.split("\n")
         try:
-            self.blocks = _top_level(_MARKDOWN.parse(text))
+            self.blocks = _top_level(MARKDOWN.parse(text))
         except RecursionError:
             self.fail(1, "this is nested too deeply: write plain paragraphs and lists.")
 

@@ -1,0 +1,139 @@
+"""A lesson on paper: steps with their pictures, questions with room to write, and the answers on a sheet of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from attnviz.core.errors import AttnvizError, LessonError
+from attnviz.export import draw_sheet
+from attnviz.export.grid import draw_grid
+from attnviz.export.matrix import draw_matrix
+from attnviz.export.picture import Picture
+from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
+from attnviz.lessons.picture import TASKS, LessonPicture
+from attnviz.lessons.questions import points_of
+from attnviz.lessons.truth import AnswerSource, Truth
+
+Paper = Literal["A4", "Letter"]
+PAPERS: tuple[Paper, ...] = ("A4", "Letter")
+RIGHT_TO_LEFT = ("ar", "dv", "fa", "he", "ps", "ur", "yi")
+# Lines to write on under a question whose answer is free.
+LINES = {"text": 4, "output": 2, "order": 1, "cell": 1, "token": 1, "number": 1, "head": 1}
+
+
+@dataclass(frozen=True)
+class SheetQuestion:
+    """A question as it is printed: boxes to tick where there are choices, else so many lines to write on.
+
+    worth  such as "2 points"; empty: it is not graded
+    """
+
+    number: str
+    ask: str
+    worth: str
+    choices: tuple[str, ...] = ()
+    lines: int = 0
+
+
+@dataclass(frozen=True)
+class SheetStep:
+    """A step as it is printed.
+
+    prose     Markdown
+    given     what the model reads, where no matrix shows it: each with its name, such as ("Question", "Who …?")
+    drawings  SVG files
+    caption   what the drawings show
+    address   of the picture in the app; empty: there is none
+    """
+
+    title: str
+    prose: str
+    given: tuple[tuple[str, str], ...]
+    drawings: tuple[bytes, ...]
+    caption: str
+    address: str
+    questions: tuple[SheetQuestion, ...]
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """A lesson as it is printed. `key` has of each graded question its number, what it asks, the answer and its sentence."""
+
+    title: str
+    facts: str
+    language: str
+    intro: str
+    steps: tuple[SheetStep, ...]
+    key: tuple[tuple[str, str, str, str], ...]
+    points: int
+
+    @property
+    def direction(self) -> Literal["ltr", "rtl"]:
+        return "rtl" if self.language.split("-")[0].lower() in RIGHT_TO_LEFT else "ltr"
+
+
+def worksheet(lesson: Lesson, right: Mapping[str, Truth], source: AnswerSource) -> Worksheet:
+    """Lay a lesson out for paper; `right` are its answers by number, as `attnviz.lessons.check.truths` computes them.
+
+    Raises:
+        AttnvizError: a picture cannot be computed.
+    """
+    numbers = {(step.line, question.line): number for number, step, question in lesson.questions}
+    steps = tuple(_step(step, numbers, source) for step in lesson.steps)
+    key = tuple(
+        (number, question.ask, right[number].answer or "not graded", right[number].sentence)
+        for number, _, question in lesson.questions
+    )
+    graded = sum(points_of(question) for number, _, question in lesson.questions if right[number].answer)
+    facts = [f"{lesson.minutes} minutes", f"model: {', '.join(lesson.models)}", *([lesson.audience] if lesson.audience else [])]
+    return Worksheet(lesson.title, " · ".join(facts), lesson.language, lesson.intro, steps, key, graded)
+
+
+def _step(step: LessonStep, numbers: Mapping[tuple[int, int], str], source: AnswerSource) -> SheetStep:
+    questions = tuple(_question(numbers[step.line, each.line], each) for each in step.questions)
+    if step.picture is None:
+        return SheetStep(step.title, step.prose, (), (), "", "", questions)
+    kinds = {each.kind for each in step.questions}
+    # The rows of a translation are what the model says.
+    drawings, caption = ((), "") if "output" in kinds else _drawings(step.picture, "head" in kinds, source)
+    given = () if drawings else _given(step.picture)
+    return SheetStep(step.title, step.prose, given, drawings, caption, step.picture.address, questions)
+
+
+def _question(number: str, question: LessonQuestion) -> SheetQuestion:
+    choices = ("true", "false") if question.kind == "claim" else question.texts("choices")
+    ask = f"{question.ask} ({', '.join(question.texts('words'))})" if question.kind == "order" else question.ask
+    points = points_of(question)
+    worth = "" if question.kind == "text" else "1 point" if points == 1 else f"{points} points"
+    return SheetQuestion(number, ask, worth, choices, 0 if choices else LINES[question.kind])
+
+
+def _drawings(picture: LessonPicture, all_heads: bool, source: AnswerSource) -> tuple[tuple[bytes, ...], str]:
+    """The matrix of the head that the link names, or every head small where a question asks for one."""
+    if picture.page not in TASKS:
+        return (), ""
+    result = source.result(picture)
+    try:
+        attention, matrix = picture.attention(result), picture.matrix(result)
+        layer, head = picture.head(result.card)
+    except LessonError:
+        # The page draws no head of one model, or the link names none: what the model reads is printed.
+        return (), ""
+    shown = Picture(result.trace, attention.kind, layer, head, matrix, picture.view)
+    if all_heads:
+        caption = f"All heads of {shown.model}: a row of pictures is a layer, from layer 0; the first picture in it is head 0."
+        return (draw_sheet(draw_grid(shown), "svg"),), caption
+    name = "The only head" if attention.n_layers == attention.n_heads == 1 else f"Head {head} of layer {layer}"
+    name = f"The mean over the heads of layer {layer}" if head is None else name
+    caption = f"{name} of {shown.model}. A row is a word that looks, a column a word that is looked at."
+    return (draw_sheet(draw_matrix(shown), "svg"),), caption
+
+
+def _given(picture: LessonPicture) -> tuple[tuple[str, str], ...]:
+    try:
+        prompt = picture.prompt
+    except AttnvizError:
+        return ()
+    if prompt.question:
+        return ("Question", prompt.question), ("Passage", prompt.text)
+    return (("Text", prompt.text), *((("Second text", prompt.pair),) if prompt.pair else ()))

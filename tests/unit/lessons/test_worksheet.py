@@ -1,0 +1,110 @@
+"""Worksheets: everything a lesson has stands on paper, as text, and nothing in it is markup."""
+
+import io
+
+import pypdf
+import pytest
+
+from attnviz.lessons.check import truths
+from attnviz.lessons.lesson_file import parse_lesson
+from attnviz.lessons.worksheet import worksheet
+from attnviz.lessons.worksheet_html import worksheet_html
+from attnviz.lessons.worksheet_pdf import worksheet_pdf
+from tests.unit.lessons.test_questions import Given
+
+HOSTILE = r'<script>alert(1)</script> #panic("x") \ "quoted" $x$ @here'
+LESSON = rf"""---
+title: '{HOSTILE}'
+minutes: 10
+models: [minilm]
+for: everybody
+---
+
+An introduction to {HOSTILE}.
+
+## Which word?
+
+Look at *one* head. {HOSTILE}
+
+- first
+- second
+
+[Open](/encode?text=the+cat+saw+the+dog&layer=0&head=0)
+
+```question
+kind: token
+ask: Which word does “cat” look at, {HOSTILE}?
+from: cat
+points: 2
+```
+
+## Which head?
+
+[Open](/encode?text=the+cat+saw+the+dog&layer=0&head=0)
+
+```question
+kind: head
+ask: Which head sends “saw” to “cat”?
+from: saw
+to: cat
+```
+
+## What does it say?
+
+[Open](/translate?text=the+cat+%3Cb%3E&models=minilm)
+
+```question
+kind: output
+ask: What does the model say?
+choices: [le chat, le chien]
+```
+
+```question
+kind: text
+ask: Why?
+```
+"""
+
+
+@pytest.fixture(scope="module")
+def sheet():
+    lesson, source = parse_lesson(LESSON.encode(), "mine.md"), Given()
+    return worksheet(lesson, truths(lesson, source), source)
+
+
+def test_html_has_every_question_before_the_answers_and_no_markup_of_the_lesson(sheet) -> None:
+    page = worksheet_html(sheet, "Letter").decode()
+    questions, answers = page.split('class="key"')
+    assert "<script" not in page
+    assert "size: Letter" in page
+    assert [questions.count(part) for part in ("<svg", 'class="question"', 'class="box"')] == [2, 4, 2]
+    # Two lines for none, one for a token and a head, four for a free answer; the translation is not drawn: it is the answer.
+    assert questions.count('class="line"') == 1 + 1 + 4
+    assert "the cat &lt;b&gt;" in questions
+    assert "“cat” gives “dog” 20 %" in answers
+    assert "L0·H0" in answers
+    assert "“cat” gives" not in questions
+
+
+@pytest.mark.parametrize(("paper", "size"), [("A4", (595, 842)), ("Letter", (612, 792))])
+def test_pdf_has_the_same_as_text_on_its_paper(sheet, paper, size) -> None:
+    pages = pypdf.PdfReader(io.BytesIO(worksheet_pdf(sheet, paper))).pages
+    assert {(round(page.mediabox.width), round(page.mediabox.height)) for page in pages} == {size}
+    texts = [page.extract_text() for page in pages]
+    whole = " ".join(" ".join(texts).split())
+    assert '<script>alert(1)</script> #panic("x")' in whole
+    assert all(question.ask.split(",")[0] in whole for step in sheet.steps for question in step.questions)
+    assert "L0·H0" in texts[-1]
+    assert "L0·H0" not in " ".join(texts[:-1])
+    # Pictures are vectors: what they are named after can be selected.
+    assert "[SEP]" in texts[0]
+
+
+def test_right_to_left_and_chinese_letters_are_there(sheet) -> None:
+    text = LESSON.replace("models: [minilm]", "models: [minilm]\nlanguage: ar").replace("Why?", "لماذا؟ 为什么")
+    lesson, source = parse_lesson(text.encode(), "mine.md"), Given()
+    arabic = worksheet(lesson, truths(lesson, source), source)
+    assert 'dir="rtl"' in worksheet_html(arabic).decode()
+    text = "".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(worksheet_pdf(arabic))).pages)
+    assert "为什么" in text
+    assert set("لماذا") <= set(text)
