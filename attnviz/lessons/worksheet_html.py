@@ -8,7 +8,7 @@ from attnviz.lessons.lesson_file import MARKDOWN
 from attnviz.lessons.worksheet import Paper, SheetQuestion, SheetStep, Worksheet
 
 _STYLE = (Path(__file__).parent / "worksheet.css").read_text(encoding="utf-8")
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def worksheet_html(sheet: Worksheet, paper: Paper = "A4") -> bytes:
@@ -33,15 +33,15 @@ def _prose(markdown: str) -> str:
 
 
 def _step(step: SheetStep) -> Iterator[str]:
-    yield f'<section>\n<h2 dir="auto">{html.escape(step.title)}</h2>\n{_prose(step.prose)}'
+    yield f'<section>\n<h2 dir="auto">{html.escape(step.title)}</h2>\n<div class="lead">{_prose(step.prose)}</div>'
     for name, text in step.given:
         yield f'<div class="given"><h3>{name}</h3><p dir="auto">{html.escape(text)}</p></div>'
     for drawing in step.drawings:
         # In HTML an SVG has no declaration of its own.
         _, _, svg = drawing.decode("utf-8").partition("?>\n")
-        yield f"<figure>\n{svg}<figcaption>{html.escape(step.caption)}</figcaption>\n</figure>"
+        yield f'<figure dir="ltr">\n{svg}<figcaption>{html.escape(step.caption)}</figcaption>\n</figure>'
     if step.address:
-        yield f'<p class="address">In the app: {html.escape(step.address)}</p>'
+        yield f'<p class="address" dir="ltr">In the app: {html.escape(step.address)}</p>'
     yield from (_question(each) for each in step.questions)
     yield "</section>"
 

@@ -77,6 +77,9 @@ def test_html_has_every_question_before_the_answers_and_no_markup_of_the_lesson(
     questions, answers = page.split('class="key"')
     assert "<script" not in page
     assert "size: Letter" in page
+    # A grid of heads is an image of pixels, which the page itself has to allow.
+    assert "img-src data:" in page
+    assert "data:image/png" in questions
     assert [questions.count(part) for part in ("<svg", 'class="question"', 'class="box"')] == [2, 4, 2]
     # Two lines for none, one for a token and a head, four for a free answer; the translation is not drawn: it is the answer.
     assert questions.count('class="line"') == 1 + 1 + 4
