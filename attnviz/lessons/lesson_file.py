@@ -270,10 +270,10 @@ def prose_html(prose: str) -> str:
     >>> prose_html("*a* <b> [c](/encode?text=a)")
     '<p><em>a</em> &lt;b&gt; c</p>\\n'
     """
-    tokens = _MARKDOWN.parse(prose)
+    tokens = MARKDOWN.parse(prose)
     for block in tokens:
         block.children = [each for each in block.children or () if each.type not in ("link_open", "link_close", "image")]
-    return _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    return MARKDOWN.renderer.render(tokens, MARKDOWN.options, {})
 
 
 def _top_level(tokens: Sequence[Token]) -> list[list[Token]]:

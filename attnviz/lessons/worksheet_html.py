@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterator
 from pathlib import Path
 
-from attnviz.lessons.lesson_file import MARKDOWN
+from attnviz.lessons.lesson_file import prose_html
 from attnviz.lessons.worksheet import Paper, SheetQuestion, SheetStep, Worksheet
 
 _STYLE = (Path(__file__).parent / "worksheet.css").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def worksheet_html(sheet: Worksheet, paper: Paper = "A4") -> bytes:
 
 
 def _prose(markdown: str) -> str:
-    return MARKDOWN.render(markdown).replace("<p>", '<p dir="auto">')
+    return prose_html(markdown).replace("<p>", '<p dir="auto">')
 
 
 def _step(step: SheetStep) -> Iterator[str]:

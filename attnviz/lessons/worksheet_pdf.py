@@ -1,6 +1,7 @@
 """A worksheet as a PDF, set by Typst: text that can be selected, pictures that are vectors."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from markdown_it.tree import SyntaxTreeNode
 
@@ -44,9 +45,11 @@ def worksheet_pdf(sheet: Worksheet, paper: Paper = "A4") -> bytes:
     except ImportError as error:
         raise LessonError("a PDF needs Typst: install attnviz[print], or write .html and print it from a browser.") from error
     drawings = [drawing for step in sheet.steps for drawing in step.drawings]
-    files = {f"{place}.svg": drawing for place, drawing in enumerate(drawings)}
     lines = [_settings(sheet, paper), _STYLE, "#{", *_blocks(sheet), "}"]
-    return typst.compile({"main.typ": "\n".join(lines).encode("utf-8"), **files}, format="pdf")
+    # Typst's own types do not say that it takes several files.
+    files: Any = {f"{place}.svg": drawing for place, drawing in enumerate(drawings)}
+    files["main.typ"] = "\n".join(lines).encode("utf-8")
+    return typst.compile(files, format="pdf")
 
 
 def _settings(sheet: Worksheet, paper: Paper) -> str:
