@@ -132,8 +132,9 @@ def check_lessons(arguments: argparse.Namespace) -> int:
 def print_lesson(arguments: argparse.Namespace) -> int:
     """Write a lesson as a worksheet, in the format that the file's ending names."""
     # Imported here: the command's help must not wait for torch.
-    from attnviz.lessons.check import ComputedSource, shipped_lessons, truths
+    from attnviz.lessons.check import ComputedSource, truths
     from attnviz.lessons.lesson_file import read_lesson
+    from attnviz.lessons.library import shipped_lessons
     from attnviz.lessons.worksheet import worksheet
     from attnviz.lessons.worksheet_html import worksheet_html
     from attnviz.lessons.worksheet_pdf import worksheet_pdf
