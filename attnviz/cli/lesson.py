@@ -142,7 +142,8 @@ def print_lesson(arguments: argparse.Namespace) -> int:
     write = {".html": worksheet_html, ".pdf": worksheet_pdf}.get(arguments.out.suffix.lower())
     if write is None:
         raise LessonError(f"A worksheet is an .html or a .pdf, and {arguments.out.name} is neither: choose another ending.")
-    lesson = read_lesson(shipped_lessons().get(str(arguments.file), arguments.file))
+    path: Path = arguments.file
+    lesson = read_lesson(shipped_lessons().get(str(path), path))
     source = ComputedSource(progress_line)
     disk.write(arguments.out, write(worksheet(lesson, truths(lesson, source), source), arguments.paper))
     progress_line(f"Saved {arguments.out}", None)
