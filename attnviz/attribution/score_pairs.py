@@ -59,8 +59,7 @@ def why(model: AttentionModel, prompt: Prompt, cell: Cell) -> PairShares:
         with torch.enable_grad():
             made = F.linear(read[0][0, place], layer.weight[own], layer.bias[own])
         sides.append(_parts(made, vectors))
-    scaling = getattr(attention, "scaling", width**-0.5)
-    values = scaling * sides[0] @ sides[1].T
+    values = (attention.scaling or width**-0.5) * sides[0] @ sides[1].T
     return PairShares(bound.tokens, values, float(values.sum()))
 
 
@@ -82,7 +81,7 @@ def _parts(made: Float[Tensor, " dim"], vectors: Float[Tensor, "one token dim2"]
 
 @dataclass(eq=False)
 class _Inputs(TorchFunctionMode):
-    """Record the inputs of some linear layers."""
+    """Record the inputs of some linear layers; GPT-2 multiplies by the matrices of several at once."""
 
     weights: tuple[Tensor, ...]
     read: tuple[list[Tensor], ...] = field(init=False)
@@ -92,10 +91,11 @@ class _Inputs(TorchFunctionMode):
         self.read = tuple([] for _ in self.weights)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is F.linear:
+        if func in (F.linear, torch.addmm):
+            states, matrix = args[:2] if func is F.linear else args[1:3]
             for weight, read in zip(self.weights, self.read, strict=True):
-                if args[1] is weight:
-                    read.append(args[0])
+                if matrix.data_ptr() <= weight.data_ptr() < matrix.data_ptr() + matrix.nbytes:
+                    read.append(states if states.dim() == 3 else states[None])
         return func(*args, **(kwargs or {}))
 
 

@@ -201,11 +201,12 @@ class QKVLayer:
 
 
 class QKVProjection(nn.Module):
-    """Three linear layers under the names that attnviz gives them."""
+    """Three linear layers under the names that attnviz gives them, of the attention that has them."""
 
-    def __init__(self, query: nn.Linear, key: nn.Linear, value: nn.Linear) -> None:
+    def __init__(self, attention: nn.Module, query: nn.Linear, key: nn.Linear, value: nn.Linear) -> None:
         super().__init__()
         self.query, self.key, self.value = query, key, value
+        self.scaling = getattr(attention, "scaling", None)
 
 
 def qkv_layers(model: nn.Module) -> tuple[QKVLayer, ...]:
@@ -217,17 +218,17 @@ def _layer(module: Any) -> QKVLayer | None:
     for names in _NAMES:
         linears = [getattr(module, name, None) for name in names]
         if all(isinstance(each, nn.Linear) for each in linears):
-            return QKVLayer(QKVProjection(*linears), lambda states: states)  # pyright: ignore[reportArgumentType]
+            return QKVLayer(QKVProjection(module, *linears), lambda states: states)  # pyright: ignore[reportArgumentType]
     joined = getattr(getattr(module, "attn", None), "c_attn", None)
     if isinstance(joined, Conv1D) and joined.weight.shape[1] == 3 * joined.weight.shape[0]:
-        return QKVLayer(_divided(joined), module.ln_1)
+        return QKVLayer(_divided(module.attn, joined), module.ln_1)
     return None
 
 
-def _divided(joined: Conv1D) -> QKVProjection:
+def _divided(attention: nn.Module, joined: Conv1D) -> QKVProjection:
     """GPT-2 has W_Q, W_K and W_V side by side in one matrix, which stands the other way round than a linear layer's."""
     pieces = zip(joined.weight.T.chunk(3), joined.bias.chunk(3), strict=True)
-    return QKVProjection(*(_linear(weight, bias) for weight, bias in pieces))
+    return QKVProjection(attention, *(_linear(weight, bias) for weight, bias in pieces))
 
 
 def _linear(weight: Tensor, bias: Tensor) -> nn.Linear:

@@ -4,17 +4,29 @@ from functools import cache
 
 import numpy as np
 import pytest
+import torch
+import transformers as hf
 
 import attnviz
 from attnviz.attribution.score_pairs import Cell, why
 from attnviz.core.errors import ModelError
 from attnviz.core.trace import Prompt
 from attnviz.models.head_inputs import inspect_result, run_inspectable
+from tests import tiny
 
 CAT = Prompt("The cat sat on the mat.")
 FRANCE = Prompt("He has been to France.")
 LOVELACE = Prompt("Ada Lovelace wrote the first program in 1843.", question="Who wrote the first program?")
-loaded = cache(attnviz.load)
+
+
+@cache
+def loaded(name):
+    if name != "gpt2":
+        return attnviz.load(name)
+    torch.manual_seed(2)
+    # Of each layer the scores are divided by its number, too.
+    config = hf.GPT2Config(vocab_size=97, n_positions=61, n_embd=15, n_layer=2, n_head=3, scale_attn_by_inverse_layer_idx=True)
+    return attnviz.wrap(hf.GPT2LMHeadModel(config), tiny.tokenizer(tiny.DECODER))
 
 
 @pytest.mark.parametrize(
@@ -22,6 +34,8 @@ loaded = cache(attnviz.load)
     [
         ("minilm", CAT, Cell("encoder", 0, 2, 3, 2)),
         ("minilm", CAT, Cell("encoder", 5, 7, 1, 4)),
+        ("gpt2", CAT, Cell("decoder", 0, 1, 4, 2)),
+        ("gpt2", CAT, Cell("decoder", 1, 2, 5, 3)),
         ("answer-en", LOVELACE, Cell("encoder", 3, 1, 9, 2)),
         ("answer-en", LOVELACE, Cell("cross", 0, 4, 2, 1)),
         ("transformer-en-fr", FRANCE, Cell("encoder", 2, 1, 1, 4)),
