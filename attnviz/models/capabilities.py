@@ -132,9 +132,7 @@ class Capabilities:
             ModelError: it is not known how this model computes.
             PromptError: it cannot read the prompt.
         """
-        target = self.default_target(prompt)
-        plain = target.kind in ("similarity", "next")
-        raise no_such_output(self.card.name, "text of its own" if plain else TARGETS[target.kind][0])
+        raise ModelError(f"How {self.card.name} computes is not known here: look at its weights, or choose another model.")
 
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> Mapping[Kind, Sequence[Attended]]:
         """Return what each attention of a trace reads, by kind, lowest layer first; a kind may be missing.

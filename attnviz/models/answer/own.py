@@ -80,8 +80,8 @@ class AnswerModel(SpanFinder):
         return self._bind_answer(prompt, target.kind) if is_span else super().bind_target(prompt, target)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to the window of `trace`."""
-        return self._bind_answer(prompt) if prompt.question else super().bind_trace(prompt)
+        """Bind the model to the window of `trace`; of a text alone, the encoder."""
+        return self._bind_answer(prompt) if prompt.question else self.encoder.bind_trace(prompt)
 
     def reading(self, prompt: Prompt) -> EncoderReading:
         """Read a text with the encoder alone."""

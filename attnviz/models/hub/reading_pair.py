@@ -4,6 +4,7 @@ The decoder reads what `prompt.target` says, or the encoder's own text, shifted 
 BART does where nothing is to be written (Lewis et al. 2020, arXiv:1910.13461, section 3.1).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -84,3 +85,7 @@ class ReadingPair(TracedModel):
             sites += [AttentionSite(read, read, "decoder", layer), AttentionSite(read, source, "cross", layer)]
         # The label is read where the decoder ends, which reads the text once more.
         return replace(bound, sites=sites, n_positions=2 * size, readout={2 * size - 1: 1.0}, shifted=True)
+
+    def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
+        """Bind a classifier to its label, which it finds in the very pass of `trace`."""
+        return self.bind_target(prompt, Target("label")) if has_labels(self) else super().bind_trace(prompt)

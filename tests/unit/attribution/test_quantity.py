@@ -42,7 +42,10 @@ def test_a_row_is_each_weight_times_the_length_of_what_it_carries():
     np.testing.assert_allclose(got, want / want.sum(axis=1, keepdims=True), atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "prompt"), [("minilm", CAT), ("answer-en", LOVELACE), ("transformer-en-fr", FRANCE)])
+@pytest.mark.parametrize(
+    ("name", "prompt"),
+    [("minilm", CAT), ("answer-en", LOVELACE), ("answer-en", CAT), ("transformer-en-fr", FRANCE)],
+)
 @pytest.mark.parametrize("by", ["norms", "mixing"])
 def test_each_map_keeps_its_tokens_its_mask_and_its_layers(name, prompt, by):
     plain, actual = loaded(name).trace(prompt), moving(loaded(name), prompt, by)

@@ -38,7 +38,7 @@ class Own:
         (lambda model: summarize(model, Prompt("it was red"), Edits.parse("e0.0z")), EditError, "mine cannot be edited"),
         (lambda model: head_costs(model, "it was red"), EditError, "mine cannot be edited"),
         (lambda model: bind_target(model, Prompt("it was red")), ModelError, "mine has no likeness of two texts"),
-        (lambda model: capabilities(model).bind_trace(Prompt("it was red")), ModelError, "mine has no text of its own"),
+        (lambda model: capabilities(model).bind_trace(Prompt("it was red")), ModelError, "How mine computes is not known"),
     ],
 )
 def test_a_model_that_declares_nothing_says_what_it_cannot_do(ask, error, words):

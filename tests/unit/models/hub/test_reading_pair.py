@@ -60,6 +60,8 @@ def test_a_bare_model_says_what_it_does_not_do() -> None:
         traced.translator()
     with pytest.raises(ModelError, match="no label"):
         bind_target(traced, PAIR)
+    with pytest.raises(ModelError, match="look at its weights"):
+        attnviz.run(traced, "encode", PAIR, quantity="norms")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,8 @@ def test_a_classifier_reads_a_pair_with_both_halves(classifier: tuple[Any, Any])
     for attention in traced.trace(PAIR).maps:
         for layer, weights in enumerate(want[attention.kind]):
             np.testing.assert_allclose(attention.layer_weights(layer), weights[0], atol=1e-5)
+    # They are computed of the very pass of the trace, or refused.
+    assert attnviz.run(traced, "encode", PAIR, quantity="norms").quantity == "norms"
     off = traced.trace(PAIR, "c1.2z")
     assert not off.cross.weights(1, 2).any()
 
