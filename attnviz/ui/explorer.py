@@ -93,6 +93,24 @@ def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot
     _mount(attention, head, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
 
 
+def show_matrix(
+    attention: AttentionMap,
+    head: HeadView,
+    chosen: tuple[HeadMatrix, tuple[int, int]],
+    on_cell: Callable[[int, int], None],
+    *,
+    slot: str = "",
+) -> None:
+    """One head at full size, and nothing else; `on_cell` is called with the row and the column that are clicked."""
+
+    def picked(change: dict[str, Any]) -> None:
+        if "query" in change:
+            on_cell(change["query"], change["key"])
+
+    matrix, (query, key) = chosen
+    _mount(attention, head, matrix, {"shownViews": ("matrix",), "view": "matrix", "query": query, "key": key}, (slot, picked))
+
+
 def explore(
     attention: AttentionMap,
     head: HeadView,

@@ -61,6 +61,7 @@ function option(asking, name, text, label = "") {
   const made = element("button", "option", name);
   made.type = "button";
   made.dir = "auto";
+  made.dataset.answer = text;
   made.setAttribute("aria-pressed", "false");
   if (label) made.setAttribute("aria-label", label);
   made.addEventListener("click", () => press(asking, made, text));

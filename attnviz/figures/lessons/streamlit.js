@@ -4,11 +4,17 @@ import { drawGuess } from "./guess.js";
 
 /** @import { Guess } from "./guess.js" */
 
-/** @param {StreamlitComponent<[string, Guess]>} component */
-export default function ({ data: [question, guess], parentElement, setTriggerValue }) {
+/** @param {StreamlitComponent<[string, Guess, string]>} component */
+export default function ({ data: [question, guess, picked], parentElement, setTriggerValue }) {
   const root = /** @type {HTMLElement} */ (parentElement.querySelector(".guess"));
   // A page that runs again keeps what is chosen so far.
-  if (root.dataset.question === question) return;
-  root.dataset.question = question;
-  drawGuess(root, guess, (text) => setTriggerValue("given", [question, text]));
+  if (root.dataset.question !== question) {
+    Object.assign(root.dataset, { question, picked: "" });
+    drawGuess(root, guess, (text) => setTriggerValue("given", [question, text]));
+  }
+  // What was clicked in the picture beside it, once.
+  if (root.dataset.picked === picked) return;
+  root.dataset.picked = picked;
+  const options = /** @type {HTMLElement[]} */ ([...root.querySelectorAll("button.option")]);
+  options.find((each) => each.dataset.answer === picked)?.click();
 }

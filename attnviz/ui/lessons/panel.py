@@ -17,6 +17,7 @@ from attnviz.ui.address.widgets import sent
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.lessons.hand_in import show_end
+from attnviz.ui.lessons.hidden import picked_answer, show_hidden_picture
 from attnviz.ui.lessons.place import LessonPlace, begin, give_answer, go_to, leave, place_of
 from attnviz.ui.lessons.source import PageSource, truth_at
 from attnviz.ui.lessons.verdict import answered_html, verdict_html
@@ -115,9 +116,12 @@ def _ask(place: LessonPlace, number: str, question: LessonQuestion) -> None:
         st.error(escaped(error), icon=":material/school:")
     else:
         _longest = guess.longest
-        _GUESS(key="lesson-guess", data=[f"{place.name} {number}", guess.record], on_given_change=given)
+        picked = picked_answer(place, number)
+        _GUESS(key="lesson-guess", data=[f"{place.name} {number}", guess.record, picked], on_given_change=given)
     label = "Go on without an answer" if question.kind == "text" else "Show the answer"
     st.button(label, key="lesson-skip", type="tertiary", on_click=give_answer, args=(place, number, ""))
+    if place.hides:
+        show_hidden_picture(place, number, question)
 
 
 def _show_step(place: LessonPlace, page: str, title: str) -> None:
