@@ -15,6 +15,7 @@ MODELS = (
 _EPILOG = f"""examples:
   attnviz site -o public                   a site with every model; any web server can give it out
   attnviz site -o public --models minilm   Encode alone
+  attnviz site -o public --lessons mine.md   with a lesson of your own
 
 docs/live.md says what it costs a visitor, and how to publish it.
 
@@ -30,6 +31,7 @@ def add_site_command(commands: Any) -> None:
     site.add_argument(
         "--models", nargs="+", default=MODELS, choices=MODELS, metavar="NAME", help="default: all that can be there"
     )
+    site.add_argument("--lessons", nargs="+", default=[], type=Path, metavar="FILE", help="default: ours whose pages are there")
     site.set_defaults(command=write_site)
 
 
@@ -38,5 +40,5 @@ def write_site(arguments: argparse.Namespace) -> int:
     # Imported here: the command's help must not wait for torch.
     from attnviz.live.site import build
 
-    build(arguments.out, arguments.models, lambda line: progress_line(line, None))
+    build(arguments.out, arguments.models, arguments.lessons, lambda line: progress_line(line, None))
     return 0

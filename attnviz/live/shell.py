@@ -96,6 +96,22 @@ def _preload(root: str, file: str) -> str:
     return f'<link rel="{kind} href="{root}{file}">'
 
 
+def write_lessons_page(cards: Sequence[tuple[str, str, str]]) -> str:
+    """Write the page of all lessons; a card is a lesson's name, its title and what it is for."""
+    shown = "".join(
+        f'<li><a href="{name}/">{html.escape(title)}</a><p class="about">{html.escape(about)}</p></li>'
+        for name, title, about in cards
+    )
+    body = f'<ul id="lessons">{shown}</ul>\n<footer>{_FOOTER}</footer>'
+    return _fill("Lessons", "A quarter of an hour each.", "../", "lessons", body, "")
+
+
+def write_lesson_page(title: str, body: str, config: Mapping[str, Any]) -> str:
+    """Write the page of a lesson, whose steps are HTML already."""
+    data = f'<script type="application/json" id="config">{_data({"lesson": config})}</script>'
+    return _fill(html.escape(title), "A lesson", "../../", "lessons", f"{body}\n<footer>{_FOOTER}</footer>\n{data}", "")
+
+
 _FOOTER = (
     "Everything here is computed in this browser; nothing that is typed leaves it. The models are those of the app, and give "
     f"its numbers. The app itself also opens any model of the Hugging Face hub: <code>{GET_THE_APP}</code>."
@@ -126,7 +142,7 @@ def _nav(root: str, current: str) -> str:
         here = ' aria-current="page"' if name == current else ""
         return f'<a href="{root}{name}/"{kind}{here}>{title}</a>'
 
-    own = [link(page.name, page.title) for page in SITE_PAGES]
+    own = [*(link(page.name, page.title) for page in SITE_PAGES), link("lessons", "Lessons")]
     app = [link(name, title, ' class="elsewhere"') for name, (title, _) in APP_PAGES.items()]
     return "\n".join([*own, "<span>In the app</span>", *app])
 

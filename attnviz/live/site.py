@@ -15,9 +15,23 @@ from attnviz.figures.explorer.script import STYLE as EXPLORER_STYLE
 from attnviz.figures.explorer.script import themes
 from attnviz.figures.javascript import bundle
 from attnviz.figures.translate.alignments import STYLE as ALIGNMENTS_STYLE
+from attnviz.lessons.check import ComputedSource
+from attnviz.lessons.lesson_file import Lesson
+from attnviz.live.graphs import export
+from attnviz.live.graphs.manifest import exportable
+from attnviz.live.lessons import describe_lesson, lesson_html, lessons_for
 from attnviz.live.packages import copy_packages
 from attnviz.live.pictures import SitePicture, picture_pages, pictures
-from attnviz.live.shell import APP_PAGES, SITE_PAGES, WEB, colours, write_app_page, write_page
+from attnviz.live.shell import (
+    APP_PAGES,
+    SITE_PAGES,
+    WEB,
+    colours,
+    write_app_page,
+    write_lesson_page,
+    write_lessons_page,
+    write_page,
+)
 from attnviz.models.catalog import load
 from attnviz.paths import assets_folder
 
@@ -28,6 +42,7 @@ SCRIPTS = {
     "explorer": ("explorer_entry.js", EXPLORER_STYLE),
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),
+    "models": ("models_entry.js", ""),
 }
 
 
@@ -35,8 +50,8 @@ class SiteError(AttnvizError, ValueError):
     """The folder cannot become a site."""
 
 
-def build(folder: Path, models: Sequence[str], report: Report = print) -> None:
-    """Write a site into a folder, which is empty or holds an older one.
+def build(folder: Path, models: Sequence[str], lessons: Sequence[Path] = (), report: Report = print) -> None:
+    """Write a site into a folder, which is empty or holds an older one; without `lessons` with those that fit among ours.
 
     Raises:
         SiteError: the folder holds other files.
@@ -48,13 +63,14 @@ def build(folder: Path, models: Sequence[str], report: Report = print) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".attnviz-site-", dir=folder.parent) as place:
         made = Path(place) / "site"
-        _write_site(made, models, report)
+        _write_site(made, models, lessons, report)
         shutil.rmtree(folder, ignore_errors=True)
         made.replace(folder)
     report(f"Wrote {folder}: {sum(path.stat().st_size for path in folder.rglob('*')) / 1e6:.1f} MB")
 
 
-def _write_site(folder: Path, models: Sequence[str], report: Report) -> None:
+def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], report: Report) -> None:
+    lessons = lessons_for([page.name for page in SITE_PAGES], files)
     copy_packages(folder / "vendor")
     for name, text in scripts().items():
         _write(folder / f"{name}.js", text)
@@ -62,7 +78,9 @@ def _write_site(folder: Path, models: Sequence[str], report: Report) -> None:
     _write(folder / "document.html", template())
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
     shown = _write_pictures(folder / "pictures", models, report)
-    _write_service_worker(folder, _write_pages(folder, shown))
+    exported = _write_models(folder / "models", models, report)
+    needed = [*_write_pages(folder, shown, exported), *_write_lessons(folder / "lessons", lessons, report)]
+    _write_service_worker(folder, needed)
 
 
 def scripts() -> dict[str, str]:
@@ -87,7 +105,17 @@ def _write_pictures(folder: Path, models: Sequence[str], report: Report) -> list
     return written
 
 
-def _write_pages(folder: Path, shown: Sequence[SitePicture]) -> list[str]:
+def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[str, Any]:
+    """Write the models that run in a browser, and return their manifests."""
+    manifests = {}
+    for name in models:
+        if name in exportable():
+            manifests[name] = export(name, folder)
+            report(f"{name}: a graph and its weights")
+    return manifests
+
+
+def _write_pages(folder: Path, shown: Sequence[SitePicture], models: Mapping[str, Any]) -> list[str]:
     """Write every page; list what a first visit needs."""
     needed = ["site.css", "site.js", "explorer.js", "alignments.js", "worker.js", "icon.svg", "document.html"]
     for page in SITE_PAGES:
@@ -99,7 +127,9 @@ def _write_pages(folder: Path, shown: Sequence[SitePicture]) -> list[str]:
             "page": page.name,
             "fields": list(page.boxes),
             "examples": [_example(each.said) for each in own],
-            "models": {},
+            "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
+            "models": [name for name, manifest in models.items() if manifest["task"] == page.name],
+            "runtimeBytes": (folder / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
         }
         preload = [*files, "alignments.js" if page.name == "translate" else "explorer.js"]
         for place in (page.name, "") if page.name == "encode" else (page.name,):
@@ -113,6 +143,19 @@ def _write_pages(folder: Path, shown: Sequence[SitePicture]) -> list[str]:
         _write(folder / name / "index.html", write_app_page(name, "../"))
         needed.append(f"{name}/")
     return needed
+
+
+def _write_lessons(folder: Path, lessons: Mapping[str, Lesson], report: Report) -> list[str]:
+    """Write a page for each lesson, and one that leads to all; list them."""
+    source = ComputedSource()
+    cards = []
+    for name, lesson in lessons.items():
+        body = lesson_html(lesson, "../../", APP_PAGES)
+        _write(folder / name / "index.html", write_lesson_page(lesson.title, body, describe_lesson(lesson, source)))
+        cards.append((name, lesson.title, f"{lesson.minutes} minutes. {f'For {lesson.audience}.' if lesson.audience else ''}"))
+        report(f"lesson {name}: {lesson.title}")
+    _write(folder / "index.html", write_lessons_page(cards))
+    return ["lessons/", *(f"lessons/{name}/" for name in lessons)]
 
 
 def _first_files(picture: SitePicture) -> list[str]:

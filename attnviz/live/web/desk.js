@@ -12,8 +12,8 @@ import { runModel } from "./run_model.js";
  * @import { Values } from "./address.js"
  * @import { ModelPicture, Said } from "./picture.js"
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string }} Example
- * @typedef {{ script: string, manifest: string, bytes: number }} ModelFiles
- * @typedef {{ page: string, fields: string[], task: string, examples: Example[], models: Record<string, ModelFiles> }} Config
+ * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
+ *   models: string[], runtimeBytes: number }} Config  first: of each kind of map the head that is looked at unasked
  * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
  */
 

@@ -2,8 +2,10 @@
 
 import { make } from "../../figures/drawing/elements.js";
 import { shownOn } from "./controls.js";
+import { asCsv } from "./csv.js";
 import { documentOf } from "./document.js";
 import { drawMatrix } from "./matrix_svg.js";
+import { saveFile } from "./save_file.js";
 import { nameOfHead } from "./written.js";
 
 /**
@@ -35,39 +37,11 @@ const title = ({ layer, head }) => (head === null ? `L${layer}, mean of all head
 /** @param {string} name @param {() => Promise<Blob>} made @param {HTMLElement} box */
 async function save(name, made, box) {
   try {
-    const url = URL.createObjectURL(await made());
-    make("a", { href: url, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    saveFile(name, await made());
   } catch (error) {
     box.append(make("p", {}, "This file could not be made: press Run, and try again."));
     console.warn(error);
   }
-}
-
-/** The table that attnviz/export/tables.py writes. @param {Table} table @param {{ layer: number, head: number | null }} shown */
-export function asCsv({ weights, queries, keys, masked }, { layer, head }) {
-  const lines = ["layer,head,query,key,weight,masked,query_token,key_token"];
-  for (const [row, query] of queries.entries()) {
-    for (const [column, key] of keys.entries()) {
-      const cell = row * keys.length + column;
-      const numbers = [layer, head ?? "", row, column, nineDigits(weights[cell]), Number(masked[cell])];
-      lines.push([...numbers, field(query.text), field(key.text)].join(","));
-    }
-  }
-  return `${lines.join("\n")}\n`;
-}
-
-/** Nine digits tell a float32 in full; small ones are written as Python writes them. @param {number} value */
-function nineDigits(value) {
-  if (value === 0 || Math.abs(value) >= 1e-4) return String(Number(value.toPrecision(9)));
-  const [digits, exponent] = value.toExponential(8).split("e-");
-  return `${Number(digits)}e-${exponent.padStart(2, "0")}`;
-}
-
-/** A text that a spreadsheet would compute has an apostrophe before it. @param {string} text */
-function field(text) {
-  const harmless = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }
 
 /** @param {string} svg @returns {Promise<Blob>} */

@@ -81,8 +81,10 @@ function meanOfRows(weights, width, { parts }) {
   const isMerged = parts.some((part) => part.length > 1);
   const mean = new Float32Array(parts.length * width);
   for (const [row, part] of parts.entries()) {
-    for (const from of part) for (let key = 0; key < width; key++) mean[row * width + key] += weights[from * width + key];
-    if (isMerged) for (let key = 0; key < width; key++) mean[row * width + key] /= part.length;
+    for (let key = 0; key < width; key++) {
+      const total = sumAt(weights, part, (from) => from * width + key);
+      mean[row * width + key] = isMerged ? total / part.length : total;
+    }
   }
   return mean;
 }
@@ -92,9 +94,17 @@ function sumOfColumns(rows, width, { parts }) {
   const height = rows.length / width;
   const sums = new Float32Array(height * parts.length);
   for (let row = 0; row < height; row++) {
-    for (const [column, part] of parts.entries()) for (const from of part) sums[row * parts.length + column] += rows[row * width + from];
+    for (const [column, part] of parts.entries()) sums[row * parts.length + column] = sumAt(rows, part, (from) => row * width + from);
   }
   return sums;
+}
+
+/** The first number and the sum of the others: so NumPy adds. @param {Float32Array} cells @param {number[]} part @param {(from: number) => number} at */
+function sumAt(cells, part, at) {
+  if (part.length === 1) return cells[at(part[0])];
+  let others = 0;
+  for (let place = 1; place < part.length; place++) others = Math.fround(others + cells[at(part[place])]);
+  return Math.fround(cells[at(part[0])] + others);
 }
 
 /** @param {Float32Array} byQuery @param {Float32Array} shown */

@@ -1,6 +1,7 @@
 // The site's own script: it reads what the page is and draws what its address says.
 
 import { Desk } from "./desk.js";
+import { openLesson } from "./lesson.js";
 import { panelOf } from "./panels.js";
 import { drawToolbar } from "./toolbar.js";
 
@@ -12,5 +13,6 @@ if (config.examples) {
   drawToolbar(desk);
   void desk.show();
 }
+if (config.lesson) openLesson(config.lesson);
 // Served from a disk, or without the secrecy that workers need, the site works and is not kept.
 if ("serviceWorker" in navigator) navigator.serviceWorker.register(new URL("service_worker.js", root)).catch(() => {});

@@ -4,19 +4,24 @@ import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
 import { mapOfFiles, mapOfTrace } from "./map_source.js";
+import { openRuntime } from "./runtime.js";
 import { describeHead, describeHidden, describeLink } from "./wording.js";
 import { nameOfHead } from "./written.js";
 
 /**
  * @import { AttentionMap, HeadMatrix, View } from "./head_view.js"
  * @import { HeadPlace } from "./map_package.js"
- * @import { MapFiles } from "./map_source.js"
+ * @import { MapFiles, TraceMap } from "./map_source.js"
  * @typedef {{ key: string, kind: string, view: View }} Place
- * @typedef {{ model: string, output: string, extra: any, maps: import("./map_source.js").TraceMap[] }} Trace
- * @typedef {{ trace(prompt: object): Promise<Trace> }} Model
+ * @import { Progress, Runtime } from "./runtime.js"
+ * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: TraceMap[] }} Trace
+ * @typedef {{ trace(request: object): Promise<Trace>, complete(): Promise<void> }} Model
  */
 
 const host = /** @type {any} */ (self);
+const root = new URL(".", import.meta.url);
+/** @type {Promise<Runtime> | null} */
+let runtime = null;
 // What was looked at longest ago goes first.
 const TRACES_KEPT = 3;
 /** @type {Map<string, Promise<AttentionMap[]>>} */
@@ -32,17 +37,22 @@ const WORK = {
     return { maps: maps.length };
   },
 
-  /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, base: string, name: string, script: string,
-   * manifest: object, prompt: object }} asked @param {(loaded: number, total: number) => void} onProgress */
-  async run({ key, base, name, script, manifest, prompt }, onProgress) {
-    if (!models.has(name)) models.set(name, load(script, base, manifest, onProgress));
+  /** Runs a model, which is fetched where it is not here yet. @param {{ key: string, name: string, runtimeBytes: number, request: object }} asked
+   * @param {Progress} onProgress */
+  async run({ key, name, runtimeBytes, request }, onProgress) {
+    if (!models.has(name)) models.set(name, load(name, runtimeBytes, onProgress));
     const loading = /** @type {Promise<Model>} */ (models.get(name));
     loading.catch(() => models.delete(name));
     const model = await loading;
     onProgress(1, 1);
-    const { maps, ...trace } = await model.trace(prompt);
+    const { maps, ...trace } = await model.trace(request);
     keep(key, Promise.resolve(maps.map(mapOfTrace)));
-    return { ...trace, maps: maps.map(({ kind, layers, heads }) => ({ kind, layers, heads })) };
+    return { ...trace, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })) };
+  },
+
+  /** Fetches what later texts may need of a model, so that it works without a network. @param {{ name: string }} asked */
+  async complete({ name }) {
+    await (await models.get(name))?.complete();
   },
 
   /** @param {Place} place */
@@ -82,10 +92,22 @@ function chosenCell(matrix, query, key) {
   return column < 0 ? [row, largestOf(matrix, row)] : [row, column];
 }
 
-/** @param {string} script @param {string} base @param {object} manifest @param {(loaded: number, total: number) => void} onProgress */
-async function load(script, base, manifest, onProgress) {
-  const module = await import(script);
-  return /** @type {Promise<Model>} */ (module.load(base, manifest, onProgress));
+/** @param {string} name @param {number} runtimeBytes @param {Progress} onProgress @returns {Promise<Model>} */
+async function load(name, runtimeBytes, onProgress) {
+  const base = new URL("models/", root);
+  const response = await fetch(new URL(`${name}/model.json`, base)).catch(() => null);
+  if (!response?.ok) throw new Error("download");
+  /** @type {Record<string, [loaded: number, total: number]>} */
+  const parts = {};
+  const progressOf = (/** @type {string} */ part) => (/** @type {number} */ loaded, /** @type {number} */ total) => {
+    parts[part] = [loaded, total];
+    const [has, all] = [0, 1].map((place) => Object.values(parts).reduce((sum, each) => sum + each[place], 0));
+    onProgress(has, all);
+  };
+  runtime ??= openRuntime(root, runtimeBytes, progressOf("runtime"));
+  runtime.catch(() => (runtime = null));
+  const script = await import(new URL("models.js", root).href).catch(() => Promise.reject(new Error("download")));
+  return script.default(base.href, await response.json(), await runtime, progressOf("model"));
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */
@@ -116,6 +138,6 @@ host.onmessage = async (/** @type {MessageEvent<{ id: number, work: keyof typeof
   try {
     host.postMessage({ id, made: await WORK[work](asked, onProgress) });
   } catch (error) {
-    host.postMessage({ id, error: error instanceof Error ? error.message : String(error), name: error instanceof Error ? error.name : "" });
+    host.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
   }
 };

