@@ -1,6 +1,7 @@
 """Every architecture that the installed transformers registers, tiny and random: which attnviz shows, edits and explains.
 
-The truth is each model's own eager attention, as it returns it; of a model that returns none, what its softmaxes give.
+The truth is each model's own eager attention, as it returns it; of a model that returns none, what its softmaxes give. Then
+eight threads trace every recorded family of the tests at a time, each with other edits: they get what each gets alone.
 `--output FILE` writes the table as Markdown, `--only "bert gpt2"` looks at some.
 """
 
@@ -22,8 +23,9 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 import attnviz
-from attnviz import Edits, HeadSet
+from attnviz import Edits, HeadSet, LinkCut, WordHidden
 from attnviz.attribution.methods import METHODS
+from attnviz.core.edits import NO_EDITS, Edit
 from attnviz.core.errors import AttnvizError
 from attnviz.core.trace import AttentionTrace, Prompt
 from attnviz.models.capabilities import bind_target
@@ -31,10 +33,24 @@ from attnviz.models.hub.traced import body_of, start_of
 from benchmarks.census_models import REGISTRIES, Architecture, architectures, build
 from benchmarks.harness import Row, none, run
 from tests import tiny
+from tests.together import wrong_together
 
 TEXT = Prompt("the cat sat on the mat", pair="the dog ran", target="the dog")
 QUESTION = Prompt("the cat sat on the mat", question="where was the cat")
 EXACT, ROUNDED = 1e-5, 1e-3
+TRACES = 1536
+ABOUT = """# Families of models
+
+Every architecture that transformers {version} registers was built tiny and random, and held against its own eager attention:
+*exact* is within 1e-5 of it, *rounded* within 1e-3. Edits: whether a head can be switched off. Methods: how many of the
+{methods} attribution methods apply. A note says why something is refused, or how large the largest difference is. The table is
+written by `python benchmarks/bench_census.py --output docs/models/families.md`.
+
+| | {columns} |
+|---|{rules}|
+{counts}
+
+"""
 # Inputs beside a text: what a model of two senses reads.
 OTHER_SENSES = ("pixel", "image", "audio", "video", "input_features", "input_values", "bbox")
 OUTPUTS = {
@@ -221,8 +237,24 @@ def rows(given: Namespace) -> Iterator[Row]:
             yield from _figures(f"{registry} and other senses", [each for each in found if each not in alone])
     yield none("wrong", [f"{each.architecture.class_name}: {each.note}" for each in everything if each.trace == "wrong"])
     yield none("exceptions that are not attnviz's own", [each for finding in everything for each in finding.foreign])
+    yield none(f"of {TRACES:,} traces by 8 threads, not what each gets alone", [*_together(given)])
     if given.output:
-        Path(given.output).write_text(table(everything), encoding="utf-8")
+        Path(given.output).write_text(summary(everything) + table(everything), encoding="utf-8")
+
+
+def _together(given: Namespace) -> Iterator[str]:
+    """Trace the families that are recorded in eight threads, each with edits of its own; name those that come out otherwise."""
+    families = [family for family in tiny.FAMILIES if family.recorded and (not given.only or family.name in given.only.split())]
+    for family in families:
+        traced = attnviz.wrap(family.model(), tiny.tokenizer(family.architecture))
+        kind = traced.trace(TEXT).kinds[0]
+        edits: tuple[Edit, ...] = (
+            HeadSet(kind, 0, 0, "uniform"), HeadSet(kind, 0, 0), HeadSet(kind, 0, 1), HeadSet(kind, 0, 1, "mean"),
+            LinkCut(kind, 0, 0, 2, 0), WordHidden(kind, 1),
+        )  # fmt: skip
+        other = Prompt("a dog ran because it was tired", pair="the cat", target="the mat")
+        asked = [(TEXT, NO_EDITS), (other, NO_EDITS), *((TEXT, Edits((each,))) for each in edits)]
+        yield from (f"{family}: {asked[at][1].text}" for at in wrong_together(traced, asked, -(-TRACES // 8 // len(families))))
 
 
 def _figures(registry: str, found: list[Finding]) -> Iterable[Row]:
@@ -231,6 +263,20 @@ def _figures(registry: str, found: list[Finding]) -> Iterable[Row]:
     yield Row(f"{registry}: edited", f"{sum(each.edits == 'yes' for each in found)} of {len(found)}")
     yield Row(f"{registry}: explained", f"{sum(each.methods > 0 for each in found)} of {len(found)}")
     yield Row(f"{registry}: seconds", f"{sum(each.seconds for each in found):.0f}")
+
+
+def summary(found: list[Finding]) -> str:
+    """Write what the table is, and how many architectures of each registry are traced in which way, edited and explained."""
+    columns = ("traced exactly", "rounded", "refused", "edited", "explained", "all")
+    lines = []
+    for registry in REGISTRIES:
+        own = [each for each in found if each.architecture.registry == registry]
+        traced = Counter(each.trace for each in own)
+        edited, explained = sum(each.edits == "yes" for each in own), sum(each.methods > 0 for each in own)
+        numbers = (*(traced[name] for name in ("exact", "rounded", "refused")), edited, explained, len(own))
+        lines.append(f"| {registry} | {' | '.join(map(str, numbers))} |")
+    facts = {"version": hf.__version__, "methods": len(METHODS), "columns": " | ".join(columns), "counts": "\n".join(lines)}
+    return ABOUT.format(**facts, rules="|".join(["---"] * len(columns)))
 
 
 def table(found: list[Finding]) -> str:

@@ -52,7 +52,7 @@ def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
     chosen = costs_view.chosen_head(costs)
     with hero() as heading:
         story(*describe_costs(costs, chosen), place=heading)
-        answer(result.trace.output)
+        answer(result.trace.output or ("The passage does not say" if ablation.task == "answer" else ""))
         left, right = st.container(key="measured").columns(2, gap="large")
         with left:
             costs_view.show_costs(costs, chosen)

@@ -1,5 +1,6 @@
 """The difference of two maps over the same tokens, laid out as a map, so that whatever draws a map can draw it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,8 +35,8 @@ class DifferenceWeights:
     def head(self, layer: int, head: int) -> Float[np.ndarray, "query key"]:
         return self.after.head(layer, head) - self.before.head(layer, head)
 
-    def head_and_entropy(self, layer: int, head: int) -> tuple[Float[np.ndarray, "query key"], None]:
-        return self.head(layer, head), None
+    def each_head(self, layer: int) -> Iterator[tuple[Float[np.ndarray, "query key"], None]]:
+        return ((self.head(layer, head), None) for head in range(self.n_heads))
 
     def layer(self, layer: int) -> Float[np.ndarray, "head query key"]:
         return self.after.layer(layer) - self.before.layer(layer)

@@ -73,6 +73,24 @@ class EditError(AttnvizError, ValueError):
     """An edit of a model's attention cannot be made: there is no such head or word, or nothing would be left to look at."""
 
 
+class EditedRowError(EditError):
+    """An edit cannot be made in one row of a map of some kind; `named` says so with words in the place of numbers.
+
+    >>> error = EditedRowError("encoder", "{query} cannot look at {key}.", query=3, key=5)
+    >>> str(error), error.named("“it”", "“cat”")
+    ('query 3 cannot look at key 5.', '“it” cannot look at “cat”.')
+    """
+
+    def __init__(self, kind: str, sentence: str, query: int, key: int = 0) -> None:
+        self.kind, self.query, self.key = kind, query, key
+        self._sentence = sentence
+        super().__init__(self.named(f"query {query}", f"key {key}"))
+
+    def named(self, query: str, key: str) -> str:
+        """Say what is wrong, with these names of the query and the key."""
+        return self._sentence.format(query=query, key=key)
+
+
 @contextmanager
 def failing_as(kind: type[AttnvizError], sentence: str) -> Iterator[None]:
     """Raise `kind(sentence)` in place of any other error inside; those of attnviz itself pass.

@@ -4,7 +4,7 @@ Models make an `AttentionTrace`; analysis, figures, export and pages read it. Ev
 when it is built, so that a bad one cannot exist. Query stands before key, layer before head, everywhere.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -152,15 +152,16 @@ class AttentionMap:
         self._check_index("head", head, self.n_heads)
         return self.store.head(layer, head)
 
-    def weights_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
-        """Read the attention of one head, and the entropy of each row in nats; None where only the weights tell it.
+    def each_head(self, layer: int) -> Iterator[tuple[Weights, Entropy | None]]:
+        """Read head by head the attention of a layer, and the entropy of each row in nats; None where only weights tell it.
+
+        The weights stand until the next head is asked for.
 
         Raises:
-            TraceError: there is no such layer or head.
+            TraceError: there is no such layer.
         """
         self._check_index("layer", layer, self.n_layers)
-        self._check_index("head", head, self.n_heads)
-        return self.store.head_and_entropy(layer, head)
+        return self.store.each_head(layer)
 
     def layer_weights(self, layer: int) -> LayerWeights:
         """Read the attention of all heads of a layer.

@@ -182,7 +182,8 @@ def machine(result: Result) -> None:
     if result.file:
         st.sidebar.caption("Out of a file: no model ran here.")
         return
-    lines = [f"Runs on {_device(card)} · {_duration(result)}", f"{number(card.parameters)} parameters"]
+    ran = f"Runs on {_device(card)} · {_duration(result)}" if result.seconds else "Computed beforehand: no model ran here."
+    lines = [ran, f"{number(card.parameters)} parameters"]
     st.sidebar.caption("  \n".join(lines + [f"Weights: {card.weights}"] * bool(card.weights)))
 
 
@@ -190,12 +191,13 @@ def machines(results: Iterable[Result]) -> None:
     """The same of models that stand side by side, each with its name."""
     for each in results:
         card = each.card
-        figures = f"{number(card.parameters)} parameters · {_device(card)} · {_duration(each)}"
+        ran = f"{_device(card)} · {_duration(each)}" if each.seconds else "computed beforehand"
+        figures = f"{number(card.parameters)} parameters · {ran}"
         st.sidebar.html(f'<p class="machine"><bdi>{html.escape(card.name)}</bdi><br>{figures}</p>')
 
 
 def _duration(result: Result) -> str:
-    return f"{result.seconds * 1000:,.0f} ms" if result.seconds else "computed beforehand"
+    return f"{result.seconds * 1000:,.0f} ms"
 
 
 def _device(card: ModelCard) -> str:

@@ -20,6 +20,14 @@ def drawn(app: AppTest) -> str:
     return " ".join(str(each.proto) for kind in ("html", "bidi_component") for each in app.get(kind))
 
 
+def test_what_was_computed_elsewhere_has_no_duration():
+    # The one slow method of these tests is computed here.
+    assert drawn(open_page("matters")).count(" ms<") == 1
+    assert drawn(open_page("matters", text=SENTENCE, pair=QUESTION)).count(" ms<") > 5
+    (machine,) = [each.value for each in open_page("encode").sidebar.caption if "parameters" in each.value]
+    assert machine.startswith("Computed beforehand: no model ran here.")
+
+
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.2.999")
     assert "On this text “attention, mean of all layers” finds what matters" in drawn(app)

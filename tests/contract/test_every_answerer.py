@@ -11,6 +11,7 @@ import torch
 from transformers import AutoModelForQuestionAnswering
 
 import attnviz
+from attnviz.core.edits import Edits
 from attnviz.core.errors import PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.own import AnswerModel
@@ -229,6 +230,10 @@ def test_a_threshold_decides_whether_the_passage_says(models: dict[str, SpanFind
         assert actual.declined is declined
         assert bool(actual.trace.output) is not declined
         assert actual.result.spans
+        # What is scored under edits is what the model says.
+        scorer = replace(model, decoding=replace(model.decoding, declines_above=threshold)).scorer(prompt)
+        said = nothing if declined else actual.result.spans[0].probability
+        assert scorer.scores([Edits()])[0] == pytest.approx(np.log(said), abs=1e-5)
 
 
 def test_a_shallow_encoder_has_only_its_own_layers(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from attnviz.analysis.wording import head_name
 from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edit, Edits, HeadPatched, HeadSet, LinkCut, WeightSet, WordHidden
+from attnviz.core.errors import EditedRowError, EditError
 from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
 _SET = {"zero": "off", "mean": "at its mean", "uniform": "uniform"}
@@ -35,6 +36,14 @@ def describe_edit(edit: Edit, maps: Mapping[str, AttentionMap]) -> str:
 
 def _named(tokens: tuple[Token, ...], place: int) -> str:
     return f"“{tokens[place].text}”" if place < len(tokens) else str(place)
+
+
+def describe_refusal(error: EditError, trace: AttentionTrace) -> str:
+    """Say why an edit of a trace cannot be made, with words in the place of numbers where it is about one row."""
+    maps = {each.kind: each for each in trace.maps}
+    if not isinstance(error, EditedRowError) or error.kind not in maps:
+        return str(error)
+    return error.named(_named(maps[error.kind].queries, error.query), _named(maps[error.kind].keys, error.key))
 
 
 def describe_edits(edits: Edits, trace: AttentionTrace) -> dict[str, str]:

@@ -4,6 +4,8 @@ export const MASKED = 65535;
 export const THUMB_MASKED = 255;
 // Codes of this many cells stay unpacked: 64 MB. What was looked at longest ago goes first.
 const CELLS_KEPT = 32e6;
+// Packed, heads that came one by one stay up to so many bytes.
+const BYTES_KEPT = 48e6;
 
 /**
  * @import { Bytes } from "../drawing/package.js"
@@ -50,11 +52,24 @@ export class HeadStore {
   /** Asks again for what has not come: of two messages that a host is sent at once, the first may be lost. @param {Map<string, Bytes>} chunks */
   add(chunks) {
     for (const [name, chunk] of chunks) {
+      this.chunks.delete(name);
       this.chunks.set(name, chunk);
       this.waiting.get(name)?.resolve();
       this.waiting.delete(name);
     }
     if (this.waiting.size) this.askAll();
+    this.forgetOldestChunks();
+  }
+
+  // A head that is let go is asked for again.
+  forgetOldestChunks() {
+    const came = [...this.chunks].filter(([name]) => !this.overview.chunks.has(name));
+    let bytes = came.reduce((sum, [, chunk]) => sum + chunk.length, 0);
+    for (const [name, chunk] of came.slice(0, -1)) {
+      if (bytes <= BYTES_KEPT) return;
+      bytes -= chunk.length;
+      this.chunks.delete(name);
+    }
   }
 
   askAll() {

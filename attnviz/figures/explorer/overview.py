@@ -123,8 +123,7 @@ class _Layer:
 def _survey(attention: AttentionMap, lens: Lens, layer: int, *, keep: bool) -> _Layer:
     visible, signed = attention.visible(layer), is_difference(attention)
     thumbs, notes, chunks, pooled = [], [], {}, None
-    for head in range(attention.n_heads):
-        weights, entropy = attention.weights_and_entropy(layer, head)
+    for head, (weights, entropy) in enumerate(attention.each_head(layer)):
         matrix = lens.matrix(weights, visible)
         pooled = pooled_mask(matrix) if pooled is None else pooled
         thumb, highest = thumb_of(matrix, pooled, signed=signed)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Shaped, UInt8, UInt16
+from jaxtyping import Bool, Float, Shaped, UInt8, UInt16
 
 from attnviz.analysis.view import HeadMatrix
 
@@ -29,6 +29,7 @@ THUMB_MASKED = 255
 MASKED = 65535
 # Digits after the point where the largest weight of a head is over 0.1; a head of smaller ones has more, so that four count.
 LEAST_DECIMALS, MOST_DECIMALS = 4, 8
+SLAB_CELLS = 2**17
 
 
 def pack_chunks(header: Mapping[str, object], chunks: Mapping[str, bytes]) -> bytes:
@@ -54,14 +55,14 @@ def unpack_chunks(data: bytes) -> tuple[dict, dict[str, bytes]]:
     return header, {name: data[body + start : body + start + size] for name, (start, size) in header["chunks"].items()}
 
 
-def squeeze(data: bytes) -> bytes:
+def squeeze(*parts: bytes | memoryview) -> bytes:
     """Compress to a zlib stream. Weights repeat in runs alone: looking for nothing longer is zlib's fastest, and the smallest.
 
-    >>> zlib.decompress(squeeze(b"aaaab"))
+    >>> zlib.decompress(squeeze(b"aaa", b"ab"))
     b'aaaab'
     """
     stream = zlib.compressobj(strategy=zlib.Z_RLE)
-    return stream.compress(data) + stream.flush()
+    return b"".join([*map(stream.compress, parts), stream.flush()])
 
 
 def decimals_of(matrix: HeadMatrix, *, signed: bool = False) -> int:
@@ -70,21 +71,28 @@ def decimals_of(matrix: HeadMatrix, *, signed: bool = False) -> int:
     return min(LEAST_DECIMALS + max(0, math.floor(-math.log10(highest))), MOST_DECIMALS) if highest > 0 else LEAST_DECIMALS
 
 
-def codes_of(matrix: HeadMatrix, decimals: int, *, signed: bool = False) -> UInt16[np.ndarray, "query key"]:
+def codes_of(
+    weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"], decimals: int, *, signed: bool = False
+) -> UInt16[np.ndarray, "query key"]:
     """Round the weights of a head to whole numbers of 10^-decimals, from -1 on where `signed`; masked cells are `MASKED`."""
     # Adding a half and cutting is rounding, without an array in between.
     one = np.float32(10**decimals)
-    codes = (matrix.weights * one + np.float32(0.5 + (one if signed else 0))).astype(np.uint16)
-    codes[~matrix.visible] = MASKED
+    codes = (weights * one + np.float32(0.5 + (one if signed else 0))).astype(np.uint16)
+    codes[~visible] = MASKED
     return codes
 
 
 def head_chunk(matrix: HeadMatrix, *, signed: bool = False) -> bytes:
     """Write the chunk of a head: the number of decimals in its first byte, then its compressed codes."""
     decimals = decimals_of(matrix, signed=signed)
-    codes = codes_of(matrix, decimals, signed=signed)
-    low, high = codes.astype(np.uint8), (codes >> 8).astype(np.uint8)
-    return bytes([decimals]) + squeeze(low.tobytes() + high.tobytes())
+    low, high = (np.empty(matrix.weights.shape, dtype=np.uint8) for _ in range(2))
+    step = max(1, SLAB_CELLS // len(matrix.keys))
+    # Of a long text some rows at a time: what is made of them on the way stays in the processor's cache.
+    for start in range(0, len(low), step):
+        rows = slice(start, start + step)
+        codes = codes_of(matrix.weights[rows], matrix.visible[rows], decimals, signed=signed)
+        low[rows], high[rows] = codes & 255, codes >> 8
+    return bytes([decimals]) + squeeze(low.data, high.data)
 
 
 def thumb_of(

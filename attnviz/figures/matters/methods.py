@@ -64,7 +64,7 @@ def _drop_bar(report: AttributionReport, name: str) -> str:
 
 def _figures(report: AttributionReport, name: str) -> list[str]:
     faithfulness, agreement = report.figures[name], report.agreement(name)
-    took = "" if name == "random" else f"{faithfulness.milliseconds:,.0f} ms"
+    took = f"{faithfulness.milliseconds:,.0f} ms" if faithfulness.milliseconds and name != "random" else ""
     tau = "" if agreement is None or name == "random" else signed(agreement)
     return [f'<span class="figure">{each}</span>' for each in (signed(faithfulness.sufficiency), tau, took)]
 

@@ -71,12 +71,13 @@ class SpanFinder(Capabilities):
         return Answers(trace, pair.passage, result, search.decoding)
 
     def located(self, prompt: Prompt, kind: str = ANSWER) -> LocatedSpan:
-        """Find the best span, or, of kind `NO_ANSWER`, the window in which that would be.
+        """Find the best span, or, of kind `NO_ANSWER`, the window in which that would be; of no kind, what the model says.
 
         Raises:
             PromptError: as of `answers`.
         """
-        pair, _, result = self.find(prompt, 1)
+        pair, search, result = self.find(prompt, 1)
+        kind = kind or (NO_ANSWER if search.declines(result) else ANSWER)
         window, best = result.windows[result.best], result.spans[0]
         if kind == ANSWER:
             span = Span(best.start - window.start, best.end - window.start, best.probability)
@@ -128,24 +129,23 @@ class SpanFinder(Capabilities):
         return listed(first) | listed(ANSWER) | listed(NO_ANSWER)
 
     def span_scorer(self, prompt: Prompt) -> Scorer:
-        """Prepare to score the best span: ln p of it among all spans of the window that shows it, and no answer.
+        """Prepare to score what the model says: ln p of the best span, or of no answer, among all of the window that shows it.
 
         Raises:
             PromptError: as of `answers`.
         """
-        located, decoding = self.located(prompt), self.span_decoding()
+        located, decoding = self.located(prompt, ""), self.span_decoding()
         pair, window, span = located.pair, located.window, located.span
-        assert span is not None
-        start, length = span.start, span.end - span.start
 
         def forward(n_rows: int) -> Tensor:
-            return torch.tensor([of_span(logits) for logits in self._batch(pair, [window] * n_rows)], dtype=torch.float64)
+            return torch.tensor([likely(logits) for logits in self._batch(pair, [window] * n_rows)], dtype=torch.float64)
 
-        def of_span(logits: Logits) -> float:
+        def likely(logits: Logits) -> float:
             pairs = pair_logits(logits.start, logits.end, limit=decoding.limit, length_penalty=decoding.length_penalty)
             everything = np.append(pairs[np.isfinite(pairs)], logits.nothing)
             top = float(everything.max())
-            return float(pairs[start, length]) - top - float(np.log(np.exp(everything - top).sum()))
+            said = float(logits.nothing) if span is None else float(pairs[span.start, span.end - span.start])
+            return said - top - float(np.log(np.exp(everything - top).sum()))
 
         return Scorer(self, "nats", 1, forward, len(pair.cut(window)))
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnviz.core.arrays import Kind
 from attnviz.core.edits import Edits, HeadPatched, HeadSet, LinkCut, WordHidden
-from attnviz.core.errors import EditError
+from attnviz.core.errors import EditedRowError, EditError
 
 Rows = Float[Tensor, "batch query key"]
 Past = Float[Tensor, "batch earlier key"]
@@ -183,7 +183,9 @@ def _cut(plan: HeadEdits, place: RowContext, weights: Rows, scores: Rows) -> tup
     blind = (left == -torch.inf).all(dim=-1) & (scores > -torch.inf).any(dim=-1)
     if bool(blind.any()):
         query = int(blind.any(dim=0).nonzero()[0, 0]) + place.first_query
-        raise EditError(f"Row {query} of {place.name} would have nothing left to look at: leave it one key.")
+        raise EditedRowError(
+            place.kind, f"In {place.name}, {{query}} would have nothing left to look at: leave it one key.", query
+        )
     cut = (left != scores).any(dim=-1, keepdim=True)
     return torch.where(cut, softmax(left), weights), left
 
@@ -197,9 +199,8 @@ def _set(plan: HeadEdits, place: RowContext, weights: Rows, scores: Rows) -> Row
     masked = typed & (scores == -torch.inf) & (wanted > 0)
     if bool(masked.any()):
         query, key = masked.any(dim=0).nonzero()[0].tolist()
-        raise EditError(
-            f"In {place.name}, query {query + place.first_query} cannot look at key {key + place.first_key}: that is masked."
-        )
+        sentence = f"In {place.name}, {{query}} cannot look at {{key}}: that is masked."
+        raise EditedRowError(place.kind, sentence, query + place.first_query, key + place.first_key)
     others = softmax(scores.masked_fill(typed, -torch.inf))
     left = 1 - wanted.nansum(dim=-1, keepdim=True).clamp(max=1)
     rows = torch.where(typed, wanted, others * left)
@@ -207,7 +208,6 @@ def _set(plan: HeadEdits, place: RowContext, weights: Rows, scores: Rows) -> Row
     lost = ~same & (others.sum(dim=-1, keepdim=True) == 0) & (left > 1e-6)
     if bool(lost.any()):
         query = int(lost.any(dim=0).nonzero()[0, 0]) + place.first_query
-        raise EditError(
-            f"Row {query} of {place.name} has no other key to take the rest of its weight: let its weights sum to 1."
-        )
+        sentence = f"In {place.name}, {{query}} has no other key to take the rest of its weight: let its weights sum to 1."
+        raise EditedRowError(place.kind, sentence, query)
     return torch.where(same, weights, rows)

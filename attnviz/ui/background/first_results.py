@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from attnviz.analysis.matters.faithfulness import AttributionReport
 from attnviz.core import disk
 from attnviz.core.errors import TraceError
 from attnviz.files.values import value_from_bytes, value_to_bytes
@@ -32,13 +33,20 @@ def find(work: str, name: str, asked: tuple[Any, ...]) -> Any:
     """What the work of that name gives for a model and what is asked of it; None: that does not travel."""
     if _recorded is not None or (path := _file(work, name, asked)) is None or not path.is_file():
         return None
-    return _read(path)
+    return _without_durations(_read(path))
 
 
 def note(work: str, name: str, asked: tuple[Any, ...], made: Any) -> None:
     """Takes down what was computed, if all of it is recorded. How long that took elsewhere is of no interest here."""
     if _recorded is not None and (path := _file(work, name, asked)) is not None:
-        _recorded[path] = replace(made, seconds=0.0) if isinstance(made, Result) else made
+        _recorded[path] = _without_durations(made)
+
+
+def _without_durations(made: Any) -> Any:
+    """What was made, without how long that took on the machine that made it."""
+    if isinstance(made, AttributionReport):
+        return replace(made, figures={name: replace(each, milliseconds=0.0) for name, each in made.figures.items()})
+    return replace(made, seconds=0.0) if isinstance(made, Result) else made
 
 
 def make(report: Callable[[str], None]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from attnviz.analysis.edit.wording import describe_edits, toggled
+from attnviz.analysis.edit.wording import describe_edits, describe_refusal, toggled
 from attnviz.core.edits import NO_EDITS, Edit, Edits
 from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionTrace, Prompt
@@ -81,8 +81,8 @@ def refuse(error: EditError, slot: str, trace: AttentionTrace) -> bool:
         return False
     old = {edit for made in _changes(valid) for edit in made}
     new = Edits(tuple(edit for edit in edits_now(slot).each if edit not in old))
-    what = ", ".join(describe_edits(new, trace).values())
-    state[f"edits{slot}"], state[f"refused_edit{slot}"] = valid, f"Not done: {what}. {error}" if what else str(error)
+    what, reason = ", ".join(describe_edits(new, trace).values()), describe_refusal(error, trace)
+    state[f"edits{slot}"], state[f"refused_edit{slot}"] = valid, f"Not done: {what}. {reason}" if what else reason
     while before and before.pop() != valid:
         pass
     return True

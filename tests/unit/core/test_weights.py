@@ -86,9 +86,8 @@ def test_weights_are_the_softmax_of_the_scores(changes: dict[str, Any]) -> None:
     store = QueryKeyWeights((layer(**changes), one))
     assert store.shape == want.shape[1:]
     np.testing.assert_array_equal(store.layer(1), one.weights(slice(None)))
-    for head in range(HEADS):
+    for head, (weights, entropy) in enumerate(store.each_head(1)):
         np.testing.assert_allclose(store.head(1, head), want[head], atol=1e-6)
-        weights, entropy = store.head_and_entropy(1, head)
         np.testing.assert_array_equal(weights, store.head(1, head))
         nats = [-sum(p * np.log(p) for p in row if p > 0) for row in want[head]]
         np.testing.assert_allclose(entropy, nats, atol=2e-6)
@@ -101,7 +100,7 @@ def test_large_scores_do_not_overflow() -> None:
     weights = one.weights(slice(None))
     assert np.isfinite(weights).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
-    _, entropy = QueryKeyWeights((layer(scaling=1e3, causal=True),)).head_and_entropy(0, 0)
+    _, entropy = next(QueryKeyWeights((layer(scaling=1e3, causal=True),)).each_head(0))
     assert np.isfinite(entropy).all()
     assert (entropy >= 0).all()
 
@@ -117,10 +116,11 @@ def test_masked_softmax_takes_any_batch() -> None:
 def test_a_head_of_many_slabs_is_that_of_its_parts(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
     one = layer(causal=causal, visible=SPOTTED)
     store = QueryKeyWeights((one,))
-    whole = store.head_and_entropy(0, 4)
+    whole = [[each.copy() for each in head] for head in store.each_head(0)]
     monkeypatch.setattr("attnviz.core.weights.SLAB_CELLS", 2 * KEYS)
-    for actual, want in zip(store.head_and_entropy(0, 4), whole, strict=True):
-        np.testing.assert_allclose(actual, want, atol=1e-6)
+    for head, parts in zip(store.each_head(0), whole, strict=True):
+        for actual, want in zip(head, parts, strict=True):
+            np.testing.assert_allclose(actual, want, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["query", "key", "bias", "sink"])

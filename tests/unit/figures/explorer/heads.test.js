@@ -68,6 +68,18 @@ test("a head that is missing is asked for until it has come", async () => {
   assert.equal((await mean).head, null);
 });
 
+test("of many long heads the oldest is let go, and asked for again", async () => {
+  const asked = [];
+  const store = new HeadStore(overview([["1:2", chunk(CODES)]]), (places) => asked.push(places));
+  const long = new Uint8Array(20e6);
+  for (const name of ["0:0", "0:1", "0:2"]) store.add(new Map([[name, long]]));
+  assert.deepEqual([...store.chunks.keys()].filter((name) => name !== "thumbs"), ["1:2", "0:1", "0:2"]);
+  const again = store.head(0, 0);
+  assert.deepEqual(asked, [[[0, 0]]]);
+  store.add(new Map([["0:0", chunk(CODES)]]));
+  assert.deepEqual([...(await again).codes], CODES);
+});
+
 test("a head that could not be unpacked is tried again", async () => {
   const store = new HeadStore(overview([["0:0", Uint8Array.from([4, 1, 2, 3])]]), () => {});
   await assert.rejects(store.head(0, 0));
