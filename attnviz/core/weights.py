@@ -186,7 +186,9 @@ class QueryKeyLayer:
         n_queries, n_keys = self.shape
         shape = (len(self.query[heads]), n_queries, n_keys + (self.sink is not None))
         weights = np.zeros(shape, dtype=np.float32) if over is None or self.edited is not None else over
-        keys = self._transposed_keys(heads)
+        # Keys are laid out as the product reads them: once for all queries.
+        groups = np.arange(len(self.query))[heads] // (len(self.query) // len(self.key))
+        keys = np.ascontiguousarray(self.key[groups].swapaxes(1, 2))
         step = max(1, SLAB_CELLS // n_keys)
         for start in range(0, n_queries, step):
             rows = slice(start, min(start + step, n_queries))
@@ -201,11 +203,6 @@ class QueryKeyLayer:
         if self.edited is not None:
             self.edited.lay_over(weights, np.arange(len(self.query))[heads], entropy)
         return weights
-
-    def _transposed_keys(self, heads: slice) -> Float[np.ndarray, "head dim key"]:
-        """Lay the keys of some query heads out as the product with them reads them: once for all their queries."""
-        group = self.query.shape[0] // self.key.shape[0]
-        return np.ascontiguousarray(self.key[np.arange(self.query.shape[0])[heads] // group].swapaxes(1, 2))
 
     def _score(self, heads: slice, rows: slice, keys: Float[np.ndarray, "head dim key"], scores: LayerWeights) -> None:
         """Write softcap(scaling · Q Kᵀ) + bias of some queries over the first keys, as many as `scores` has columns."""
