@@ -1,6 +1,7 @@
 """A pass of a model as an ONNX graph, whose weights stand in files of their own."""
 
 import hashlib
+import inspect
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
@@ -76,7 +77,11 @@ def _program(graph: Graph) -> Any:
             "Models are exported by onnx and onnxscript: install them with pip install 'attnviz[live]'."
         ) from error
     dims: dict[str, Any] = {name: torch.export.Dim.DYNAMIC for axes in graph.axes.values() for name in axes.values()}
-    shapes = tuple({axis: dims[name] for axis, name in graph.axes.get(each, {}).items()} for each in graph.inputs)
+    shapes: list[Any] = [{axis: dims[name] for axis, name in graph.axes.get(each, {}).items()} for each in graph.inputs]
+    plain = [each.kind != each.VAR_POSITIONAL for each in inspect.signature(graph.module.forward).parameters.values()]
+    if not all(plain):
+        # Arguments that have no name of their own are one to the exporter.
+        shapes = [*shapes[: sum(plain)], tuple(shapes[sum(plain) :])]
     level = logging.getLogger("torch.onnx").level
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     try:
@@ -87,7 +92,7 @@ def _program(graph: Graph) -> Any:
                 tuple(graph.inputs.values()),
                 input_names=list(graph.inputs),
                 output_names=list(graph.outputs),
-                dynamic_shapes=shapes,
+                dynamic_shapes=tuple(shapes),
                 opset_version=_OPSET,
                 dynamo=True,
                 # Else weights would be transposed, and have other names than in their files.

@@ -8,10 +8,12 @@ from typing import Any
 
 from attnviz.core import disk
 from attnviz.core.errors import ModelError
+from attnviz.live.graphs.answer import answer_files
 from attnviz.live.graphs.encode import encode_files
 from attnviz.live.graphs.files import Files, write, write_rows, write_weights
 from attnviz.live.graphs.graph import digest
 from attnviz.live.graphs.graph import export as export_graph
+from attnviz.live.graphs.translate import translate_files
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.catalog import CATALOG, Task, load
 
@@ -21,7 +23,10 @@ MANIFEST = "model.json"
 
 
 # What makes files of a model, by its task.
-_WRITERS: dict[Task, Callable[[Any], Files]] = {"encode": encode_files}
+_WRITERS: dict[Task, Callable[[Any], Files]] = {"encode": encode_files, "answer": answer_files, "translate": translate_files}
+
+# It reads each text on its own.
+_LEFT_OUT = ("answer-en-dual",)
 
 
 def export(name: str, folder: Path) -> dict[str, Any]:
@@ -31,7 +36,7 @@ def export(name: str, folder: Path) -> dict[str, Any]:
         ModelError: it cannot be exported; the message says why.
         OSError: a file cannot be written.
     """
-    if name not in CATALOG or CATALOG[name].task not in _WRITERS:
+    if name not in exportable():
         raise ModelError(f"{name} cannot be exported for a browser: choose one of {', '.join(exportable())}.")
     task = CATALOG[name].task
     model = load(name)
@@ -53,7 +58,7 @@ def exportable() -> tuple[str, ...]:
     >>> "minilm" in exportable()
     True
     """
-    return tuple(name for name, entry in CATALOG.items() if entry.task in _WRITERS)
+    return tuple(name for name, entry in CATALOG.items() if entry.task in _WRITERS and name not in _LEFT_OUT)
 
 
 def _card(model: AttentionModel) -> dict[str, Any]:
@@ -67,7 +72,9 @@ def _written(name: str, folder: Path, files: Files) -> dict[str, Any]:
         exported = export_graph(graph, files.weights)
         written = write(folder, f"{name}/{key}.onnx", exported.content, text=True)
         graphs[key] = {**written, "weights": {"size": exported.size, "offsets": dict(exported.offsets)}}
-    tokenizers = {key: write(folder, f"{name}/{key}.json", text, text=True) for key, text in files.tokenizers.items()}
+    # Named after their content: models that share one share its file.
+    named = {key: (f"tokenizers/{digest(text)[:12]}.json", text) for key, text in files.tokenizers.items()}
+    tokenizers = {key: write(folder, path, text, text=True) for key, (path, text) in named.items()}
     return {
         "graphs": graphs,
         "parts": [write_weights(folder, owner, part) for owner, part in files.parts],

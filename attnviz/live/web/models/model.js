@@ -1,10 +1,12 @@
 // A model of the catalog in a browser: its files fetched, its passes made ready, and a text traced.
 
+import { Answerer } from "./answer.js";
 import { Encoder } from "./encode.js";
 import { ModelError } from "./errors.js";
 import { Source } from "./files.js";
 import { WordVectors } from "./rows.js";
 import { Pass } from "./session.js";
+import { Translator } from "./translate.js";
 import { storedWeights } from "./weights.js";
 
 /**
@@ -18,7 +20,7 @@ import { storedWeights } from "./weights.js";
  */
 
 /** @type {Partial<Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome> }>>} */
-const RUNNERS = { encode: Encoder };
+const RUNNERS = { encode: Encoder, answer: Answerer, translate: Translator };
 
 /**
  * Load a model.

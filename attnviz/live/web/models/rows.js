@@ -25,9 +25,8 @@ export class WordVectors {
     const files = await this.fetched([...new Set(ids.map((id) => Math.floor(id / rows_per_file)))]);
     const vectors = new Float32Array(ids.length * width);
     ids.forEach((id, place) => {
-      const { data, exponents } = /** @type {Stored} */ (files.get(Math.floor(id / rows_per_file)));
-      const row = id % rows_per_file;
-      restoreRow(data, /** @type {Int8Array} */ (exponents), width, row, vectors.subarray(place * width, (place + 1) * width));
+      const stored = /** @type {Stored} */ (files.get(Math.floor(id / rows_per_file)));
+      restoreRow(stored, id % rows_per_file, vectors.subarray(place * width));
     });
     return vectors;
   }

@@ -43,13 +43,14 @@ export class Pass {
   /**
    * Run the pass.
    * @param {Record<string, Given>} inputs by name
+   * @param {string[]} [names] of what to return, by default all that it computes
    * @returns {Promise<Record<string, Computed>>}
    */
-  async run(inputs) {
+  async run(inputs, names = [...this.session.outputNames]) {
     const feeds = Object.entries(inputs).map(([name, { data, dims }]) => {
       return [name, new this.ort.Tensor(data instanceof Int32Array ? "int32" : "float32", data, dims)];
     });
-    const outputs = await this.session.run(Object.fromEntries(feeds));
+    const outputs = await this.session.run(Object.fromEntries(feeds), names);
     return /** @type {any} */ (outputs);
   }
 

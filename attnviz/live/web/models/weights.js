@@ -1,4 +1,4 @@
-// Weights out of safetensors files: a matrix as 16-bit integers with one power of two a row, or floats.
+// Weights out of safetensors files: a matrix as integers with one power of two a row, or numbers in half precision.
 
 /** @typedef {{ dtype: string, shape: number[], data: Uint8Array<ArrayBuffer>, exponents?: Int8Array }} Stored */
 
@@ -31,32 +31,34 @@ export function storedWeights(content) {
  * @param {Stored} stored
  * @param {Float32Array} target as long as the tensor
  */
-export function restore({ dtype, shape, data, exponents }, target) {
-  if (exponents) {
+export function restore(stored, target) {
+  const { dtype, shape, data } = stored;
+  if (stored.exponents) {
     const [, rows, width] = shape;
-    for (let row = 0; row < rows; row += 1) restoreRow(data, exponents, width, row, target.subarray(row * width));
+    for (let row = 0; row < rows; row += 1) restoreRow(stored, row, target.subarray(row * width));
   } else if (dtype === "F32") {
     new Uint8Array(target.buffer, target.byteOffset, data.length).set(data);
   } else {
-    const view = new DataView(data.buffer, data.byteOffset, data.length);
-    for (let at = 0; at < data.length / 2; at += 1) target[at] = half(view.getUint16(2 * at, true));
+    // Bytes in two planes, the high ones first, or side by side.
+    const [high, low, step] = dtype === "U8" ? [0, data.length / 2, 1] : [1, 0, 2];
+    for (let at = 0; at < data.length / 2; at += 1) target[at] = half((data[high + at * step] << 8) | data[low + at * step]);
   }
 }
 
 /**
- * Write one row of a matrix: (256 · high + low) · 2^exponent.
- * @param {Uint8Array} data the high bytes of all numbers, then the low ones
- * @param {Int8Array} exponents
- * @param {number} width
+ * Write one row of a matrix: integer · 2^exponent.
+ * @param {Stored} stored the highest bytes of all integers, then the lower
  * @param {number} row
  * @param {Float32Array} target
  */
-export function restoreRow(data, exponents, width, row, target) {
-  const step = 2 ** exponents[row];
-  const half = data.length / 2;
+export function restoreRow({ shape, data, exponents }, row, target) {
+  const [planes, rows, width] = shape;
+  const step = 2 ** /** @type {Int8Array} */ (exponents)[row];
   for (let column = 0; column < width; column += 1) {
     const at = row * width + column;
-    target[column] = (((data[at] << 24) >> 16) + data[half + at]) * step;
+    let integer = (data[at] << 24) >> 24;
+    for (let plane = 1; plane < planes; plane += 1) integer = integer * 256 + data[plane * rows * width + at];
+    target[column] = integer * step;
   }
 }
 

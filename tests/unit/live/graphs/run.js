@@ -22,7 +22,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const trace = await model.trace(JSON.parse(line));
     const milliseconds = performance.now() - start;
     const maps = trace.maps.map((map) => ({ ...map, weights: base64(map.weights) }));
-    answer = { ...trace, maps, milliseconds, memory: process.memoryUsage().rss };
+    answer = { ...trace, maps, milliseconds, peak: process.resourceUsage().maxRSS * 1024 };
   } catch (error) {
     answer = { error: error.message, kind: error.constructor.name };
   }

