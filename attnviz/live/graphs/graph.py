@@ -107,6 +107,10 @@ def _program(graph: Graph) -> Any:
     for node in program.graph.node:
         node.ClearField("metadata_props")
         node.ClearField("doc_string")
+    # An LSTM's has the sizes of the example.
+    del program.graph.value_info[:]
+    for output in program.graph.output:
+        output.type.tensor_type.ClearField("shape")
     return program
 
 

@@ -119,11 +119,12 @@ def _recurrent(model: Seq2Seq) -> dict[str, Graph]:
 def _transformer(model: Translator) -> dict[str, Graph]:
     source, layers = torch.ones(1, _KEYS, dtype=torch.int32), range(len(model.blocks))
     block = model.config.block
-    past = torch.ones(_ROWS, block.n_heads, _PAST, block.dim // block.n_heads)
-    across = torch.ones(1, block.n_heads, _KEYS, block.dim // block.n_heads)
+    sizes = {"past_key": (_ROWS, _PAST), "past_value": (_ROWS, _PAST), "key": (1, _KEYS), "value": (1, _KEYS)}
     names = lambda *kinds: [f"{kind}.{layer}" for kind in kinds for layer in layers]
     inputs = {"tokens": torch.ones(_ROWS, _NEW, dtype=torch.int32)}
-    inputs |= dict.fromkeys(names("past_key", "past_value"), past) | dict.fromkeys(names("key", "value"), across)
+    for kind, (n_rows, n_tokens) in sizes.items():
+        # Each is a tensor of its own: one that stands for two would be one input.
+        inputs |= {name: torch.ones(n_rows, block.n_heads, n_tokens, block.dim // block.n_heads) for name in names(kind)}
     axes = {"tokens": {0: "row", 1: "query"}, **{name: {2: "key"} for name in names("key", "value")}}
     axes |= {name: {0: "row", 2: "past"} for name in names("past_key", "past_value")}
     read = names("encoder", "key", "value")

@@ -63,7 +63,7 @@ export function writtenTokens(vocabulary, pieces, text) {
     const label = piece.replaceAll("▁", " ").trim();
     const start = label ? find(letters, [...label], end) : end;
     end = start + [...label].length;
-    return token(label || piece, start, end, words.get(start) ?? null, piece);
+    return { ...token(label || piece, start, end, words.get(start) ?? null, piece), piece: piece === label ? "" : piece };
   });
 }
 
