@@ -26,4 +26,5 @@ def verdict_html(question: LessonQuestion, given: str, truth: Truth) -> str:
     comment = question.text("right" if is_right else "wrong")
     parts = [f'<p dir="auto">{html.escape(question.ask)}</p>', f'<p class="said">{said}</p>']
     parts += [f'<p dir="auto">{html.escape(each)}</p>' for each in (comment, truth.sentence) if each]
-    return f'<div class="lesson-answer {"right" if is_right else "wrong"}">{"".join(parts)}</div>'
+    kind = "right" if is_right else "wrong" if given else "shown"
+    return f'<div class="lesson-answer {kind}">{"".join(parts)}</div>'

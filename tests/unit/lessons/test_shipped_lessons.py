@@ -1,5 +1,6 @@
 """The lessons that travel with attnviz pass their own check, and those that teachers write fail it in words."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from attnviz.lessons.check import ComputedSource, examine
 from attnviz.lessons.hand_in import HandIn, write_hand_in
 from attnviz.lessons.lesson_file import parse_lesson, read_lesson
 from attnviz.lessons.library import shipped_lessons
+from attnviz.lessons.picture import read_link
+from attnviz.survey.corpora import TREEBANK, shipped
 
 LESSON = """---
 title: A lesson
@@ -39,6 +42,40 @@ def test_a_shipped_lesson_has_an_answer_to_every_question(name: str, source: Com
     right, wrong = examine(lesson, source)
     assert not wrong
     assert list(right) == [number for number, _, _ in lesson.questions]
+
+
+# Every number in the prose of the lessons that is no quotation, and what it has to be.
+NUMBERS = {
+    "72": lambda source: _heads(source, "/encode?text=a&layer=0&head=0"),
+    "1,500": lambda source: f"{len(shipped(TREEBANK)):,}",
+    "2014": lambda source: "2014",
+    "100": lambda source: "100",
+}
+# A head's name, a word of a passage, the two sides of a page's button.
+NAMES = re.compile(r"L\d·H\d|\*[^*]*\d{4}[^*]*\*|step 0")
+
+
+def _heads(source: ComputedSource, link: str) -> str:
+    attention = source.result(read_link(link)).trace.encoder
+    return str(attention.n_layers * attention.n_heads)
+
+
+@pytest.mark.parametrize("name", shipped_lessons())
+def test_a_number_in_prose_is_true(name: str, source: ComputedSource) -> None:
+    lesson = read_lesson(shipped_lessons()[name])
+    asked = " ".join(question.ask for _, _, question in lesson.questions)
+    prose = " ".join([lesson.intro, *(re.sub(r"\(/[^)]*\)", "", step.prose) for step in lesson.steps), asked])
+    for number in re.findall(r"\d[\d,.]*\d|\d", NAMES.sub("", prose)):
+        assert NUMBERS[number](source) == number
+
+
+def test_what_lessons_say_of_claims_is_true(source: ComputedSource) -> None:
+    compound = source.verdict("minilm", "any: compound -> head")
+    following = next(rival.rate for rival in compound.rivals if rival.name == "offset +1")
+    # “three times in four”, and “the next word is the head as often”
+    assert compound.rate == pytest.approx(0.75, abs=0.02)
+    assert following == pytest.approx(compound.rate, abs=0.02)
+    assert source.verdict("minilm", "L0·H2: any -> previous").rate > 0.9
 
 
 @pytest.mark.parametrize(
