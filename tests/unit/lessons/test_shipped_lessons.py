@@ -49,6 +49,8 @@ NUMBERS = {
     "72": lambda source: _heads(source, "/encode?text=a&layer=0&head=0"),
     "1,500": lambda source: f"{len(shipped(TREEBANK)):,}",
     "2014": lambda source: "2014",
+    # What a row sums to.
+    "1": lambda source: "1",
     "100": lambda source: "100",
 }
 # A head's name, a word of a passage, the two sides of a page's button.
