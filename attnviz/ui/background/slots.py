@@ -19,6 +19,9 @@ SLICE_SECONDS = 0.25
 LONG_SECONDS = 0.5
 # Of the time that is worked, how much goes to whoever has been waited for the longest, as soon as so many seconds are owed.
 ELDEST_SHARE, OWED_SECONDS = 0.3, 0.25
+# Where no more than so many wait, each is told so many times later that there is too much to do: a single visitor with some long
+# texts is no crowd.
+FEW, PATIENT = 4, 5
 # The share of the memory from which on one piece of long work is begun at a time.
 FULL = 0.6
 # Downloads compute nothing, so they share no place with models; and one that hangs must not keep all others waiting.
@@ -87,11 +90,12 @@ class Slots:
         `expected` to take so many seconds lets shorter work go first from the beginning. Its page was `asked` for at that time.
 
         Raises:
-            BusyError: it has waited longer than `patience` seconds, or is long where others have waited half as long.
+            BusyError: it has waited longer than `patience` seconds, or is long where others have waited half as long; where few
+                wait, only after several times as long.
         """
         turn = Turn(expected, time.monotonic() if asked is None else asked, max(patience, 2 * expected))
         with self._changed:
-            if turn.is_long and any(each.waited > patience / 2 for each in self._waiting):
+            if turn.is_long and any(each.waited > self._patience(patience) / 2 for each in self._waiting):
                 raise BusyError(_BUSY)
         self._enter(turn, check)
 
@@ -116,7 +120,7 @@ class Slots:
                     check()
                     self._changed.wait(_LOOK_SECONDS)
                     turn.waited = before + time.monotonic() - begun
-                    if turn.waited > turn.patience:
+                    if turn.waited > self._patience(turn.patience):
                         raise BusyError(_BUSY)
                 self._free -= 1
                 self._long_begun += turn.is_long and not turn.has_begun
@@ -124,6 +128,9 @@ class Slots:
             finally:
                 self._waiting.remove(turn)
                 self._changed.notify_all()
+
+    def _patience(self, patience: float) -> float:
+        return patience if len(self._waiting) > FEW else PATIENT * patience
 
     def _next(self) -> Turn | None:
         """Whose turn it is of those who wait."""

@@ -181,12 +181,30 @@ def test_long_work_ends_though_short_work_comes_all_the_time(monkeypatch: pytest
     assert shared._free == 1
 
 
-def test_who_has_waited_too_long_is_told_and_so_is_at_once_who_would_wait_as_long() -> None:
+def test_of_few_who_wait_nobody_is_told_soon() -> None:
+    shared, told = Slots(1), []
+
+    def long() -> None:
+        with shared.place(expected=0.1, patience=0.2):
+            told.append("worked")
+
+    threads = [threading.Thread(target=long, daemon=True) for _ in range(2)]
+    with shared.place():
+        for each in threads:
+            each.start()
+        wait_until(lambda: len(shared._waiting) == 2 and min(each.waited for each in shared._waiting) > 0.4)
+    for each in threads:
+        each.join(30)
+    assert told == ["worked", "worked"]
+
+
+def test_who_has_waited_too_long_is_told_and_so_is_at_once_who_would_wait_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "FEW", 0)
     shared, told = Slots(1), []
 
     def long() -> None:
         try:
-            with shared.place(expected=1.0, patience=3.0):
+            with shared.place(expected=0.5, patience=1.0):
                 told.append("worked")
         except BusyError:
             told.append("told")
@@ -194,9 +212,9 @@ def test_who_has_waited_too_long_is_told_and_so_is_at_once_who_would_wait_as_lon
     thread = threading.Thread(target=long, daemon=True)
     with shared.place():
         thread.start()
-        wait_until(lambda: shared._waiting and shared._waiting[0].waited > 1.5)
+        wait_until(lambda: shared._waiting and shared._waiting[0].waited > 0.5)
         begun = time.monotonic()
-        with pytest.raises(BusyError), shared.place(expected=1.0, patience=3.0):
+        with pytest.raises(BusyError), shared.place(expected=0.5, patience=1.0):
             told.append("never")
         assert time.monotonic() - begun < 0.5
         thread.join(30)
