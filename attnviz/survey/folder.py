@@ -170,13 +170,13 @@ def write_tables(folder: Path, state: State) -> None:
 
 
 def rows(state: State) -> dict[str, list[Any]]:
-    """Lay the statistics out in columns, one row a head and measure; a measure that no row of any text had is left out."""
+    """Lay the statistics out in columns, one row a head and measure, but those that were not measured."""
     statistics = state.statistics
     means, errors, (low, high) = statistics.means, statistics.errors, statistics.intervals
     lines: list[dict[str, Any]] = []
     for place in np.ndindex(*means.shape):
         measure, layer, head = place
-        if statistics.rows[measure]:
+        if not np.isnan(means[place]):
             spread = max(statistics.squares[place] / statistics.rows[measure] - means[place] ** 2, 0) ** 0.5
             lines.append({
                 "model": state.model, "kind": state.kind, "layer": layer, "head": head, "measure": NAMES[measure],
@@ -188,8 +188,8 @@ def rows(state: State) -> dict[str, list[Any]]:
 
 
 def headvis(state: State) -> list[dict[str, Any]]:
-    """Give the six numbers that HeadVis shows of each head; null where no text had what is measured."""
-    means = state.statistics.means
+    """Give the six numbers that HeadVis shows of each head that attends; null where no text had what is measured."""
+    means, attending = state.statistics.means, state.statistics.attending
     return [
         {
             "layer": layer,
@@ -197,6 +197,7 @@ def headvis(state: State) -> list[dict[str, Any]]:
             **{name: _number(means[NAMES.index(ours), layer, head]) for name, ours in HEADVIS.items()},
         }
         for layer, head in np.ndindex(*means.shape[1:])
+        if attending[layer]
     ]
 
 

@@ -126,6 +126,8 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     """Layer, head and options for one map; `layer` and `head` are what a first visit opens."""
     sidebar = st.sidebar
     layer, head = head_steppers(sidebar, (layer, head), (attention.n_layers, attention.n_heads), disabled=value("mean", False))
+    if layer in attention.without_attention:
+        sidebar.caption(f"Layer {layer} mixes words without attention: its picture is empty.")
     mean = toggle(sidebar, "Mean over heads", "mean")
     words = toggle(sidebar, "Merge subwords to words", "words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attnviz.analysis.heads.measures import FURTHEST, MEASURES, TokenPlaces, distance_histogram
 from attnviz.core.errors import CorpusError
@@ -53,8 +53,14 @@ class Statistics:
 
     @property
     def means(self) -> Float[np.ndarray, "measure layer head"]:
-        """The mean of every measure over all rows; NaN where none was measured."""
-        return self.sums / np.where(self.rows > 0, self.rows, np.nan)[:, None, None]
+        """The mean of every measure over all rows; NaN where none was measured, and in layers without attention."""
+        means = self.sums / np.where(self.rows > 0, self.rows, np.nan)[:, None, None]
+        return np.where(self.attending[:, None], means, np.nan)
+
+    @property
+    def attending(self) -> Bool[np.ndarray, " layer"]:
+        """Tell which layers attend; the others mix tokens in another way, and all of their weights are 0."""
+        return self.histogram.any(axis=(1, 2)) | self.sums.any(axis=(0, 2)) | (self.read == 0)
 
     @property
     def errors(self) -> Float[np.ndarray, "measure layer head"]:

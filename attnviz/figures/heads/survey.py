@@ -30,7 +30,7 @@ def measures_table(statistics: Statistics, layer: int, head: int, *, chosen: str
     rows = []
     for number, name in enumerate(NAMES):
         figures = ("–", "not measured", "0")
-        if statistics.rows[number]:
+        if not np.isnan(means[number]):
             ends = (measure_text(name, float(end[number, layer, head])) for end in (low, high))
             figures = (measure_text(name, float(means[number])), " to ".join(ends), f"{statistics.rows[number]:,.0f}")
         cells = "".join(f'<td class="figure">{figure}</td>' for figure in figures)

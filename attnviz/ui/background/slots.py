@@ -19,8 +19,8 @@ SLICE_SECONDS = 0.25
 LONG_SECONDS = 0.5
 # Of the time that is worked, how much goes to whoever has been waited for the longest, as soon as so many seconds are owed.
 ELDEST_SHARE, OWED_SECONDS = 0.3, 0.25
-# Where no more than so many wait, each is told so many times later that there is too much to do: a single visitor with some long
-# texts is no crowd.
+# Where no more than so many wait, each is told so many times later that there is too much to do: a few long texts of a single
+# visitor are no crowd.
 FEW, PATIENT = 4, 5
 # The share of the memory from which on one piece of long work is begun at a time.
 FULL = 0.6

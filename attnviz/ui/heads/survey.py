@@ -85,8 +85,10 @@ def _survey_sentences(survey: State, measure: str, chosen: tuple[int, int]) -> t
     statistics, number = survey.statistics, NAMES.index(measure)
     low, high = (measure_text(measure, float(end[number][chosen])) for end in statistics.intervals)
     corpus = f"A survey of {survey.model} over {statistics.read:,} texts with {statistics.tokens:,} tokens."
-    mean = measure_text(measure, float(statistics.means[number][chosen]))
-    interval = f" on average (95 % interval {low} to {high})." if statistics.rows[number] else ": not measured."
+    if len(others := np.flatnonzero(~statistics.attending)):
+        corpus += f" Without attention, and left out: layer {', '.join(map(str, others))}."
+    mean = measure_text(measure, value := float(statistics.means[number][chosen]))
+    interval = ": not measured." if np.isnan(value) else f" on average (95 % interval {low} to {high})."
     label = f"{head_name(*chosen)}: {MEASURE_LABELS[measure].lower()} "
     return (Part(label), Part(mean, strong=True), Part(interval)), (Part(corpus),)
 

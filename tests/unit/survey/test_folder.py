@@ -5,6 +5,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from numpy.lib import format as npy
 from attnviz.analysis.heads.statistics import FIELDS, measure, merge
 from attnviz.cli import main
 from attnviz.core.errors import CorpusError
-from attnviz.survey.folder import STATE, State, from_bytes, opened, save, to_bytes
+from attnviz.core.trace import AttentionMap, DenseWeights
+from attnviz.figures.heads.survey import measures_table
+from attnviz.survey.folder import STATE, State, from_bytes, headvis, opened, rows, save, to_bytes
 from tests.factories import make_map, numbered
 
 STATISTICS = merge(*(measure(make_map(numbered(size)), "a text") for size in (5, 7)))
@@ -32,6 +35,17 @@ def test_a_survey_is_read_as_it_was_written():
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(again.statistics, field), getattr(STATISTICS, field))
     assert (again.statistics.examples, again.statistics.read) == (STATISTICS.examples, 2)
+
+
+def test_a_layer_without_attention_is_left_out():
+    attention = make_map(numbered(5))
+    layers = [attention.layer_weights(layer) for layer in range(attention.n_layers)]
+    layers[1] = np.zeros_like(layers[1])
+    mixed = AttentionMap(attention.kind, attention.queries, attention.keys, DenseWeights(tuple(layers)))
+    state = replace(SURVEY, statistics=measure(mixed, "a text"))
+    assert state.statistics.attending.tolist() == [layer != 1 for layer in range(attention.n_layers)]
+    assert set(rows(state)["layer"]) == {each["layer"] for each in headvis(state)} == {*range(attention.n_layers)} - {1}
+    assert "not measured" in measures_table(state.statistics, 1, 0, chosen="self")
 
 
 def archive(members: dict[str, bytes]) -> bytes:
