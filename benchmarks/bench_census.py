@@ -38,7 +38,6 @@ from tests.together import wrong_together
 TEXT = Prompt("the cat sat on the mat", pair="the dog ran", target="the dog")
 QUESTION = Prompt("the cat sat on the mat", question="where was the cat")
 EXACT, ROUNDED = 1e-5, 1e-3
-TRACES = 1536
 ABOUT = """# Families of models
 
 Every architecture that transformers {version} registers was built tiny and random, and held against its own eager attention:
@@ -237,7 +236,7 @@ def rows(given: Namespace) -> Iterator[Row]:
             yield from _figures(f"{registry} and other senses", [each for each in found if each not in alone])
     yield none("wrong", [f"{each.architecture.class_name}: {each.note}" for each in everything if each.trace == "wrong"])
     yield none("exceptions that are not attnviz's own", [each for finding in everything for each in finding.foreign])
-    yield none(f"of {TRACES:,} traces by 8 threads, not what each gets alone", [*_together(given)])
+    yield none(f"of {given.traces:,} traces by 8 threads, not what each gets alone", [*_together(given)])
     if given.output:
         Path(given.output).write_text(summary(everything) + table(everything), encoding="utf-8")
 
@@ -254,7 +253,9 @@ def _together(given: Namespace) -> Iterator[str]:
         )  # fmt: skip
         other = Prompt("a dog ran because it was tired", pair="the cat", target="the mat")
         asked = [(TEXT, NO_EDITS), (other, NO_EDITS), *((TEXT, Edits((each,))) for each in edits)]
-        yield from (f"{family}: {asked[at][1].text}" for at in wrong_together(traced, asked, -(-TRACES // 8 // len(families))))
+        yield from (
+            f"{family}: {asked[at][1].text}" for at in wrong_together(traced, asked, -(-given.traces // 8 // len(families)))
+        )
 
 
 def _figures(registry: str, found: list[Finding]) -> Iterable[Row]:
@@ -292,4 +293,4 @@ def table(found: list[Finding]) -> str:
 
 
 if __name__ == "__main__":
-    run(rows, minutes=20, sizes={"only": ("", "bert gpt2 bart"), "output": ("", "")})
+    run(rows, minutes=20, sizes={"only": ("", "gpt2 bart"), "output": ("", ""), "traces": (1536, 16)})

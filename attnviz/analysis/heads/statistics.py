@@ -60,7 +60,8 @@ class Statistics:
     @property
     def attending(self) -> Bool[np.ndarray, " layer"]:
         """Tell which layers attend; the others mix tokens in another way, and all of their weights are 0."""
-        return self.histogram.any(axis=(1, 2)) | self.sums.any(axis=(0, 2)) | (self.read == 0)
+        moved = np.abs(self.histogram).sum(axis=(1, 2)) + np.abs(self.sums).sum(axis=(0, 2))
+        return np.greater(moved, 0 if self.read else -1)
 
     @property
     def errors(self) -> Float[np.ndarray, "measure layer head"]:
