@@ -51,7 +51,7 @@ def describe_lesson(lesson: Lesson, source: ComputedSource) -> dict[str, Any]:
     """
     right = truths(lesson, source)
     questions = {
-        number: _question(question, right[number], _heads(source, step)) for number, step, question in lesson.questions
+        number: describe_question(question, right[number], _heads(source, step)) for number, step, question in lesson.questions
     }
     return {"name": lesson.name, "questions": questions}
 
@@ -65,8 +65,8 @@ def _heads(source: ComputedSource, step: LessonStep) -> Sequence[tuple[int, int]
     return [(layer, head) for layer in range(result.card.n_layers) for head in range(result.card.n_heads)] if result else ()
 
 
-def _question(question: LessonQuestion, truth: Truth, heads: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Write which answers a question takes: texts, numbers from one to another, or heads."""
+def describe_question(question: LessonQuestion, truth: Truth, heads: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Write what a question says, and which answers it takes: texts, numbers from one to another, or heads."""
     said = {name: question.text(name) for name in ("ask", "hint", "right", "wrong")}
     known = {"kind": question.kind, "points": points_of(question), "answer": truth.answer, "sentence": truth.sentence, **said}
     if question.kind == "number":
@@ -83,13 +83,13 @@ def lesson_html(lesson: Lesson, root: str, missing: Mapping[str, Any]) -> str:
     steps = []
     for number, step in enumerate(lesson.steps, 1):
         questions = "".join(_form(f"{number}.{place}", question) for place, question in enumerate(step.questions, 1))
-        prose = _prose(step.prose, root, missing)
+        prose = _prose(step.prose, root) + _picture(step, root, missing)
         steps.append(f'<section class="step"><h2>{number}. {html.escape(step.title)}</h2>{prose}{questions}</section>')
     about = f"{lesson.minutes} minutes · {', '.join(lesson.models)}"
     audience = f" For {html.escape(lesson.audience)}." if lesson.audience else ""
     return f"""<div id="lesson" lang="{html.escape(lesson.language)}">
 <p class="about">{html.escape(about)}.{audience}</p>
-{_prose(lesson.intro, root, missing)}
+{_prose(lesson.intro, root)}
 {"".join(steps)}
 <section class="step"><h2>Hand in</h2><p id="points" role="status"></p>
 <form id="hand-in"><label for="student">Your name, if your teacher wants it</label>
@@ -98,15 +98,19 @@ def lesson_html(lesson: Lesson, root: str, missing: Mapping[str, Any]) -> str:
 </div>"""
 
 
-def _prose(markdown: str, root: str, missing: Mapping[str, Any]) -> str:
+def _prose(markdown: str, root: str) -> str:
     """Write prose as HTML, its links to pictures as those of the site."""
+    return re.sub(r'<a href="/(\w+)', rf'<a href="{root}\1/', _MARKDOWN.render(markdown))
 
-    def link(match: re.Match[str]) -> str:
-        is_elsewhere = match[1] in missing or "edits" in match[2]
-        mark = " <small>(in the app only)</small>" if is_elsewhere else ""
-        return f'<a class="open" href="{root}{match[1]}/{match[2]}">{match[3]}</a>{mark}'
 
-    return re.sub(r'<a href="/(\w+)([^"]*)">(.*?)</a>', link, _MARKDOWN.render(markdown))
+def _picture(step: LessonStep, root: str, missing: Mapping[str, Any]) -> str:
+    """Write the way to the picture of a step, which opens beside the lesson."""
+    if (picture := step.picture) is None:
+        return ""
+    page, _, query = picture.address.lstrip("/").partition("?")
+    is_elsewhere = page in missing or "edits" in query
+    mark = " <small>This link's page, or its edits, are in the app only.</small>" if is_elsewhere else ""
+    return f'<p><a class="open" target="picture" href="{html.escape(f"{root}{page}/?{query}")}">Open the picture</a>{mark}</p>'
 
 
 def _form(number: str, question: LessonQuestion) -> str:

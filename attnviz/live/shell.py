@@ -53,9 +53,9 @@ SITE_PAGES = (
 )
 # Pages that need the app's server, and why.
 APP_PAGES = {
-    "heads": ("What heads do", "It reads 1,500 sentences with every head of a model, which takes a server."),
-    "whatif": ("What if", "It runs two models side by side, and switches every head off in turn, which takes a server."),
+    "whatif": ("What if", "It edits a model's attention, or runs two models, which the graphs of this site cannot do."),
     "matters": ("What matters", "It runs a model hundreds of times on one text, which takes a server."),
+    "heads": ("What heads do", "It reads 1,500 sentences with every head of a model, which takes a server."),
     "compute": ("Compute", "It looks into queries, keys and values, which the graphs of this site do not give."),
     "train": ("Train", "It trains a model with PyTorch, which no browser runs."),
 }

@@ -42,8 +42,16 @@ SCRIPTS = {
     "explorer": ("explorer_entry.js", EXPLORER_STYLE),
     "alignments": ("alignments_entry.js", ALIGNMENTS_STYLE),
     "worker": ("worker.js", ""),
-    "models": ("models_entry.js", ""),
 }
+# Read by a Space of Hugging Face; of no use elsewhere.
+README = """---
+title: attnviz
+sdk: static
+app_file: index.html
+---
+
+Written by `attnviz site`: type a sentence and see what every attention head of a real model does with it.
+"""
 
 
 class SiteError(AttnvizError, ValueError):
@@ -76,6 +84,10 @@ def _write_site(folder: Path, models: Sequence[str], files: Sequence[Path], repo
         _write(folder / f"{name}.js", text)
     _write(folder / "site.css", colours() + (WEB / "site.css").read_text(encoding="utf-8"))
     _write(folder / "document.html", template())
+    shutil.copytree(WEB / "models", folder / "runner", ignore=shutil.ignore_patterns("*.ts"))
+    _write(folder / "README.md", README)
+    # GitHub Pages would leave out what begins with an underscore.
+    _write(folder / ".nojekyll", "")
     shutil.copy(assets_folder() / "icon.svg", folder / "icon.svg")
     shown = _write_pictures(folder / "pictures", models, report)
     exported = _write_models(folder / "models", models, report)
@@ -178,13 +190,16 @@ def _example(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_service_worker(folder: Path, first: Sequence[str]) -> None:
-    """Write what keeps the site, with the version that all its files make."""
-    digest = hashlib.sha256()
+    """Write what keeps the site, with the versions that its files make."""
+    digests = {"models": hashlib.sha256(), "pages": hashlib.sha256()}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+        name = path.relative_to(folder)
+        digest = digests["models" if name.parts[0] in ("models", "runner", "vendor") else "pages"]
+        digest.update(name.as_posix().encode() + path.read_bytes())
     script = (WEB / "service_worker.js").read_text(encoding="utf-8")
-    script = script.replace("$version", digest.hexdigest()[:16]).replace("$first", json.dumps(list(dict.fromkeys(first))))
-    _write(folder / "service_worker.js", script)
+    for part, digest in digests.items():
+        script = script.replace(f"${part}", digest.hexdigest()[:16])
+    _write(folder / "service_worker.js", script.replace("$first", json.dumps(list(dict.fromkeys(first)))))
 
 
 def _write(path: Path, text: str) -> None:

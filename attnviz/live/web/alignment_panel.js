@@ -18,10 +18,9 @@ export class AlignmentPanel {
     this.mounted = mountPicture(place, "alignment", script);
   }
 
-  /** @param {ArrayBuffer} data a package as attnviz/figures/translate/alignments.py packs it @param {Values} values */
-  async show(data, values) {
-    const { picture: alignments, readPackage } = await this.mounted;
-    const message = /** @type {NonNullable<typeof readPackage>} */ (readPackage)(data);
+  /** @param {any} message what attnviz/figures/translate/alignments.py packs @param {Values} values */
+  async show(message, values) {
+    const { picture: alignments } = await this.mounted;
     if (message.name !== this.#name) alignments.state.seq = 0;
     this.#name = message.name;
     for (const { slot, rows, columns } of message.models) {

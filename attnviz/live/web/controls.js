@@ -10,7 +10,7 @@ import { make } from "../../figures/drawing/elements.js";
 /** @param {Desk} desk @param {ModelPicture} picture */
 export function drawControls(desk, picture) {
   const { parts: { controls }, config: { page }, values } = desk;
-  if (page === "translate") return controls.replaceChildren(scale(desk));
+  if (page === "translate") return controls.replaceChildren(...translators(desk, picture), scale(desk));
   const shown = shownOn(page, picture, values);
   const map = picture.maps.find(({ kind }) => kind === shown.kind) ?? picture.maps[0];
   const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset?.name;
@@ -26,6 +26,22 @@ export function drawControls(desk, picture) {
   ];
   controls.replaceChildren(...parts.filter((part) => part instanceof Node));
   if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
+}
+
+/** Which translators stand side by side, and how they decode. @param {Desk} desk @param {ModelPicture} picture */
+function translators(desk, picture) {
+  const { values, config: { models } } = desk;
+  const shown = picture.said.models;
+  const [into, beam] = [values.into ?? "French", values.decoding === "Beam"];
+  const own = models.filter((name) => name.endsWith("-en-de") === (into === "German"));
+  const boxes = own.map((name) => toggle(name, shown.includes(name), (on) => {
+    const chosen = own.filter((each) => (each === name ? on : shown.includes(each)));
+    return desk.change({ models: chosen.length ? chosen : [name], hero: null });
+  }));
+  const german = models.some((name) => name.endsWith("-en-de"));
+  const languages = german && choice("Into", ["French", "German"], into, (chosen) => desk.change({ into: chosen === "French" ? null : chosen, models: null, hero: null }));
+  const decoding = own.length && choice("Decoding", ["Greedy", "Beam"], beam ? "Beam" : "Greedy", (chosen) => desk.change({ decoding: chosen === "Beam" ? chosen : null }));
+  return [languages, decoding, ...boxes].filter((part) => part instanceof Node);
 }
 
 /** Which head of which map the address names, else the picture's own. @param {string} page @param {ModelPicture} picture @param {Record<string, any>} values */

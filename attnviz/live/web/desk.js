@@ -93,7 +93,7 @@ export class Desk {
       await this.panel?.show(picture, values, example);
       this.parts.hero.dataset.drawn = String(turn);
       this.say(askedOfTheApp(location.search).length ? sentenceOf("app only") : "");
-      this.parts.hint.textContent = picture.said.notice;
+      this.parts.hint.replaceChildren(picture.said.notice, ...(picture.keep ? [keepButton(picture.keep)] : []));
       drawControls(this, picture);
       dispatchEvent(new Event("attnviz-address"));
     } catch (error) {
@@ -191,4 +191,16 @@ export class Desk {
     }
     for (const [index, chip] of [...chips.children].entries()) chip.setAttribute("aria-pressed", String(this.config.examples[index] === shown));
   }
+}
+
+/** Fetches all of a model, which is then here without a network, too. @param {() => Promise<void>} keep */
+function keepButton(keep) {
+  const button = make("button", { type: "button" }, "Keep the whole model for use without a network");
+  button.addEventListener("click", () => {
+    Object.assign(button, { disabled: true, textContent: "Fetching the rest …" });
+    keep().then(() => (button.textContent = "Kept: it works without a network")).catch(() => {
+      Object.assign(button, { disabled: false, textContent: "Not all of it came: press again" });
+    });
+  });
+  return button;
 }

@@ -134,7 +134,7 @@ function shownToken({ text, special, piece = "" }) {
 }
 
 /** @param {Token[]} tokens */
-function directionOf(tokens) {
+export function directionOf(tokens) {
   const letters = tokens.flatMap(({ text, special }) => (special ? [] : Array.from(text)));
   const first = letters.find((letter) => /\p{L}/u.test(letter));
   return first && RIGHT_TO_LEFT.test(first) ? "rtl" : "ltr";

@@ -2,16 +2,16 @@
 
 import { make } from "../../figures/drawing/elements.js";
 
-/** @typedef {{ default: { Picture: new (root: HTMLElement, host: object) => any, STYLE: string, readPackage?: (data: ArrayBuffer) => any } }} Script */
+/** @typedef {{ default: { Picture: new (root: HTMLElement, host: object) => any, STYLE: string } }} Script */
 
 /** Mounts the picture of a script. @param {HTMLElement} place @param {string} kind the class of its root @param {URL} script */
 export async function mountPicture(place, kind, script) {
-  const { default: { Picture, STYLE, ...more } } = /** @type {Script} */ (await import(script.href));
+  const { default: { Picture, STYLE } } = /** @type {Script} */ (await import(script.href));
   const shadow = place.attachShadow({ mode: "open" });
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(STYLE);
   shadow.adoptedStyleSheets = [sheet];
   const root = make("div", { class: kind });
   shadow.append(root);
-  return { picture: new Picture(root, { pick() {}, want() {} }), ...more };
+  return { picture: new Picture(root, { pick() {}, want() {} }) };
 }

@@ -10,7 +10,8 @@ import { readPackage } from "../../figures/drawing/package.js";
  * @typedef {[layer: number, head: number | null]} HeadPlace
  * @typedef {{ kind: string, shape: [layers: number, heads: number], file: string, layers?: string[], first: HeadPlace }} MapOfSite
  * @typedef {{ name: string, models: string[], label: string, notice: string, prompt: Record<string, string>, output: string, shown: string,
- *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any }} Said
+ *   story: Sentence[], maps: MapOfSite[], answer?: any, passage?: any,
+ *   alignments?: any }} Said
  * @typedef {{ kind: string, layer: number, head: number | null, view: View }} HeadShown
  * @typedef {HeadShown & { query: number | null, key: number | null }} Place
  */
@@ -21,6 +22,8 @@ export class ModelPicture {
   constructor(said, key, background) {
     this.said = said;
     this.maps = said.maps;
+    /** @type {(() => Promise<void>) | null} Fetches what other texts may need of the model. */
+    this.keep = null;
     /** @param {string} work @param {object} asked */
     this.ask = (work, asked) => background.ask(work, { key, ...asked });
   }
@@ -40,9 +43,9 @@ export class ModelPicture {
     return this.ask("story", { ...place, query, at: key });
   }
 
-  /** The package of the alignments. @returns {Promise<ArrayBuffer>} */
-  alignments() {
-    return this.ask("alignments", {});
+  /** What the alignments draw. @returns {Promise<any>} */
+  async alignments() {
+    return this.said.alignments;
   }
 
   /** @param {HeadShown} place */
@@ -89,8 +92,8 @@ export class SitePicture extends ModelPicture {
     return isSaid && isFirst(place.view) ? { sentences: this.said.story, hidden: "" } : super.story(place);
   }
 
-  alignments() {
-    return this.#fetch(`${this.said.name}.align`);
+  async alignments() {
+    return readPackage(await this.#fetch(`${this.said.name}.align`));
   }
 
   /** @param {string} kind */

@@ -1,4 +1,4 @@
-// Runs a model on what was typed: it is fetched the first time, with its progress in megabytes, and can be left.
+// Runs models on what was typed: each is fetched the first time, with its progress in megabytes, and can be left.
 
 import { make } from "../../figures/drawing/elements.js";
 import { ModelPicture } from "./picture.js";
@@ -9,39 +9,67 @@ import { ModelPicture } from "./picture.js";
  * @import { Said } from "./picture.js"
  */
 
+// Weights below this one are drawn as no link (attnviz/figures/translate/sentence_pair.py).
+const LEAST_WEIGHT = 0.03;
+
 /** @param {Desk} desk @param {string} key @param {Record<string, string>} prompt @param {Values} values */
 export async function runModel(desk, key, prompt, values) {
-  const { config: { models, runtimeBytes, examples, first }, background } = desk;
-  const name = (values.models ?? [values.model ?? examples[0].models[0]])[0] ?? "";
-  if (!models.includes(name)) throw new Error("no model");
+  const { config: { models, runtimeBytes, first, page }, background } = desk;
+  const names = namesOf(desk, values);
+  if (!names.length || names.some((name) => !models.includes(name))) throw new Error("no model");
   if (typeof WebAssembly !== "object") throw new Error("no webassembly");
-  const busy = showBusy(desk, name);
-  try {
-    const trace = await background.ask("run", { key, name, runtimeBytes, request: prompt }, busy.progress);
-    // What other texts may need is fetched while nobody waits.
-    background.ask("complete", { name }).catch(() => {});
-    return new ModelPicture(saidOf(trace, name, prompt, first), key, background);
-  } finally {
-    busy.end();
+  const request = { ...prompt, beam: values.decoding === "Beam" ? Math.min(Math.max(values.width ?? 5, 2), 10) : 1 };
+  const traces = [];
+  for (const name of names) {
+    const busy = showBusy(desk, name);
+    try {
+      traces.push(await background.ask("run", { key, name, runtimeBytes, request }, busy.progress));
+    } finally {
+      busy.end();
+    }
   }
+  const picture = new ModelPicture(saidOf(traces, names, prompt, first), key, background);
+  // A text needs the vectors of its own words alone.
+  if (page !== "translate") picture.keep = () => background.ask("complete", { name: names[0] });
+  return picture;
 }
 
-/** What the page says of a trace, as of a picture that came with the site. @param {any} trace @param {string} name
- * @param {Record<string, string>} prompt @param {Record<string, [layer: number, head: number | null]>} first @returns {Said} */
-function saidOf(trace, name, prompt, first) {
+/** The models that the address names, else the first that this site has. @param {Desk} desk @param {Values} values @returns {string[]} */
+export function namesOf({ config: { models } }, values) {
+  if (values.models?.length || values.model) return values.models ?? [values.model];
+  return models.filter((name) => name.endsWith("-en-de") === (values.into === "German")).slice(0, 1);
+}
+
+/** What the page says of traces, as of a picture that came with the site. @param {any[]} traces @param {string[]} names
+ * @param {Record<string, string>} prompt @param {Record<string, [layer: number, head: number | null]>} unasked @returns {Said} */
+function saidOf(traces, names, prompt, unasked) {
+  const [{ output, maps, cut, translation, first = unasked, shown, ...told }] = traces;
   /** @type {{ kind: string, shape: [number, number] }[]} */
-  const maps = trace.maps;
-  const cut = trace.cut ?? trace.cutPair;
+  const all = maps;
   return {
-    name,
-    models: [name],
-    label: "",
-    notice: cut === null ? "" : "This model reads no more than so many tokens: the text was cut.",
-    prompt,
-    output: trace.output,
-    shown: maps.find(({ kind }) => kind in first)?.kind ?? maps[0].kind,
     story: [],
-    maps: maps.map(({ kind, shape }) => ({ kind, shape, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
+    ...told,
+    name: names[0],
+    models: names,
+    label: "",
+    notice: cut === null ? "" : `${names[0]} read the text up to its character ${cut}: it reads no more at once.`,
+    prompt,
+    output,
+    shown: shown ?? all.find(({ kind }) => kind in first)?.kind ?? all[0].kind,
+    maps: all.map(({ kind, shape }) => ({ kind, shape, file: "", first: first[kind] ?? [shape[0] - 1, 0] })),
+    alignments: translation && alignmentsOf(traces.map((each) => each.translation)),
+  };
+}
+
+/** @param {{ described: any, weights: Uint8Array, cell: [number, number] }[]} translations */
+function alignmentsOf(translations) {
+  return {
+    name: Math.random().toString(36).slice(2),
+    models: translations.map(({ described }, index) => ({ slot: index + 1, ...described })),
+    chunks: new Map(translations.map(({ weights }, index) => [String(index + 1), weights])),
+    cells: Object.fromEntries(translations.map(({ cell }, index) => [index + 1, cell])),
+    open: false,
+    least: LEAST_WEIGHT,
   };
 }
 

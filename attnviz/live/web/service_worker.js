@@ -1,12 +1,10 @@
 // Keeps the site for visits without a network: the pages and what they need at the first visit, pictures and models once they were
-// fetched. What the build writes into it: the version of the site, and the files of the first visit.
+// fetched. What the build writes into it: the versions of the site and of its models, and the files of the first visit.
 
-const VERSION = "$version";
 /** @type {string[]} */
 const FIRST = JSON.parse('$first');
-const PAGES = `attnviz-pages-${VERSION}`;
-// A model's folder is named by its content: it outlives a version of the site.
-const MODELS = "attnviz-models";
+// Models, and what runs them, are not fetched again when only pages have changed.
+const [PAGES, MODELS] = ["attnviz-pages-$pages", "attnviz-models-$models"];
 const here = /** @type {any} */ (self);
 
 here.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(install()));
@@ -28,7 +26,7 @@ async function install() {
 }
 
 async function activate() {
-  for (const name of await caches.keys()) if (name.startsWith("attnviz-pages-") && name !== PAGES) await caches.delete(name);
+  for (const name of await caches.keys()) if (name.startsWith("attnviz-") && name !== PAGES && name !== MODELS) await caches.delete(name);
   await here.clients.claim();
 }
 
@@ -36,7 +34,7 @@ async function activate() {
 async function answer(request, url) {
   // A page's address holds what it shows; its file is the same.
   const key = url.origin + url.pathname;
-  const isModel = url.pathname.includes("/models/");
+  const isModel = /\/(models|runner|vendor)\//.test(url.pathname);
   const cache = await caches.open(isModel ? MODELS : PAGES);
   const kept = await cache.match(key);
   if (kept) return kept;

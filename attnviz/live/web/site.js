@@ -2,6 +2,7 @@
 
 import { Desk } from "./desk.js";
 import { openLesson } from "./lesson.js";
+import { sentenceOf } from "./messages.js";
 import { panelOf } from "./panels.js";
 import { drawToolbar } from "./toolbar.js";
 
@@ -12,6 +13,8 @@ if (config.examples) {
   desk.panel = panelOf(desk);
   drawToolbar(desk);
   void desk.show();
+  // What keeps the site says when there is no room left.
+  navigator.serviceWorker?.addEventListener("message", ({ data }) => desk.say(sentenceOf(String(data))));
 }
 if (config.lesson) openLesson(config.lesson);
 // Served from a disk, or without the secrecy that workers need, the site works and is not kept.

@@ -1,10 +1,12 @@
 // What takes time happens here, so that the page never waits: models run, maps are read, overviews and sentences are made.
 
+import { describeFound } from "./answer_words.js";
 import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
 import { mapOfFiles, mapOfTrace } from "./map_source.js";
 import { openRuntime } from "./runtime.js";
+import { describeTranslation } from "./translation.js";
 import { describeHead, describeHidden, describeLink } from "./wording.js";
 import { nameOfHead } from "./written.js";
 
@@ -15,7 +17,7 @@ import { nameOfHead } from "./written.js";
  * @typedef {{ key: string, kind: string, view: View }} Place
  * @import { Progress, Runtime } from "./runtime.js"
  * @typedef {{ model: string, output: string, extra: any, cut: number | null, cutPair: number | null, maps: TraceMap[] }} Trace
- * @typedef {{ trace(request: object): Promise<Trace>, complete(): Promise<void> }} Model
+ * @typedef {{ card: any, trace(request: object): Promise<Trace>, complete(): Promise<void> }} Model
  */
 
 const host = /** @type {any} */ (self);
@@ -45,9 +47,11 @@ const WORK = {
     loading.catch(() => models.delete(name));
     const model = await loading;
     onProgress(1, 1);
-    const { maps, ...trace } = await model.trace(request);
-    keep(key, Promise.resolve(maps.map(mapOfTrace)));
-    return { ...trace, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })) };
+    const { maps, extra, output, cut, cutPair } = await model.trace(request);
+    const own = maps.map(mapOfTrace);
+    keep(key, Promise.resolve(own));
+    return { output, cut: cut ?? cutPair, maps: maps.map(({ kind, layers, heads }) => ({ kind, shape: [layers, heads] })),
+      ...describe(model, request, output, extra, own) };
   },
 
   /** Fetches what later texts may need of a model, so that it works without a network. @param {{ name: string }} asked */
@@ -85,6 +89,14 @@ const WORK = {
   },
 };
 
+/** What a task gives besides its maps. @param {Model} model @param {any} request @param {string} output @param {any} extra @param {AttentionMap[]} maps */
+function describe({ card }, request, output, extra, maps) {
+  const cross = maps.find(({ kind }) => kind === "cross");
+  if (extra?.spans) return describeFound(extra, maps, card.name, null);
+  if (extra?.steps && cross) return { translation: describeTranslation(output, extra, cross, card, Boolean(request.target)) };
+  return {};
+}
+
 /** @param {HeadMatrix} matrix @param {number | null} query @param {number | null} key @returns {[number, number]} */
 function chosenCell(matrix, query, key) {
   const [row, column] = [matrix.rows.indexOf(Number(query)), matrix.columns.indexOf(Number(key))];
@@ -106,8 +118,8 @@ async function load(name, runtimeBytes, onProgress) {
   };
   runtime ??= openRuntime(root, runtimeBytes, progressOf("runtime"));
   runtime.catch(() => (runtime = null));
-  const script = await import(new URL("models.js", root).href).catch(() => Promise.reject(new Error("download")));
-  return script.default(base.href, await response.json(), await runtime, progressOf("model"));
+  const runner = await import(new URL("runner/model.js", root).href).catch(() => Promise.reject(new Error("download")));
+  return runner.load(base.href, await response.json(), await runtime, progressOf("model"));
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */

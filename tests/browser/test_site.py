@@ -1,0 +1,154 @@
+"""The page without a server: a site is built once, given out as files, and used with and without its network."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from attnviz.lessons.hand_in import read_hand_in
+from attnviz.live.site import build
+from attnviz.paths import assets_folder
+from tests.browser.harness import watched
+from tests.factories import HOSTILE
+
+FIRST = "L3·H1 sends “it” to “animal” with weight 0.68: its strongest link between two words."
+LESSON = assets_folder() / "lessons" / "what-is-it.md"
+STORY, NOTICE, HERO = "#story p:first-child", "#notice", "#hero[data-drawn]"
+# What an address may say that no page ever wrote.
+ADDRESSES = [
+    *(f"text={quote(text)}&layer=99&head=-3" for text in HOSTILE[:6]),
+    "layer=1e9&head=NaN&view=%3Cscript%3E&look=zoom_x~chips_%3Cb%3E&query=99999&key=99999",
+    "text=~z~nonsense", "scale=javascript:alert(1)&words=maybe&hide_special=true&mean=true", "model=../../etc&text=a",
+]  # fmt: skip
+
+
+# Stands in for a model, whose own tests hold it: words for tokens, and each looks at the one before it.
+RUNNER = """
+export async function load(base, manifest, { ort, Tokenizer }, onProgress) {
+  if (!ort.InferenceSession || !Tokenizer) throw new Error("no runtime");
+  onProgress(1, 1);
+  return { card: { name: "minilm" }, complete: async () => {}, trace: async ({ text }) => {
+    const words = [...text.matchAll(/\\w+|[^\\w\\s]/g)].map(({ 0: word, index }, at) =>
+      ({ text: word, start: index, end: index + word.length, special: false, segment: 0, word: at, piece: "" }));
+    const [layers, heads, size] = [6, 12, words.length];
+    const weights = new Float32Array(layers * heads * size * size);
+    for (let row = 0; row < layers * heads * size; row++) weights[row * size + Math.max((row % size) - 1, 0)] = 1;
+    const map = { kind: "encoder", queries: words, keys: words, layers, heads, causal: false, weights };
+    return { output: "", extra: null, cut: null, cutPair: null, maps: [map] };
+  } };
+}
+"""
+
+
+def stand_in(name: str, folder: Path) -> dict[str, str]:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "model.json").write_text("{}", encoding="utf-8")
+    return {"name": name, "task": "encode"}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing of what was asked."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a site with one model."""
+    folder = tmp_path_factory.mktemp("site") / "made"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnviz.live.site.export", stand_in)
+        build(folder, ("minilm",), (LESSON,), report=lambda _: None)
+    (folder / "runner" / "model.js").write_text(RUNNER, encoding="utf-8")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://localhost:{server.server_port}"
+    server.shutdown()
+
+
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector(HERO)
+    return page
+
+
+def typed(page: Page, text: str) -> None:
+    page.locator("#box-text").fill(text)
+    page.get_by_role("button", name="Run", exact=True).click()
+
+
+def test_the_picture_is_a_function_of_its_address(browser: Browser, site: str):
+    with watched(browser) as context:
+        page = opened(context.new_page(), f"{site}/encode/")
+        expect(page.locator(STORY)).to_have_text(FIRST)
+        page.get_by_role("spinbutton", name="Layer").fill("0")
+        page.get_by_role("spinbutton", name="Layer").press("Enter")
+        expect(page.locator(STORY)).to_contain_text("L0·H1")
+        page.get_by_label("Hide special tokens").check()
+        expect(page.locator("#hidden")).to_contain_text("Hidden tokens hold")
+        shown = page.locator("#story").inner_text(), page.locator("#hidden").inner_text()
+        assert "hide_special=true" in page.url
+        opened(page, page.url)
+        expect(page.locator("#hidden")).to_contain_text("Hidden tokens hold")
+        assert (page.locator("#story").inner_text(), page.locator("#hidden").inner_text()) == shown
+        page.get_by_role("button", name="Garden path").click()
+        expect(page.locator(STORY)).to_contain_text("horse")
+        page.go_back()
+        expect(page.locator(STORY)).to_contain_text("L0·H1")
+
+
+def test_no_address_and_no_text_breaks_it(browser: Browser, site: str):
+    with watched(browser) as context:
+        page = context.new_page()
+        for address in ADDRESSES:
+            page.goto(f"{site}/encode/?{address}")
+            page.wait_for_selector(f"{HERO}, {NOTICE}:not([hidden])")
+
+
+def test_a_text_is_run_here_and_without_a_network(browser: Browser, site: str):
+    with watched(browser, service_workers="allow") as context:
+        page = opened(context.new_page(), f"{site}/encode/")
+        typed(page, "The keys to the old cabinet are missing.")
+        expect(page.locator(STORY)).to_contain_text("“keys”")
+        # What a first visit keeps is kept behind the page; it is whole when another text runs.
+        typed(page, "A dog that barked at cats was loud.")
+        expect(page.locator(STORY)).to_contain_text("“dog”")
+        page.evaluate("() => navigator.serviceWorker.ready.then(() => true)")
+        page.wait_for_load_state("networkidle")
+        context.set_offline(True)
+        opened(page, f"{site}/encode/?text=The+keys+to+the+old+cabinet+are+missing.&layer=3&head=1")
+        expect(page.locator(STORY)).to_contain_text("“keys”")
+
+
+def test_a_model_that_does_not_come_is_one_sentence(browser: Browser, site: str):
+    with browser.new_context(service_workers="block") as context:
+        page = opened(context.new_page(), f"{site}/encode/")
+        context.route("**/models/**", lambda route: route.abort())
+        typed(page, "The cat sat.")
+        expect(page.locator(NOTICE)).to_contain_text("could not be fetched: check the connection")
+        page.get_by_role("button", name="What is “it”?").click()
+        expect(page.locator(STORY)).to_have_text(FIRST)
+
+
+def test_a_lesson_is_graded_where_it_is_read(browser: Browser, site: str):
+    with watched(browser, accept_downloads=True) as context:
+        page = context.new_page()
+        page.goto(f"{site}/lessons/")
+        page.get_by_role("link", name="What is “it”?").click()
+        for number, answer in (("1.1", " Animal. "), ("1.2", "12 %")):
+            form = page.locator(f'[data-question="{number}"]')
+            form.get_by_role("textbox").fill(answer)
+            form.get_by_role("button", name="Answer").click()
+        expect(page.locator('[data-question="1.1"] .verdict')).to_contain_text("Right: animal.")
+        expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”. The answer is 0.68.")
+        expect(page.locator("#points")).to_contain_text("1 of 5 points.")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Hand in").click()
+        handed_in = read_hand_in(Path(download.value.path()).read_bytes(), "it.json")
+        assert (handed_in.lesson, handed_in.answers) == ("what-is-it", {"1.1": "Animal.", "1.2": "12 %"})
+        address = page.get_by_role("link", name="Open the picture").first.get_attribute("href")
+        expect(opened(page, f"{page.url}{address}").locator(STORY)).to_have_text(FIRST)

