@@ -75,7 +75,9 @@ def _typed_text(picture: LessonPicture | None) -> tuple[GuessLine, ...]:
     if picture is None:
         return ()
     prompt = picture.prompt
-    return tuple(GuessLine((text,)) for text in (prompt.text, prompt.pair, prompt.question) if text)
+    # On What matters one box is both.
+    texts = dict.fromkeys(filter(None, (prompt.text, prompt.pair, prompt.question)))
+    return tuple(GuessLine((text,)) for text in texts)
 
 
 def _matrix(picture: LessonPicture, source: AnswerSource) -> HeadMatrix:

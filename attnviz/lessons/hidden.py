@@ -1,12 +1,13 @@
 """The picture of a step without what its questions ask for: the rows of those words are masked, in every head."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool
 
 from attnviz.analysis.head_ranking import word_at
-from attnviz.core.arrays import Entropy, LayerWeights, Weights
+from attnviz.core.arrays import LayerWeights, Weights
 from attnviz.core.trace import AttentionMap, Token, WeightStore
 from attnviz.lessons.answers import TYPED_KINDS
 from attnviz.lessons.lesson_file import LessonStep
@@ -44,8 +45,9 @@ class HiddenRows:
         weights[list(self.rows)] = 0
         return weights
 
-    def head_and_entropy(self, layer: int, head: int) -> tuple[Weights, Entropy | None]:
-        return self.head(layer, head), None
+    def each_head(self, layer: int) -> Iterator[tuple[Weights, None]]:
+        # The entropy of a hidden row would tell of it.
+        return ((self.head(layer, head), None) for head in range(self.n_heads))
 
     def layer(self, layer: int) -> LayerWeights:
         weights = self.store.layer(layer).copy()

@@ -9,11 +9,14 @@ import pytest
 
 from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.verdict import ClaimResult, Rival
+from attnviz.analysis.view import View
 from attnviz.core.errors import AttnvizError, LessonError
 from attnviz.core.shares import Shares
-from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt
+from attnviz.core.trace import AttentionMap, AttentionTrace, DenseWeights, Prompt, WeightStore
+from attnviz.figures.explorer import overview
 from attnviz.lessons.guess import guess_of
-from attnviz.lessons.lesson_file import LessonQuestion
+from attnviz.lessons.hidden import hidden_map
+from attnviz.lessons.lesson_file import LessonQuestion, LessonStep
 from attnviz.lessons.picture import LessonPicture, read_link
 from attnviz.lessons.questions import KINDS, points_of, truth_of
 from attnviz.lessons.truth import read_number, same_answer
@@ -208,3 +211,25 @@ def test_what_is_guessed_on_holds_no_number_of_the_model(kind: str, fields: dict
         offered = [row + record["sign"] + column for row in rows for column in columns] + list(record["options"])
         offered += [line["words"][at] for at in line.get("choices", ())]
         assert any(truth_of(question, PICTURE, Given()).accepts(each) for each in offered)
+
+
+def test_a_hidden_picture_is_the_same_whatever_the_hidden_row_is() -> None:
+    """The bytes that a browser gets of it: were anything made of the row, they would differ."""
+    step = LessonStep("A", "", PICTURE, (LessonQuestion("token", "?", {"from": "saw"}, 7),), 1)
+    given, other = Given(), Given()
+    changed = HEAD_0.copy()
+    changed[3] = changed[3, ::-1]
+    attention = AttentionMap("encoder", TOKENS, TOKENS, DenseWeights((np.stack([changed, HEAD_1]),)))
+    other.trace = replace(given.trace, maps=(attention,))
+    packages = []
+    for source in (given, other):
+        hidden = hidden_map(step, source)
+        assert hidden is not None
+        assert isinstance(hidden.store, WeightStore)
+        np.testing.assert_array_equal(np.flatnonzero(~hidden.visible(0).any(axis=1)), [3])
+        np.testing.assert_array_equal(np.delete(hidden.weights(0, 1), 3, axis=0), np.delete(np.eye(7), 3, axis=0))
+        packages.append(overview(hidden, view=View()).data)
+    one, same = (json.dumps(each, default=lambda value: bytes(value).hex()) for each in packages)
+    assert one == same
+    assert hidden_map(replace(step, questions=(LessonQuestion("cell", "?", {}, 7),)), given) is None
+    assert hidden_map(replace(step, questions=(LessonQuestion("token", "?", {"to": "cat"}, 7),)), given) is None
