@@ -203,6 +203,8 @@ _PAGES: dict[str, Mapping[str, Type]] = {
         "survey": Text(most=400), "measure": NAME, "drawing": Flag(), "drawn": Text(most=16),
     },
     "lessons": {},
+    # The code of a class, the lesson that is asked, and the teacher's link.
+    "classroom": {"class": Text(most=40), "teaches": NAME, "teach": Text(most=300)},
     "train": {
         "topic": Choice(("alignment", "induction")),
         "task": Choice(tuple(TOYS)), "kind": Choice(("additive", "dot", "transformer")),

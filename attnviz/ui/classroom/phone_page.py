@@ -36,8 +36,8 @@ def phone_script() -> str:
 @cache
 def phone_style() -> str:
     """Write the style of a phone's page, in the colours of the app, light and dark."""
-    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_colours(DARK)} }} }}"
-    return f":root {{ {_colours(LIGHT)} }}\n{dark}\n{(_FOLDER / 'phone.css').read_text(encoding='utf-8')}"
+    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {colours(DARK)} }} }}"
+    return f":root {{ {colours(LIGHT)} }}\n{dark}\n{(_FOLDER / 'phone.css').read_text(encoding='utf-8')}"
 
 
 def scales() -> dict[str, tuple[str, ...]]:
@@ -51,6 +51,7 @@ def phone_page() -> str:
     return PAGE.format(style=phone_style(), scales=json.dumps(scales()), script=phone_script())
 
 
-def _colours(theme: Theme) -> str:
+def colours(theme: Theme) -> str:
+    """Name the colours of a theme as the styles of phones and projectors do."""
     names = ("background", "panel", "text", "faint", "border", "accent")
     return ";".join(f"--{name}:{getattr(theme, name)}" for name in names)

@@ -20,10 +20,10 @@ PAGES = {
     "": {"home": "home"},
     "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text"},
     "Ask": {"whatif": "tune", "matters": "balance", "heads": "manage_search"},
-    "Learn": {"lessons": "school", "compute": "calculate", "train": "model_training"},
+    "Learn": {"lessons": "school", "classroom": "groups", "compute": "calculate", "train": "model_training"},
 }
 # What the menu calls a page, where that is not the name of its file.
-TITLES = {"whatif": "What if", "matters": "What matters", "heads": "What heads do"}
+TITLES = {"whatif": "What if", "matters": "What matters", "heads": "What heads do", "classroom": "Class"}
 
 
 def draw() -> None:

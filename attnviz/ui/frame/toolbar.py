@@ -13,6 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.ui.address.state import link
 
 _PLACE = "toolbar_place"
+# Pages whose picture a class can be asked about, or begins from.
+ASKED = ("home", "encode", "translate", "answer", "summarize", "lessons")
 _STYLE = Path(__file__).with_name("toolbar.css").read_text(encoding="utf-8")
 _COPY = component(
     "attnviz.copy", html='<div class="tool"></div>', css=_STYLE,
@@ -56,6 +58,11 @@ def fill_toolbar(opens: str) -> DeltaGenerator:
         )
         with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code"):
             _qr_code(address, opens)
+        if st.session_state.page in ASKED:
+            # Imported here: its classes use the toolbar.
+            from attnviz.ui.classroom.popover import ask_popover
+
+            ask_popover()
         _PRESENT(key="present-button", width="content")
     return download
 

@@ -16,9 +16,6 @@ const BARS = 20;
 /** @param {Shown} shown @returns {Node} */
 export function revealed(shown) {
   const { question, truth, own } = shown;
-  const pictures = {
-    token: shadedWords, number: histogram, head: shadedGrid, cell: shadedGrid, choice: countedOptions, order: countedOrders, text: ownText,
-  };
   const isRight = truth.guesses.find(([answer]) => answer === own)?.[2];
   const verdict =
     own === null ? "You did not answer." : isRight === true ? "You were right." : isRight === false ? "Not this time." : "";
@@ -30,10 +27,18 @@ export function revealed(shown) {
     verdict && element("p.verdict", {}, verdict),
     own !== null && question.kind !== "text" && element("p", {}, "You answered ", element("b", {}, element("bdi", {}, named(question, own))), "."),
     truth.sentence && element("p", {}, element("bdi", {}, truth.sentence.replaceAll(" %", "\u00A0%"))),
-    pictures[question.kind](shown),
+    question.kind === "text" ? ownText(shown) : classPicture(shown),
     share && element("p", {}, share),
     /^\/(?!\/)/.test(truth.link) && element("a.link", { href: truth.link, target: "_blank", rel: "noopener" }, "Open this picture in the app"),
   );
+}
+
+/** What the class guessed, in the picture. @param {Shown} shown @returns {Node} */
+export function classPicture(shown) {
+  const pictures = {
+    token: shadedWords, number: histogram, head: shadedGrid, cell: shadedGrid, choice: countedOptions, order: countedOrders, text: countedTexts,
+  };
+  return pictures[shown.question.kind](shown);
 }
 
 /** @param {ClassQuestion} question @param {string} answer */
@@ -47,9 +52,9 @@ function frame({ truth, own }, answer) {
   return `${answer === own ? ".own" : ""}${truth.right.includes(answer) ? ".right" : ""}`;
 }
 
-/** @param {...string} more */
-const legend = (...more) =>
-  element("p.legend", {}, ...[["own", "your answer"], ["right", "right"]].map(([kind, name]) =>
+/** @param {Shown} shown @param {...string} more */
+const legend = ({ own }, ...more) =>
+  element("p.legend", {}, ...[...(own === null ? [] : [["own", "your answer"]]), ["right", "right"]].map(([kind, name]) =>
     element("span", {}, element(`i.${kind}`), name)), ...more.map((name) => element("span", {}, name)));
 
 /** @param {Shown} shown */
@@ -62,11 +67,12 @@ function shadedWords(shown) {
       `span.word${frame(shown, name)}`,
       { style: shade(scale, truth.weights[at] ?? 0) },
       word(name),
-      element("small", {}, percent(truth.weights[at] ?? 0), guesses > 0 && ` · ${guesses}`),
+      element("small", {}, percent(truth.weights[at] ?? 0)),
+      guesses > 0 && element("b.guesses", { "aria-label": `${guesses} guessed it` }, String(guesses)),
     );
     return element("li", {}, box);
   });
-  return element("div.options", {}, element("ul.words", {}, ...boxes), legend("57 % · 3: attention, guesses"));
+  return element("div.options", {}, element("ul.words", {}, ...boxes), legend(shown, "57 %: attention", "3 in orange: guesses"));
 }
 
 /** @param {Shown} shown */
@@ -111,7 +117,7 @@ function shadedGrid(shown) {
     })),
   );
   const table = element("table", {}, element("thead", {}, element("tr", {}, element("th"), ...heads)), element("tbody", {}, ...rows));
-  return element("div.options", {}, element("div.grid", { tabindex: 0, role: "region", "aria-label": "The picture" }, table), legend("numbers: guesses"));
+  return element("div.options", {}, element("div.grid", { tabindex: 0, role: "region", "aria-label": "The picture" }, table), legend(shown, "numbers: guesses"));
 }
 
 /** @param {Shown} shown @param {string[]} [answers] */
@@ -123,7 +129,7 @@ function countedOptions(shown, answers = shown.question.choices) {
     const text = element("div", { style: "flex:1" }, element("bdi", {}, answer), bar);
     return element("li", {}, element(`div.option${frame(shown, answer)}`, {}, text, element("b", {}, String(guesses))));
   });
-  return element("div.options", {}, element("ul.options", {}, ...rows), legend("bars: the class"));
+  return element("div.options", {}, element("ul.options", {}, ...rows), legend(shown, "bars: the class"));
 }
 
 /** The orders that were given most, the right one among them. @param {Shown} shown */
@@ -131,6 +137,9 @@ function countedOrders(shown) {
   const given = shown.truth.guesses.slice(0, 5).map(([answer]) => answer);
   return countedOptions(shown, [...new Set([...shown.truth.right, ...given, ...(shown.own === null ? [] : [shown.own])])]);
 }
+
+/** What was written most, and no more of it than can be read. @param {Shown} shown */
+const countedTexts = (shown) => countedOptions(shown, shown.truth.guesses.slice(0, 8).map(([answer]) => answer));
 
 /** @param {Shown} shown */
 const ownText = ({ own }) => element("p", {}, own === null ? null : "You wrote: ", own === null ? null : element("bdi", {}, own));

@@ -1,0 +1,39 @@
+"""What a class guessed, beside what is true, in one sentence made of numbers."""
+
+from statistics import median
+
+from attnviz.lessons.classroom.values import ClassOverview
+from attnviz.lessons.truth import percent, read_number
+
+
+def class_sentence(overview: ClassOverview) -> str:
+    """Say how the guesses of a class compare with the model; empty: nothing is revealed, or nobody has answered.
+
+    >>> from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+    >>> from attnviz.lessons.classroom.values import Guess
+    >>> question, key = ClassQuestion("token", "Which?", ("it", "cat")), AnswerKey(("cat",), sentence="…")
+    >>> guesses = Guess("cat", 2, True), Guess("it", 1, False)
+    >>> common = {"code": "KRTF", "version": 2, "state": "revealed", "nicknames": False}
+    >>> class_sentence(ClassOverview(**common, question=question, answered=3, results=guesses, key=key))
+    '2 of 3 chose “cat”, and so does the head. …'
+    """
+    question, key, results = overview.question, overview.key, overview.results
+    if question is None or key is None:
+        return ""
+    if not results:
+        return key.sentence
+    if question.kind == "number" and key.tolerance is not None:
+        values = [value for each in results for value in [read_number(each.answer)] * each.count if value is not None]
+        near = sum(each.count for each in results if each.is_right)
+        return f"Half of the class guessed {percent(median(values))} or less; {near} of {len(values)} came near. {key.sentence}"
+    first = results[0]
+    chosen = f"{first.count} of {overview.answered}"
+    if question.kind == "text" or first.is_right is None:
+        return key.sentence
+    right = sum(each.count for each in results if each.is_right)
+    if question.kind not in ("token", "cell", "head"):
+        return f"{right} of {overview.answered} are right. {key.sentence}".strip()
+    if first.is_right:
+        same = {"token": "so does the head", "cell": "it is the strongest", "head": "this head does it"}[question.kind]
+        return f"{chosen} chose “{first.answer}”, and {same}. {key.sentence}".strip()
+    return f"{chosen} chose “{first.answer}”; {right} found “{key.right[0]}”. {key.sentence}".strip()

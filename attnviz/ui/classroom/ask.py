@@ -1,0 +1,105 @@
+"""Questions on the spot: what a class can be asked about the picture that stands here, in two clicks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from attnviz.analysis.head_metrics import focus_cell
+from attnviz.analysis.head_ranking import word_names
+from attnviz.analysis.view import HeadMatrix
+from attnviz.core.edit_types import HeadSet
+from attnviz.core.edits import Edits
+from attnviz.core.errors import AttnvizError
+from attnviz.lessons.lesson_file import LessonQuestion
+from attnviz.lessons.picture import TASKS, LessonPicture, read_link
+from attnviz.ui.address.state import value
+from attnviz.ui.classroom.teacher import open_class
+from attnviz.ui.lessons.place import place_of
+from attnviz.ui.lessons.source import PageSource
+
+# What the address of a page leaves out where it is the page's own first example, or a choice that a model has made.
+_TEXTS = ("text", "question", "passage", "pair")
+_HEAD_PAGES = ("home", "encode", "translate")
+
+
+@dataclass(frozen=True)
+class SpotQuestion:
+    """A question that can be asked now, with the picture that it is about."""
+
+    question: LessonQuestion
+    picture: LessonPicture | None
+
+
+def ask_class(asked: SpotQuestion) -> None:
+    """Asks the class, on the page of the class; for a callback."""
+    st.session_state.class_question = asked
+    open_class()
+
+
+def questions_here() -> list[SpotQuestion]:
+    """List what can be asked here: the questions of the lesson's step, and those about the picture of the page."""
+    try:
+        place = place_of(st.session_state.page) if "lesson" in st.session_state.address else None
+        if place is not None and not place.is_end:
+            return [SpotQuestion(question, place.step.picture) for question in place.step.questions]
+        picture = picture_here()
+        return list(_questions(picture)) if picture else []
+    except AttnvizError:
+        # What is wrong is said where the picture stands.
+        return []
+
+
+def picture_here() -> LessonPicture | None:
+    """The picture of this page as a lesson would link to it, with all that its address leaves out."""
+    state = st.session_state
+    if state.page not in TASKS:
+        return None
+    named = {name: state.get(name) for name in (*_TEXTS, "model", "layer", "head") if state.get(name) not in (None, "")}
+    if state.page == "home":
+        named |= {name: value(name) for name in ("layer", "head") if value(name) is not None}
+    written = {**named, **state.address}
+    try:
+        return read_link(f"/{'' if state.page == 'home' else state.page}?{urlencode(written, doseq=True)}")
+    except AttnvizError:
+        return None
+
+
+def _questions(picture: LessonPicture) -> Iterator[SpotQuestion]:
+    source = PageSource()
+    if picture.page in _HEAD_PAGES:
+        result = source.result(picture)
+        layer, head = picture.head(result.card)
+        only = result.card.n_layers == result.card.n_heads == 1
+        name = "this model" if only else f"head {head} of layer {layer}" if head is not None else f"layer {layer}"
+        yield from _of_words(picture, picture.matrix(result), name, only)
+        if picture.page == "translate" and head is not None and not only and not picture.edits:
+            off = Edits((HeadSet("cross", layer, head, "zero"),))
+            without = read_link(f"{picture.address}&{urlencode({'edits1': off.text})}")
+            yield _spot("output", f"What does the model write without {name}?", without)
+    if TASKS[picture.page] in ("translate", "answer"):
+        verb = "write" if picture.page == "translate" else "answer"
+        yield _spot("output", f"What does the model {verb}?", picture)
+
+
+def _of_words(picture: LessonPicture, matrix: HeadMatrix, name: str, only: bool) -> Iterator[SpotQuestion]:
+    """Questions about the word, and the link, that are chosen in a matrix."""
+    query, key = value("query"), value("key")
+    is_chosen = query in matrix.rows and key in matrix.columns
+    row, column = (matrix.rows.index(query), matrix.columns.index(key)) if is_chosen else focus_cell(matrix)
+    one, other = word_names(matrix.queries)[row], word_names(matrix.keys)[column]
+    yield _spot("token", f"Which word does “{one}” look at most, in {name}?", picture, **{"from": one})
+    yield _spot("number", f"How much does “{one}” look at “{other}”, in {name}?", picture, **{"from": one, "to": other})
+    if not only:
+        yield _spot("head", f"Which head sends “{one}” mostly to “{other}”?", picture, **{"from": one, "to": other})
+    shares = matrix.weights[row]
+    best = max((at for at, token in enumerate(matrix.keys) if not token.special), key=lambda at: shares[at], default=column)
+    yield _spot(
+        "choice", f"Right or wrong: in {name}, “{one}” looks mostly at “{other}”?", picture,
+        choices=("right", "wrong"), answer="right" if best == column else "wrong",
+    )  # fmt: skip
+
+
+def _spot(kind: str, ask: str, picture: LessonPicture, **fields: str | tuple[str, ...]) -> SpotQuestion:
+    return SpotQuestion(LessonQuestion(kind, ask, fields, 0), picture)

@@ -1,0 +1,21 @@
+"""The toolbar's way to a class: start one, or ask it about the picture."""
+
+import streamlit as st
+
+from attnviz.ui.classroom.teacher import open_class, start_class, taught_class
+
+
+def ask_popover() -> None:
+    """Draws the way to a class, with the questions that it can be asked about this picture."""
+    with st.popover("Class", icon=":material/groups:", key="ask-class"):
+        if taught_class() is None:
+            st.caption("Your class guesses on phones, and the guesses come back onto the picture.")
+            st.button("Start a class", key="start-class", icon=":material/groups:", on_click=start_class)
+            st.html('<a class="class-join" href="join" target="_blank">Join a class</a>')
+            return
+        # Imported here: most visits teach no class.
+        from attnviz.ui.classroom.ask import ask_class, questions_here
+
+        for number, each in enumerate(questions_here()):
+            st.button(each.question.ask, key=f"ask-{number}", on_click=ask_class, args=(each,))
+        st.button("Open the class", key="open-class", type="tertiary", icon=":material/groups:", on_click=open_class)

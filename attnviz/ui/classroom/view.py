@@ -1,0 +1,204 @@
+"""The page of a class: what stands on the wall, and what its teacher does."""
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import segno
+import streamlit as st
+from streamlit.components.v2 import component
+
+from attnviz.core.errors import AttnvizError
+from attnviz.figures.javascript import bundle
+from attnviz.lessons.classroom.codes import read_code
+from attnviz.lessons.classroom.from_lesson import class_question
+from attnviz.lessons.classroom.report import class_report
+from attnviz.lessons.classroom.values import ClassOverview, StartedClass
+from attnviz.lessons.classroom.wording import class_sentence
+from attnviz.lessons.library import read_named
+from attnviz.ui.address.state import value, visit
+from attnviz.ui.address.widgets import dropdown
+from attnviz.ui.classroom.ask import SpotQuestion
+from attnviz.ui.classroom.phone_page import colours
+from attnviz.ui.classroom.store import class_store
+from attnviz.ui.classroom.teacher import forget_class, keep_taught, read_taught, start_class, taught_class
+from attnviz.ui.frame.toolbar import network_address
+from attnviz.ui.layout import escaped, theme
+from attnviz.ui.lessons.place import offered_lessons
+from attnviz.ui.lessons.source import PageSource
+
+_FOLDER = Path(__file__).parent
+_KEYS = component("attnviz.class-keys", html="<div></div>", js=(_FOLDER / "keys.js").read_text(encoding="utf-8"))
+_STYLE = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("phone/phone.css", "projector_view/projector.css"))
+_WALL = component(
+    "attnviz.class-wall", html='<main id="phone"></main>', css=_STYLE, js=bundle(_FOLDER / "projector_view" / "projector.js")
+)
+# Seconds between two looks at who has answered.
+LOOK = 1.0
+NO_LESSON = "No lesson"
+
+
+def show_start() -> None:
+    """What a visitor sees who is in no class."""
+    if refused := st.session_state.pop("class_refused", ""):
+        st.error(escaped(refused), icon=":material/groups:")
+    st.markdown(
+        "Start a class, and a code appears for the wall. Students open **/join** on their phones and type it: no account, no "
+        "name. Ask them what a head looks at, and their guesses come back onto the picture."
+    )
+    nicknames = st.checkbox("Ask for nicknames", key="class_nicknames")
+    with st.container(horizontal=True):
+        st.button("Start a class", key="class-start", type="primary", icon=":material/groups:",
+                  on_click=start_class, kwargs={"nicknames": nicknames})  # fmt: skip
+        st.html('<a class="class-join" href="join" target="_blank">Join a class</a>')
+
+
+def open_link() -> StartedClass | None:
+    """The class whose teacher this visitor is, by the teacher's link where it was used."""
+    if (linked := read_taught(value("teach", ""))) and linked != taught_class():
+        st.session_state.taught_class = linked
+    return taught_class()
+
+
+def show_class(code: str, taught: StartedClass | None) -> None:
+    """The wall, and for its teacher what can be done next."""
+    teacher = taught if taught and taught.code == code else None
+    if teacher and (asked := st.session_state.pop("class_question", None)):
+        _ask(teacher, asked)
+    keep_taught()
+    _KEYS(key="class-keys", data=[])
+    _wall(code, teacher)
+
+
+@st.fragment(run_every=LOOK)
+def _wall(code: str, teacher: StartedClass | None) -> None:
+    if "going" in st.session_state or "class_question" in st.session_state:
+        st.rerun()
+    if refused := st.session_state.pop("class_refused", ""):
+        st.error(escaped(refused), icon=":material/groups:")
+    try:
+        overview = class_store().overview(code, teacher.secret if teacher else None)
+    except AttnvizError as error:
+        st.warning(escaped(error), icon=":material/groups:")
+        if teacher:
+            st.button("Start another class", key="class-again", on_click=start_class)
+        return
+    where, joins = _join_address(code, teacher)
+    record = {
+        "view": overview.for_phones(), "here": overview.here, "answered": overview.answered, "where": where,
+        "qr": segno.make(joins, micro=False).svg_data_uri(border=2, light="#fff", omitsize=True),
+        "sentence": class_sentence(overview), "scale": theme().scale,
+    }  # fmt: skip
+    st.html(f"<style>:root {{ {colours(theme())} }}</style>")
+    _WALL(key="class-wall", data=[record])
+    if teacher:
+        _show_controls(overview, teacher)
+
+
+def _show_controls(overview: ClassOverview, teacher: StartedClass) -> None:
+    """What the teacher does next; page down presses the first button that is there."""
+    with st.container(key="class-controls", horizontal=True):
+        if overview.state in ("open", "closed"):
+            _do("Reveal", "reveal", teacher, icon=":material/visibility:", primary=True)
+        if overview.state == "open":
+            _do("Close answers", "close", teacher, icon=":material/lock:")
+        if overview.state != "ended" and (upcoming := _next_of_lesson(teacher)):
+            number, asked = upcoming
+            label, kind = (
+                f"Ask {number}: {asked.question.ask}",
+                "secondary" if overview.state in ("open", "closed") else "primary",
+            )
+            st.button(escaped(label), key="class-next", type=kind, on_click=_ask_later, args=(asked,))
+        if overview.key and overview.key.link:
+            st.button("Show the picture", key="class-picture", icon=":material/grid_on:", on_click=_open_picture,
+                      args=(overview.key.link,))  # fmt: skip
+
+
+def _do(label: str, action: str, teacher: StartedClass, *, icon: str, primary: bool = False) -> None:
+    def act() -> None:
+        try:
+            getattr(class_store(), action)(teacher.code, teacher.secret)
+        except AttnvizError as error:
+            st.session_state.class_refused = str(error)
+
+    st.button(label, key=f"class-{action}", icon=icon, type="primary" if primary else "secondary", on_click=act)
+
+
+def show_management(teacher: StartedClass) -> None:
+    """Below the wall: which lesson is asked, the teacher's link, what was answered, and the end."""
+    lessons = offered_lessons()
+    dropdown(st.container(), "Ask the questions of a lesson", "teaches", options=(NO_LESSON, *lessons))
+    with st.expander("This class", icon=":material/groups:"):
+        st.markdown(
+            "On any page, **Class** above the picture asks about that picture. Page down, on a keyboard or a clicker, reveals, "
+            "and then asks the next question of the lesson."
+        )
+        st.code(
+            f"{_origin()}/classroom?class={teacher.code}&teach={teacher.code}.{teacher.invite}.{teacher.secret}", language=None
+        )
+        st.caption("The teacher's link: it opens this class as its teacher on another machine. Keep it to yourself.")
+        with st.container(horizontal=True):
+            _do("End the class", "end", teacher, icon=":material/stop_circle:")
+            _do("Delete all answers", "delete", teacher, icon=":material/delete:")
+            st.button("Leave", key="class-leave", icon=":material/logout:", type="tertiary", on_click=forget_class)
+        st.caption("A class ends by itself after a day, and is deleted with its answers.")
+
+
+def show_downloads(teacher: StartedClass) -> None:
+    """The class as a table, and as a page that one can keep."""
+    try:
+        table = class_store().csv(teacher.code, teacher.secret)
+        history = class_store().history(teacher.code, teacher.secret)
+    except AttnvizError:
+        return
+    name = f"class-{teacher.code}"
+    with st.popover("Download", icon=":material/download:", key="class-download"):
+        st.download_button("Answers (CSV)", table, f"{name}.csv", "text/csv", key="class-csv", on_click="ignore")
+        st.download_button("Report (HTML)", class_report(teacher.code, history), f"{name}.html", "text/html",
+                           key="class-html", on_click="ignore")  # fmt: skip
+
+
+def _next_of_lesson(teacher: StartedClass) -> tuple[str, SpotQuestion] | None:
+    """The first question of the chosen lesson that the class has not been asked, with its number."""
+    name = value("teaches", NO_LESSON)
+    if name not in (lessons := offered_lessons()):
+        return None
+    asked = {each.question.ask for each in class_store().history(teacher.code, teacher.secret)}
+    try:
+        lesson = read_named(name, lessons)
+    except AttnvizError:
+        return None
+    waiting = ((number, SpotQuestion(question, step.picture)) for number, step, question in lesson.questions)
+    return next(((number, each) for number, each in waiting if each.question.ask not in asked), None)
+
+
+def _ask_later(asked: SpotQuestion) -> None:
+    """Asks in the run that follows, where a model may be loaded; for a callback."""
+    st.session_state.class_question = asked
+
+
+def _ask(teacher: StartedClass, asked: SpotQuestion) -> None:
+    try:
+        question, key = class_question(asked.question, asked.picture, PageSource())
+        class_store().ask(teacher.code, teacher.secret, question, key)
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/groups:")
+
+
+def _open_picture(link: str) -> None:
+    parts = urlsplit(link)
+    written = parse_qs(parts.query, keep_blank_values=True)
+    visit(parts.path.strip("/") or "home", **{name: each if len(each) > 1 else each[0] for name, each in written.items()})
+
+
+def _origin() -> str:
+    """Where phones reach this app, without a page; on this machine's own address, that of its network."""
+    parts = urlsplit(st.context.url or "http://localhost")
+    here = f"{parts.scheme}://{parts.netloc}"
+    return network_address(here).rstrip("/") or here if parts.hostname in ("localhost", "127.0.0.1", "::1") else here
+
+
+def _join_address(code: str, teacher: StartedClass | None) -> tuple[str, str]:
+    """What is typed to join, and the address that the QR code holds."""
+    origin = _origin()
+    invited = f"?invite={teacher.invite}" if teacher else ""
+    return f"{urlsplit(origin).netloc}/join", f"{origin}/join/{read_code(code)}{invited}"

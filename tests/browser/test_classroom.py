@@ -1,0 +1,97 @@
+"""A class, walked: a teacher at the projector and two phones, from a picture to the guesses on it."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
+
+from attnviz.ui.address.state import query_of
+from tests.browser.harness import watched
+from tests.browser.pages import settle
+
+TEXT = "The trophy did not fit in the suitcase because it was too big."
+SMALLEST = """() => Math.min(...[...document.querySelector(".st-key-class-wall, main").querySelectorAll("*")].flatMap((each) =>
+  each.shadowRoot ? [...each.shadowRoot.querySelectorAll("#phone :is(h1, p, span, b, small, bdi)")] : [])
+  .filter((each) => each.checkVisibility() && each.textContent.trim())
+  .map((each) => parseFloat(getComputedStyle(each).fontSize) * (each.currentCSSZoom ?? 1)))"""
+
+
+@pytest.fixture
+def phones(browser: Browser) -> Iterator[list[Page]]:
+    with watched(browser) as one, watched(browser) as other:
+        yield [each.new_page() for each in (one, other)]
+
+
+def test_a_class_is_asked_about_a_picture_and_its_guesses_come_back_onto_it(
+    context: BrowserContext, app_url: str, phones: list[Page]
+) -> None:
+    received: list[bytes | str] = []
+
+    def heard(socket: WebSocket) -> None:
+        socket.on("framereceived", received.append)
+
+    teacher = context.new_page()
+    teacher.set_viewport_size({"width": 1920, "height": 1080})
+    teacher.on("websocket", heard)
+    picture = f"{app_url}/encode?{query_of({'text': TEXT, 'layer': '3', 'head': '1', 'query': '10', 'key': '2'})}"
+    teacher.goto(picture)
+    press(teacher, "ask-class")
+    press(teacher, "start-class")
+    code = teacher.locator("#phone .code").inner_text()
+    for phone in phones:
+        phone.goto(f"{app_url}/join/{code}")
+        expect(phone.locator("header")).to_contain_text(code)
+    expect(teacher.locator("#phone header")).to_contain_text("2 here")
+
+    teacher.go_back()
+    press(teacher, "ask-class")
+    press(teacher, "ask-0")
+    expect(teacher.locator("#phone h1")).to_have_text("Which word does “it” look at most, in head 1 of layer 3?")
+    # From here on nothing may tell what is right.
+    received.clear()
+    for phone, word in zip(phones, ("trophy", "suitcase"), strict=True):
+        phone.locator(f"button[data-answer={word}]").click()
+        phone.locator(".send").click()
+    expect(teacher.locator("#phone header")).to_contain_text("2 answered")
+    everything = b"".join(each if isinstance(each, bytes) else each.encode() for each in received)
+    assert b"answered" in everything
+    assert b'"truth"' not in everything
+    assert "57\u00a0%".encode() not in everything
+    assert b"57 %" not in everything
+
+    teacher.keyboard.press("PageDown")
+    expect(teacher.locator("#phone .told")).to_contain_text("“it” gives “trophy” 57 %")
+    for word in ("trophy", "suitcase"):
+        expect(teacher.locator(f"#phone .word:has(bdi:text-is('{word}')) .guesses")).to_have_text("1")
+    expect(phones[0].locator(".verdict")).to_have_text("You were right.")
+    expect(phones[1].locator(".verdict")).to_have_text("Not this time.")
+    assert teacher.evaluate(SMALLEST) >= 28
+    before = teacher.locator("#phone").inner_text()
+    # The same teacher after a reload: the browser keeps who it is.
+    teacher.reload()
+    expect(teacher.locator(".st-key-class-picture button")).to_be_visible()
+    assert teacher.locator("#phone").inner_text() == before
+    teacher.locator(".st-key-class-picture button").click()
+    teacher.wait_for_url("**/encode?**")
+
+
+def test_who_has_only_the_code_sees_the_wall_and_decides_nothing(
+    context: BrowserContext, app_url: str, phones: list[Page]
+) -> None:
+    teacher = context.new_page()
+    teacher.goto(f"{app_url}/classroom")
+    press(teacher, "class-start")
+    code = teacher.locator("#phone .code").inner_text()
+    student, joined = phones
+    student.goto(f"{app_url}/classroom?class={code}&teach={code}.guessed.guessed")
+    expect(student.locator("#phone .code")).to_have_text(code)
+    settle(student)
+    assert student.locator(".st-key-class-controls").count() == 0 or "link does not open" in student.inner_text("body")
+    assert code not in json.dumps(student.context.cookies())
+    joined.goto(f"{app_url}/join/{code}")
+    expect(teacher.locator("#phone header")).to_contain_text("1 here")
+
+
+def press(page: Page, key: str) -> None:
+    page.locator(f".st-key-{key} button").first.click()
