@@ -55,7 +55,12 @@ def show_start() -> None:
 def open_link() -> StartedClass | None:
     """The class whose teacher this visitor is, by the teacher's link where it was used."""
     if (linked := read_taught(value("teach", ""))) and linked != taught_class():
-        st.session_state.taught_class = linked
+        try:
+            class_store().overview(linked.code, linked.secret)
+        except AttnvizError as error:
+            st.session_state.class_refused = str(error)
+        else:
+            st.session_state.taught_class = linked
     return taught_class()
 
 

@@ -72,7 +72,7 @@ function shadedWords(shown) {
     );
     return element("li", {}, box);
   });
-  return element("div.options", {}, element("ul.words", {}, ...boxes), legend(shown, "57 %: attention", "3 in orange: guesses"));
+  return element("div.options", {}, element("ul.words", {}, ...boxes), legend(shown, "percent: attention", "orange: guesses"));
 }
 
 /** @param {Shown} shown */
