@@ -79,11 +79,11 @@ def test_who_has_only_the_code_sees_the_wall_and_decides_nothing(
     context: BrowserContext, app_url: str, phones: list[Page]
 ) -> None:
     teacher = context.new_page()
-    teacher.goto(f"{app_url}/classroom")
+    teacher.goto(f"{app_url}/class")
     press(teacher, "class-start")
     code = teacher.locator("#phone .code").inner_text()
     student, joined = phones
-    student.goto(f"{app_url}/classroom?class={code}&teach={code}.guessed.guessed")
+    student.goto(f"{app_url}/class?class={code}&teach={code}.guessed.guessed")
     expect(student.locator("#phone .code")).to_have_text(code)
     expect(student.get_by_text("This link does not open the class as its teacher")).to_be_visible()
     assert student.locator(".st-key-class-controls").count() == 0

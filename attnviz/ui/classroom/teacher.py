@@ -70,7 +70,7 @@ def start_class(*, nicknames: bool = False) -> None:
 def open_class() -> None:
     """Opens the page of the class that is taught here; for a callback."""
     if taught := taught_class():
-        visit("classroom", **{"class": taught.code})
+        visit("class", **{"class": taught.code})
 
 
 def forget_class() -> None:

@@ -52,8 +52,8 @@ def show_start() -> None:
         st.html('<a class="class-join" href="join" target="_blank">Join a class</a>')
 
 
-def open_link() -> StartedClass | None:
-    """The class whose teacher this visitor is, by the teacher's link where it was used."""
+def class_here() -> tuple[str, StartedClass | None]:
+    """The code of the class that the address names, else of the one taught here; and its teacher, if that is this visitor."""
     if (linked := read_taught(value("teach", ""))) and linked != taught_class():
         try:
             class_store().overview(linked.code, linked.secret)
@@ -61,12 +61,13 @@ def open_link() -> StartedClass | None:
             st.session_state.class_refused = str(error)
         else:
             st.session_state.taught_class = linked
-    return taught_class()
+    taught = taught_class()
+    code = read_code(value("class", "")) or (taught.code if taught else "")
+    return code, taught if taught and taught.code == code else None
 
 
-def show_class(code: str, taught: StartedClass | None) -> None:
+def show_class(code: str, teacher: StartedClass | None) -> None:
     """The wall, and for its teacher what can be done next."""
-    teacher = taught if taught and taught.code == code else None
     if teacher and (asked := st.session_state.pop("class_question", None)):
         _ask(teacher, asked)
     keep_taught()
@@ -137,9 +138,7 @@ def show_management(teacher: StartedClass) -> None:
             "On any page, **Class** above the picture asks about that picture. Page down, on a keyboard or a clicker, reveals, "
             "and then asks the next question of the lesson."
         )
-        st.code(
-            f"{_origin()}/classroom?class={teacher.code}&teach={teacher.code}.{teacher.invite}.{teacher.secret}", language=None
-        )
+        st.code(f"{_origin()}/class?class={teacher.code}&teach={teacher.code}.{teacher.invite}.{teacher.secret}", language=None)
         st.caption("The teacher's link: it opens this class as its teacher on another machine. Keep it to yourself.")
         with st.container(horizontal=True):
             _do("End the class", "end", teacher, icon=":material/stop_circle:")

@@ -14,16 +14,17 @@ from attnviz.ui.address.history import show_history
 from attnviz.ui.background import import_ahead
 from attnviz.ui.background.jobs import DRAWING_SECONDS, PRIORITY
 from attnviz.ui.background.uploads import bound_uploads
+from attnviz.ui.classroom.popover import ask_popover
 
 # The sections of the menu: each page by its file in `pages/`, with its icon.
 PAGES = {
     "": {"home": "home"},
     "Look": {"encode": "grid_on", "translate": "translate", "answer": "quiz", "summarize": "short_text"},
     "Ask": {"whatif": "tune", "matters": "balance", "heads": "manage_search"},
-    "Learn": {"lessons": "school", "classroom": "groups", "compute": "calculate", "train": "model_training"},
+    "Learn": {"lessons": "school", "class": "groups", "compute": "calculate", "train": "model_training"},
 }
 # What the menu calls a page, where that is not the name of its file.
-TITLES = {"whatif": "What if", "matters": "What matters", "heads": "What heads do", "classroom": "Class"}
+TITLES = {"whatif": "What if", "matters": "What matters", "heads": "What heads do"}
 
 
 def draw() -> None:
@@ -37,6 +38,7 @@ def draw() -> None:
     st.session_state.begun = time.monotonic()
     with PRIORITY.at_work(DRAWING_SECONDS):
         _run(page)
+        ask_popover()
     show_history()
     # A server whose visitors only look at Home does without PyTorch, which takes twice the memory of all the rest.
     if page.title != "Home" or st.session_state.get("is_drawn"):

@@ -13,8 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 from attnviz.ui.address.state import link
 
 _PLACE = "toolbar_place"
-# Pages whose picture a class can be asked about, or begins from.
-ASKED = ("home", "encode", "translate", "answer", "summarize", "lessons")
 _STYLE = Path(__file__).with_name("toolbar.css").read_text(encoding="utf-8")
 _COPY = component(
     "attnviz.copy", html='<div class="tool"></div>', css=_STYLE,
@@ -38,6 +36,11 @@ def forget_toolbar() -> None:
     st.session_state.pop(_PLACE, None)
 
 
+def toolbar_place() -> DeltaGenerator | None:
+    """Where the toolbar stands; None: on no part of this page."""
+    return st.session_state.get(_PLACE)
+
+
 def reserve_toolbar() -> None:
     """Keeps the toolbar's place here; what stands in it is known at the end of the run (`fill_toolbar`)."""
     st.session_state[_PLACE] = st.container(key="toolbar", horizontal=True, horizontal_alignment="right", gap="xsmall")
@@ -58,11 +61,6 @@ def fill_toolbar(opens: str) -> DeltaGenerator:
         )
         with st.popover("QR code", icon=":material/qr_code_2:", key="qr-code"):
             _qr_code(address, opens)
-        if st.session_state.page in ASKED:
-            # Imported here: its classes use the toolbar.
-            from attnviz.ui.classroom.popover import ask_popover
-
-            ask_popover()
         _PRESENT(key="present-button", width="content")
     return download
 
