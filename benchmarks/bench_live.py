@@ -71,10 +71,9 @@ def requests(task: str, n: int) -> list[dict[str, Any]]:
     passages = [" ".join(sentences[start : start + 8]) for start in range(0, len(sentences) - 8, 2)][:n]
     asked = [f"Who or what is meant by {passage.split('. ')[0].split()[-1]}?" for passage in passages]
     mixed = [questions[place % len(questions)] if place % 3 == 0 else each for place, each in enumerate(asked)]
-    return [
-        {"text": text, **({"question": question} if task == "answer" else {})}
-        for text, question in zip(passages, mixed, strict=True)
-    ]
+    if task == "summarize":
+        return [{"text": text, "sentences": 3} for text in passages]
+    return [{"text": text, "question": question} for text, question in zip(passages, mixed, strict=True)]
 
 
 def output_of(task: str, model: Any, request: dict[str, Any]) -> tuple[AttentionTrace, str]:
@@ -103,7 +102,8 @@ class Agreement:
             return
         if actual["output"] != output:
             self.outputs.append(f"{request['text'][:60]!r}: app {output!r}, browser {actual['output']!r}")
-            return
+            if actual["maps"][0]["queries"] != actual["maps"][0]["keys"]:
+                return  # Rows of another translation.
         for given, expected in zip(actual["maps"], trace.maps, strict=True):
             wanted = {axis: [dataclasses.asdict(token) for token in getattr(expected, axis)] for axis in ("queries", "keys")}
             if any(given[axis] != wanted[axis] for axis in wanted):

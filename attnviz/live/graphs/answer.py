@@ -1,6 +1,7 @@
 """An answerer as a graph: the vectors of a question and of a passage in, start and end logits and all weights out."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
@@ -15,7 +16,6 @@ from attnviz.models.answer.base import LEAST_ROOM, MOST_CHARACTERS
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.shipped import WEIGHTS
 from attnviz.nn.qa import Answerer
-from attnviz.paths import assets_folder
 
 
 class AnswerPass(nn.Module):
@@ -37,7 +37,7 @@ class AnswerPass(nn.Module):
         return start[0], end[0], *encoder, *(weights[0] for weights in across)
 
 
-def answer_files(model: AnswerModel) -> Files:
+def answer_files(model: AnswerModel, saved: Path) -> Files:
     """Say what an answerer is written as: its own weights, exactly, and the encoder's embeddings, which it shares.
 
     Raises:
@@ -46,7 +46,7 @@ def answer_files(model: AnswerModel) -> Files:
     answerer = model.answerer
     if not answerer.config.joint:
         raise ModelError(f"{model.card.name} cannot be exported for a browser: choose answer-en.")
-    own = load_file(assets_folder() / "models" / model.card.name / WEIGHTS)
+    own = load_file(saved / WEIGHTS)
     named = answerer.named_parameters(remove_duplicate=False)
     weights = {name if name in own else name.removeprefix("encoder."): value for name, value in named}
     dim = answerer.config.block.dim

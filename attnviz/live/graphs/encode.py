@@ -1,6 +1,7 @@
 """The embedded encoder as a graph: a text's tokens in, the weights of every head out."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -68,7 +69,7 @@ class SharedFiles:
         return SharedFiles(**packed, rows=Rows("words", _packed({"rows": words})))
 
 
-def encode_files(model: StackModel) -> Files:
+def encode_files(model: StackModel, saved: Path) -> Files:
     """Say what the embedded encoder is written as."""
     shared = SharedFiles.of(model.model)
     parts = (NAME, shared.embeddings), (NAME, shared.layers)

@@ -13,9 +13,11 @@ from attnviz.live.graphs.encode import encode_files
 from attnviz.live.graphs.files import Files, write, write_rows, write_weights
 from attnviz.live.graphs.graph import digest
 from attnviz.live.graphs.graph import export as export_graph
+from attnviz.live.graphs.summarize import summarize_files
 from attnviz.live.graphs.translate import translate_files
 from attnviz.models.base import AttentionModel, ModelCard
 from attnviz.models.catalog import CATALOG, Task, load
+from attnviz.paths import assets_folder
 
 # How far a weight of attention may be from the app's own.
 BOUND = 1e-3
@@ -23,8 +25,12 @@ MANIFEST = "model.json"
 
 
 # What makes files of a model, by its task.
-_WRITERS: dict[Task, Callable[[Any], Files]] = {"encode": encode_files, "answer": answer_files, "translate": translate_files}
-
+_WRITERS: dict[Task, Callable[[Any, Path], Files]] = {
+    "encode": encode_files,
+    "translate": translate_files,
+    "answer": answer_files,
+    "summarize": summarize_files,
+}
 # It reads each text on its own.
 _LEFT_OUT = ("answer-en-dual",)
 
@@ -39,13 +45,18 @@ def export(name: str, folder: Path) -> dict[str, Any]:
     if name not in exportable():
         raise ModelError(f"{name} cannot be exported for a browser: choose one of {', '.join(exportable())}.")
     task = CATALOG[name].task
-    model = load(name)
+    return write_model(load(name), task, assets_folder() / "models" / name, folder)
+
+
+def write_model(model: AttentionModel, task: Task, saved: Path, folder: Path) -> dict[str, Any]:
+    """Write a model that has a task and was saved in a folder of its own, where the catalog does not have it."""
+    name = model.card.name
     manifest = {
         "name": name,
         "task": task,
         "bound": BOUND,
         "card": _card(model),
-        **_written(name, folder, _WRITERS[task](model)),
+        **_written(name, folder, _WRITERS[task](model, saved)),
     }
     manifest["version"] = digest(json.dumps(manifest, sort_keys=True).encode())[:16]
     disk.write(folder / name / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")

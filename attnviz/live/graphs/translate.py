@@ -1,7 +1,9 @@
 """Translators as two graphs: one reads a source, one writes the next tokens, for several translations at once."""
 
+from pathlib import Path
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -12,7 +14,6 @@ from attnviz.models.translate.own import UNWRITABLE, TranslationModel
 from attnviz.nn.attention import KeyValues
 from attnviz.nn.seq2seq import ReadSource, RecurrentState, Seq2Seq
 from attnviz.nn.translator import Translator
-from attnviz.paths import assets_folder
 
 # Sizes of an example, all different: rows of a beam, tokens of a source, tokens that are written already, and new ones.
 _ROWS, _KEYS, _PAST, _NEW = 2, 7, 5, 3
@@ -70,7 +71,7 @@ class TransformerWrite(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, tokens: Int[Tensor, "row query"], *known: Float[Tensor, "row head token dim"]) -> tuple[Tensor, ...]:
+    def forward(self, tokens: Int[Tensor, "row query"], *known: Tensor) -> tuple[Tensor, ...]:
         """Return scores, then by layer: the weights over what is written, over the source, and keys and values of the written.
 
         `known` are the keys of what is written by layer, its values, the keys of the source and its values.
@@ -88,11 +89,11 @@ class TransformerWrite(nn.Module):
         return self.model.scores(states), *(each for part in zip(*layers, strict=True) for each in part)
 
 
-def translate_files(model: TranslationModel) -> Files:
+def translate_files(model: TranslationModel, saved: Path) -> Files:
     """Say what a translator is written as: its weights are the file that ships."""
     name = model.card.name
     graphs = _recurrent(model.model) if isinstance(model.model, Seq2Seq) else _transformer(model.model)
-    own = load_file(assets_folder() / "models" / name / WEIGHTS)
+    own = load_file(saved / WEIGHTS)
     tokenizers = {side: getattr(model, side).to_str().encode() for side in ("source", "target")}
     options = {
         "written_rows": model.model.row_is_written,

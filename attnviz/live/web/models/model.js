@@ -6,6 +6,7 @@ import { ModelError } from "./errors.js";
 import { Source } from "./files.js";
 import { WordVectors } from "./rows.js";
 import { Pass } from "./session.js";
+import { Summarizer } from "./summarize.js";
 import { Translator } from "./translate.js";
 import { storedWeights } from "./weights.js";
 
@@ -15,12 +16,12 @@ import { storedWeights } from "./weights.js";
  * @typedef {import("./types.d.ts").Request} Request
  * @typedef {import("./types.d.ts").Runtime} Runtime
  * @typedef {import("@huggingface/tokenizers").Tokenizer} Tokenizer
- * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null }} Loaded
+ * @typedef {{ manifest: Manifest, passes: Record<string, Pass>, tokenizers: Record<string, Tokenizer>, vectors: WordVectors | null, segmenter: Runtime["segmenter"] }} Loaded
  * @typedef {{ maps: import("./types.d.ts").AttentionMap[], output?: string, extra?: unknown, cuts?: (number | null)[] }} Outcome
  */
 
-/** @type {Partial<Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome> }>>} */
-const RUNNERS = { encode: Encoder, answer: Answerer, translate: Translator };
+/** @type {Record<Manifest["task"], new (loaded: Loaded) => { trace(request: Request): Promise<Outcome> }>} */
+const RUNNERS = { encode: Encoder, translate: Translator, answer: Answerer, summarize: Summarizer };
 
 /**
  * Load a model.
@@ -31,11 +32,9 @@ const RUNNERS = { encode: Encoder, answer: Answerer, translate: Translator };
  * @returns {Promise<Model>}
  */
 export async function load(base, manifest, runtime, onProgress = () => {}) {
-  const Runner = RUNNERS[manifest.task];
-  if (!Runner) throw new ModelError(`This page cannot run ${manifest.name}: open it in the app.`);
   const source = new Source(base, runtime.fetch ?? ((url) => fetch(url)), onProgress);
   const loaded = await files(source, manifest, runtime);
-  const runner = new Runner(loaded);
+  const runner = new RUNNERS[manifest.task](loaded);
   return {
     name: manifest.name,
     card: manifest.card,
@@ -60,7 +59,7 @@ export async function load(base, manifest, runtime, onProgress = () => {}) {
  * @param {Runtime} runtime
  * @returns {Promise<Loaded>}
  */
-async function files(source, manifest, { ort, Tokenizer }) {
+async function files(source, manifest, { ort, Tokenizer, segmenter }) {
   const [graphs, tokenizers] = [Object.entries(manifest.graphs), Object.entries(manifest.tokenizers)];
   const all = [...manifest.parts, ...graphs.map(([, file]) => file), ...tokenizers.map(([, file]) => file)];
   const contents = await source.all(all);
@@ -72,7 +71,8 @@ async function files(source, manifest, { ort, Tokenizer }) {
     passes[name] = await Pass.create(ort, /** @type {Uint8Array<ArrayBuffer>} */ (contents.shift()), weights, stored);
   }
   const read = tokenizers.map(([name], place) => [name, new Tokenizer(JSON.parse(new TextDecoder().decode(contents[place])), {})]);
-  return { manifest, passes, tokenizers: Object.fromEntries(read), vectors: manifest.rows && new WordVectors(manifest.rows, source) };
+  const vectors = manifest.rows && new WordVectors(manifest.rows, source);
+  return { manifest, passes, tokenizers: Object.fromEntries(read), vectors, segmenter };
 }
 
 /**

@@ -43,6 +43,10 @@ export interface Request extends Prompt {
   candidate?: number;
   /** Names of the pieces that a translation must begin with. */
   begins?: string[];
+  /** How many words a summary keeps, or with `share` how many percent of them; and how many sentences. */
+  words?: number;
+  sentences?: number;
+  share?: boolean;
 }
 
 export interface Trace<Extra = unknown> {
@@ -114,6 +118,8 @@ export interface Manifest {
 export interface Runtime {
   ort: { InferenceSession: typeof InferenceSession; Tensor: typeof Tensor };
   Tokenizer: typeof Tokenizer;
+  /** `get_sentence_boundaries` of sentencex-wasm, for the summarizer. */
+  segmenter?: (language: string, text: string) => { text: string }[];
   fetch?: (url: string) => Promise<Response>;
 }
 

@@ -3,6 +3,9 @@
 // Browsers look words of these scripts up in a dictionary, where the standard has a boundary at every letter.
 const APART = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 
+// Python's expressions set no boundary between an apostrophe and a vowel.
+const VOWEL = /^[aeiouàáâèéêìíîòóôùúû]/iu;
+
 /**
  * Find where the words of a text start and end; spaces between them belong to none.
  * @param {string} text
@@ -13,10 +16,13 @@ export function wordSpans(text) {
   /** @type {[number, number][]} */
   const spans = [];
   let at = 0;
+  let before = "";
   for (const { segment } of segmenter.segment(text)) {
     for (const word of APART.test(segment) ? lettersOf(segment) : [segment]) {
       const length = [...word].length;
-      if (word.trim()) spans.push([at, at + length]);
+      if (/^['’]$/u.test(before) && VOWEL.test(word)) spans[spans.length - 1][1] += length;
+      else if (word.trim()) spans.push([at, at + length]);
+      before = word;
       at += length;
     }
   }

@@ -6,13 +6,15 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { Tokenizer } from "@huggingface/tokenizers";
 import * as ort from "onnxruntime-web/wasm";
+import { get_sentence_boundaries as segmenter, initSync } from "sentencex-wasm";
 import { load } from "../../../../attnviz/live/web/models/model.js";
 
 ort.env.wasm.numThreads = 1;
+initSync({ module: await readFile(new URL("sentencex_wasm_bg.wasm", import.meta.resolve("sentencex-wasm"))) });
 const [folder, name] = process.argv.slice(2);
 const get = async (path) => new Response(await readFile(path));
 const manifest = JSON.parse(await readFile(`${folder}/${name}/model.json`, "utf-8"));
-const model = await load(folder, manifest, { ort, Tokenizer, fetch: get });
+const model = await load(folder, manifest, { ort, Tokenizer, segmenter, fetch: get });
 const base64 = ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 
 for await (const line of createInterface({ input: process.stdin })) {

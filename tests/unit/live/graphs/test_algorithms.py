@@ -1,5 +1,7 @@
 """What the runner computes besides the graphs, function by function in Node, against the same functions in Python."""
 
+import dataclasses
+import itertools
 import json
 import subprocess
 import sys
@@ -8,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.analysis.summarize.selection import read_passage, top
+from attnviz.core.trace import Token
 from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.text.spans import Window, best_spans, marginals, merged, pair_logits, windows
 from attnviz.text.words import Words
@@ -63,12 +67,41 @@ def test_windows_and_their_logits_are_those_of_python():
         np.testing.assert_array_equal(joined, merged(list(zip(expected, values, strict=True))))
 
 
+def test_what_is_kept_is_what_python_keeps():
+    text = "Dr. Smith didn't rest.\nHe is 3.5 days late 👩‍👧: why?\n\n  Nobody “knows”… Yes!"
+    words = Words.of(text)
+    tokens = [Token("[CLS]", 0, 0, special=True)]
+    for number, (start, end) in enumerate(words.spans):
+        middle = (start + end + 1) // 2
+        cuts = [start, middle, end] if middle < end else [start, end]
+        tokens += [Token(text[one:other], one, other, word=number) for one, other in itertools.pairwise(cuts)]
+    passage = read_passage(text, tuple(tokens))
+    scores = np.random.default_rng(3).random(len(tokens))
+    spans = [list(span) for span in passage.sentences]
+    (units,) = call(["selection", "unitsOf", text, [dataclasses.asdict(token) for token in tokens], spans])
+    assert [(each["start"], each["end"]) for each in units] == [(unit.start, unit.end) for unit in passage.units]
+    assert [each["candidate"] for each in units] == passage.candidate.tolist()
+    assert [each["sentence"] for each in units] == list(passage.sentence)
+    mine, shares = passage.by_unit(scores), passage.by_sentence(scores)
+    by_unit, by_sentence, kept, extracted = call(
+        ["selection", "byUnit", units, scores.tolist()],
+        ["selection", "bySentence", units, scores.tolist(), len(spans)],
+        ["selection", "top", mine.round(1).tolist(), 4, passage.candidate.tolist()],
+        ["selection", "extract", text, spans, [True, False, *[True] * (len(spans) - 2)]],
+    )
+    np.testing.assert_allclose(by_unit, mine, atol=1e-12)
+    np.testing.assert_allclose(by_sentence, shares, atol=1e-12)
+    assert kept == top(mine.round(1), 4, passage.candidate).tolist()
+    assert extracted == passage.extract(np.array([True, False, *[True] * (len(spans) - 2)]))
+
+
 def test_words_are_those_of_python():
     texts = [
         "It didn't rain: 3.14 1,000 a.b e-mail user@example.org don’t “so” — x_y  z\tq\n\nr",
         "你好世界 ひらがなカタカナ 한국어 สวัสดีครับ e\u0301te\u0301 naïve ½ ﬁ 👩‍👩‍👧 🇫🇷🇩🇪 x\u200by",
         "l'école d'été qu'il's O'Neill's 'tis rock'n'roll 5'6\" C++ C# .NET $5.00 50% #1 @me",
         "12:30 and 1;2 a:b a·b a‧b A.B.C. 10.5.2 1’000 נ״ט ב'",
+        "called 'A Charge' 'tis 'Electric (’a) ''a 'b ’e’e '1",
     ]
     for text, spans in zip(texts, call(*(["words", "wordSpans", text] for text in texts)), strict=True):
         assert [tuple(span) for span in spans] == list(Words.of(text).spans)

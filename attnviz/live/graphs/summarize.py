@@ -1,0 +1,42 @@
+"""The summarizer as a graph: the vectors of a text and each token's sentence in, the weights of all layers out."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from attnviz.live.graphs.bert import BertLayers, example
+from attnviz.live.graphs.encode import NAME, SharedFiles, tokenizer
+from attnviz.live.graphs.files import Files, WeightFile, halves
+from attnviz.live.graphs.graph import Graph
+from attnviz.models.shipped import WEIGHTS
+from attnviz.models.summarize.own import SummaryModel
+
+
+class SummarizePass(nn.Module):
+    """The encoder, then the layers whose attention selects."""
+
+    def __init__(self, model: SummaryModel) -> None:
+        super().__init__()
+        self.layers = BertLayers(model.encoder.model, last=True)
+        self.summarizer = model.summarizer
+
+    def forward(self, vectors: Tensor, segments: Tensor, sentences: Tensor) -> tuple[Tensor, ...]:
+        """Return the weights of each layer, pretrained and trained."""
+        states, pretrained = self.layers(vectors, segments)
+        _, own = self.summarizer(states, sentences)
+        return *pretrained, *(weights[0] for weights in own)
+
+
+def summarize_files(model: SummaryModel, saved: Path) -> Files:
+    """Say what the summarizer is written as: its own layers, exactly, and all of the encoder's, which it shares."""
+    own = load_file(saved / WEIGHTS)
+    shared = SharedFiles.of(model.encoder.model)
+    weights = dict(model.encoder.model.named_parameters()) | dict(model.summarizer.named_parameters())
+    inputs = {**example(model.summarizer.config.state_dim), "sentences": torch.zeros(1, 7, dtype=torch.int32)}
+    axes = {name: {1: "token"} for name in inputs}
+    graph = Graph(SummarizePass(model), inputs, axes, [f"encoder.{layer}" for layer in range(model.card.n_layers)])
+    parts = [(NAME, part) for part in (shared.embeddings, shared.layers, shared.top)]
+    parts.append((model.card.name, WeightFile("summarizer", halves(own))))
+    return Files({"summarize": graph}, weights, tuple(parts), tokenizer(model.encoder), (NAME, shared.rows))

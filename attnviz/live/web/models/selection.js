@@ -1,0 +1,101 @@
+// What to keep of a text by attention received, as in attnviz.analysis.summarize.
+
+import { sentenceAt } from "./sentences.js";
+
+/**
+ * @typedef {import("./types.d.ts").Token} Token
+ * @typedef {import("./types.d.ts").AttentionMap} AttentionMap
+ * @typedef {{ start: number, end: number, places: number[], sentence: number, candidate: boolean }} Unit a word, and its tokens
+ * @typedef {import("./sentences.js").Spans} Spans
+ */
+
+/**
+ * Split a text that a model reads as tokens into words; those that hold a letter or a digit may be kept.
+ * @param {string} text
+ * @param {Token[]} tokens
+ * @param {Spans} sentences
+ * @returns {Unit[]}
+ */
+export function unitsOf(text, tokens, sentences) {
+  const letters = [...text];
+  /** @type {Unit[]} */
+  const units = [];
+  /** @type {number | null} */
+  let last = null;
+  tokens.forEach(({ start, end, special, word }, place) => {
+    const unit = units[units.length - 1];
+    if (word !== null && word === last && unit) {
+      unit.end = Math.max(unit.end, end);
+      unit.places.push(place);
+    } else if (!special && end > start) {
+      units.push({ start, end, places: [place], sentence: sentenceAt(sentences, start), candidate: false });
+    }
+    last = special ? null : word;
+  });
+  for (const unit of units) unit.candidate = /[\p{L}\p{N}]/u.test(letters.slice(unit.start, unit.end).join(""));
+  return units;
+}
+
+/**
+ * Compute the attention that each key receives in a layer: the mean over its heads and over the queries that were typed.
+ * @param {AttentionMap} map
+ * @param {number} layer
+ */
+export function received({ queries, keys, heads, weights }, layer) {
+  const typed = queries.flatMap(({ special }, place) => (special ? [] : [place]));
+  const asked = typed.length ? typed : queries.map((_, place) => place);
+  const total = new Float64Array(keys.length);
+  for (let head = 0; head < heads; head += 1) {
+    for (const query of asked) {
+      const at = ((layer * heads + head) * queries.length + query) * keys.length;
+      for (let key = 0; key < keys.length; key += 1) total[key] += weights[at + key];
+    }
+  }
+  return total.map((sum) => sum / heads / asked.length);
+}
+
+/**
+ * Sum over the tokens of each word what they receive.
+ * @param {Unit[]} units
+ * @param {ArrayLike<number>} tokens
+ */
+export function byUnit(units, tokens) {
+  return units.map(({ places }) => places.reduce((sum, place) => sum + tokens[place], 0));
+}
+
+/**
+ * Compute each sentence's share of what all of them receive.
+ * @param {Unit[]} units
+ * @param {ArrayLike<number>} tokens
+ * @param {number} n sentences
+ */
+export function bySentence(units, tokens, n) {
+  const total = Array.from({ length: n }, () => 0);
+  byUnit(units, tokens).forEach((score, place) => (total[units[place].sentence] += score));
+  const all = total.reduce((sum, score) => sum + score, 0);
+  return total.map((score) => score / Math.max(all, Number.MIN_VALUE));
+}
+
+/**
+ * Mark the k candidates of the highest scores, of equal ones the first.
+ * @param {number[]} scores
+ * @param {number} k
+ * @param {boolean[]} candidates
+ */
+export function top(scores, k, candidates) {
+  const ranked = scores.map((_, place) => place).filter((place) => candidates[place]);
+  ranked.sort((one, other) => scores[other] - scores[one] || one - other);
+  const kept = new Set(ranked.slice(0, Math.max(k, 0)));
+  return scores.map((_, place) => kept.has(place));
+}
+
+/**
+ * Join the kept sentences, as they were typed.
+ * @param {string} text
+ * @param {Spans} sentences
+ * @param {boolean[]} kept
+ */
+export function extract(text, sentences, kept) {
+  const letters = [...text];
+  return sentences.filter((_, place) => kept[place]).map(([start, end]) => letters.slice(start, end).join("")).join(" ");
+}

@@ -1,0 +1,78 @@
+// The summarizer: the words and sentences of a text that receive most attention in the layers that were trained to choose.
+
+import { checked, encode } from "./bert_tokens.js";
+import { inputsOf } from "./encode.js";
+import { ModelError } from "./errors.js";
+import { bySentence, byUnit, extract, received, top, unitsOf } from "./selection.js";
+import { sentenceAt, sentencesOf } from "./sentences.js";
+import { layersOf } from "./session.js";
+
+export class Summarizer {
+  /** @param {import("./model.js").Loaded} loaded */
+  constructor({ manifest, passes, tokenizers, vectors, segmenter }) {
+    this.card = manifest.card;
+    this.pass = passes.summarize;
+    this.tokenizer = tokenizers.text;
+    this.vectors = /** @type {import("./rows.js").WordVectors} */ (vectors);
+    if (!segmenter) throw new Error("the summarizer needs runtime.segmenter");
+    this.segmenter = segmenter;
+  }
+
+  /**
+   * @param {import("./types.d.ts").Request} request
+   * @returns {Promise<import("./model.js").Outcome>}
+   */
+  async trace({ text, words = 10, sentences: wanted = 1, share = false }) {
+    const read = checked(encode(this.tokenizer, [text], this.card.max_tokens));
+    const sentences = sentencesOf(this.segmenter, text);
+    const numbers = this.numbers(read.tokens, sentences);
+    const inputs = { ...(await inputsOf(read, this.vectors)), sentences: { data: numbers, dims: [1, numbers.length] } };
+    const weights = layersOf(await this.pass.run(inputs), "encoder");
+    const { n_layers: layers, n_heads: heads } = this.card;
+    const map = { kind: /** @type {const} */ ("encoder"), queries: read.tokens, keys: read.tokens, layers, heads, causal: false, weights };
+    const units = unitsOf(text, read.tokens, sentences);
+    if (!units.some(({ candidate }) => candidate)) {
+      throw new ModelError("There is no word in this text that could be kept: type a sentence.");
+    }
+    const extra = this.selection(map, units, sentences, { words, wanted, share });
+    return { output: extract(text, sentences, extra.keptSentences), extra, maps: [map], cuts: read.cuts };
+  }
+
+  /**
+   * Number each token by its sentence; a special token counts to the one before it, [CLS] to the first.
+   * @param {import("./types.d.ts").Token[]} tokens
+   * @param {import("./sentences.js").Spans} sentences
+   */
+  numbers(tokens, sentences) {
+    let last = 0;
+    return Int32Array.from(tokens, ({ special, start }) => {
+      if (!special) last = sentenceAt(sentences, start);
+      return last;
+    });
+  }
+
+  /**
+   * @param {import("./types.d.ts").AttentionMap} map
+   * @param {import("./selection.js").Unit[]} units
+   * @param {import("./sentences.js").Spans} sentences
+   * @param {{ words: number, wanted: number, share: boolean }} amount
+   */
+  selection(map, units, sentences, { words, wanted, share }) {
+    const [wordLayer, sentenceLayer] = /** @type {[number, number]} */ (this.card.selects);
+    const candidates = units.map(({ candidate }) => candidate);
+    const n = candidates.filter(Boolean).length;
+    const unitScores = byUnit(units, received(map, wordLayer));
+    const sentenceScores = bySentence(units, received(map, sentenceLayer), sentences.length);
+    const readable = sentences.map((_, number) => units.some((unit) => unit.candidate && unit.sentence === number));
+    // As Python rounds: a half to the even number.
+    const count = Math.min(Math.max(share ? evenly((words / 100) * n) : words, 1), n);
+    const kept = top(unitScores, count, candidates);
+    return { units, sentences, unitScores, sentenceScores, kept, keptSentences: top(sentenceScores, Math.max(wanted, 1), readable) };
+  }
+}
+
+/** @param {number} value */
+function evenly(value) {
+  const near = Math.round(value);
+  return Math.abs(value % 1) === 0.5 && near % 2 ? near - 1 : near;
+}
