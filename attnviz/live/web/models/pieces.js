@@ -89,9 +89,9 @@ function words(tokenizer, characters) {
     for (const letter of piece) {
       while (at < characters.length && letter !== characters[at].text && characters[at].text === " " && letter !== "▁") at += 1;
       const stands = at < characters.length && (letter === characters[at].text || characters[at].text === " ");
-      const place = characters[at]?.start ?? 0;
-      // A mark that the tokenizer sets before a text came from nowhere.
-      own.push(stands ? characters[at] : { text: letter, start: place, end: place });
+      // A mark that the tokenizer sets before a text counts as its first character, as in Python.
+      const { start, end } = characters[at] ?? { start: 0, end: 0 };
+      own.push(stands ? characters[at] : { text: letter, start, end });
       at += stands ? 1 : 0;
     }
     return { piece, own };
