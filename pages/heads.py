@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from attnviz.ui.address.state import finish
+from attnviz.ui.address.state import finish, value
 from attnviz.ui.background.corpora import atlas_of, claim_verdict
 from attnviz.ui.explain import show_toolbar
 from attnviz.ui.heads.controls import (
@@ -27,7 +27,11 @@ from attnviz.ui.heads.view import (
 )
 from attnviz.ui.layout import header, hero, story
 
-header("Heads", "Say what a head does. See whether it does so in 1,500 sentences, and what all the others do.")
+header(
+    "What heads do",
+    "Each square is one head and what it does in 1,500 sentences. Click one, or test an idea.",
+    "heads",
+)
 survey = opened_survey()
 model = survey.model if survey else model_picker()
 claim = claim_box()
@@ -48,8 +52,9 @@ elif atlas := atlas_of(model):
         elif (alike := show_likeness(model, chosen, heading)) is not None:
             buttons = partial(likeness_buttons, model, alike)
     show_evidence(atlas, chosen, model)
-own = own_sentences_box()
-survey_box()
+with st.sidebar.expander("Advanced", expanded=bool(value("sentences", "") or value("survey", ""))):
+    own = own_sentences_box()
+    survey_box()
 explain_claims()
 
 

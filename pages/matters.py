@@ -35,7 +35,7 @@ from attnviz.ui.sidebar import one_model
 ABOUT = "answer-en and the other models of the catalog are on this machine; type the id of any other one of the hub."
 KNOWN = ("answer-en", *(name for name in catalog.available() if name != "answer-en"))
 
-header("Matters", "See which words an output depends on, and how far to trust each method that says so.")
+header("What matters", "Which words does the answer depend on? 14 methods compared.", "matters")
 model = one_model(KNOWN, ABOUT)
 prompt = text_boxes(model)
 target, seen = chosen_target(model), method_of_seen_head()

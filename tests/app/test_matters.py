@@ -30,7 +30,7 @@ def test_what_was_computed_elsewhere_has_no_duration():
 
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.2.999")
-    assert "On this text “attention, mean of all layers” finds what matters" in drawn(app)
+    assert "“Attention, mean of all layers” picks important words" in drawn(app)
     assert "Without “Who”, “the”, p goes from" in said(app)
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])

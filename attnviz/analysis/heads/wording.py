@@ -5,12 +5,13 @@ import math
 from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.claim import Claim, ClaimTerm, parse
 from attnviz.analysis.heads.verdict import LEAST_QUERIES, MARGIN, ClaimResult, Rival
-from attnviz.analysis.wording import head_name
+from attnviz.analysis.wording import head_name, head_words
 from attnviz.text.conllu import POS_NAMES, RELATION_NAMES, ParsedSentence
 
 _NAMED = {
     "any": "a word", "special": "a special token", "first": "the first word", "last": "the last word", "pronoun": "a pronoun",
-    "head": "its syntactic head", "self": "itself", "same": "the same word earlier", "after same": "what followed it earlier",
+    "head": "the word it belongs to", "self": "itself",
+    "same": "the same word earlier", "after same": "what followed it earlier",
     "antecedent": "what it stands for",
 }  # fmt: skip
 
@@ -39,18 +40,43 @@ def describe_claim(claim: Claim) -> str:
 
     >>> from attnviz.analysis.heads.claim import parse
     >>> describe_claim(parse("obj -> head"))
-    'an object → its syntactic head'
+    'an object → its verb'
     """
-    return " → ".join(_sides(claim))
+    return " → ".join(claim_sides(claim))
 
 
-def _sides(claim: Claim) -> list[str]:
-    """Say the two sides of a claim in words."""
-    return [" or ".join(map(describe_term, terms)) for terms in (claim.source, claim.target)]
+def claim_sides(claim: Claim) -> tuple[str, str]:
+    """Say the two sides of a claim in words.
+
+    >>> from attnviz.analysis.heads.claim import parse
+    >>> claim_sides(parse("det -> head")), claim_sides(parse("conj -> head"))[1]
+    (('a determiner', 'its noun'), 'the word it belongs to')
+    """
+    source, target = (" or ".join(map(describe_term, terms)) for terms in (claim.source, claim.target))
+    return source, _HEADS.get(claim.source[0].value, target) if _is_to_head(claim) else target
 
 
+def _is_to_head(claim: Claim) -> bool:
+    return [term.kind for term in claim.target] == ["head"] and len(claim.source) == 1
+
+
+def describe_question(tested: ClaimResult) -> str:
+    """Ask what a claim claims."""
+    source, target = claim_sides(tested.claim)
+    return f"Does {head_words(tested.layer, tested.head)} look from {source} to {target}?"
+
+
+# What a word of these relations belongs to.
+_HEADS = {
+    "obj": "its verb",
+    "iobj": "its verb",
+    "aux": "its verb",
+    "det": "its noun",
+    "amod": "its noun",
+    "compound": "its noun",
+}
 _SHORT = {
-    "head": "its head", "special": "special tokens", "first": "first word", "last": "last word", "self": "itself",
+    "head": "word it belongs to", "special": "special tokens", "first": "first word", "last": "last word", "self": "itself",
     "same": "same word earlier", "after same": "what followed it before", "antecedent": "antecedent",
 }  # fmt: skip
 
@@ -59,11 +85,12 @@ def short_claim(text: str) -> str:
     """Say a claim in few words, for a cell of a table.
 
     >>> short_claim("obj -> head"), short_claim("any -> previous"), short_claim("any -> its det")
-    ('object → its head', '→ previous word', '→ its determiner')
+    ('object → its verb', '→ previous word', '→ its determiner')
     """
     claim = parse(text)
     source = " or ".join(_short(term) for term in claim.source if term.kind != "any")
-    return f"{source} → {' or '.join(map(_short, claim.target))}".strip()
+    target = " or ".join(map(_short, claim.target))
+    return f"{source} → {_HEADS.get(claim.source[0].value, target) if _is_to_head(claim) else target}".strip()
 
 
 def _short(term: ClaimTerm) -> str:
@@ -80,10 +107,10 @@ def describe_label(atlas: Atlas, layer: int, head: int) -> str:
     if best is None:
         return f"None of the {len(atlas.claims)} claims tested on {atlas.sentences:,} sentences holds for {whose}."
     facts, rate = atlas.claims[best], atlas.rates[best, layer, head]
-    source, target = _sides(parse(facts.text))
+    source, target = claim_sides(parse(facts.text))
     return (
-        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {rate:.0%} of cases; its strongest "
-        f"rival in {facts.strongest_rival:.0%}."
+        f"Over {atlas.sentences:,} sentences {whose} looks from {source} to {target} in {rate:.0%} of cases; the best "
+        f"simple rule in {facts.strongest_rival:.0%}."
     )
 
 
@@ -105,7 +132,7 @@ def describe_rival(rival: Rival) -> str:
 
 def describe_verdict(tested: ClaimResult) -> str:
     """Say whether a claim holds, and by what numbers, in sentences."""
-    source, target = _sides(tested.claim)
+    source, target = claim_sides(tested.claim)
     whose = head_name(tested.layer, tested.head)
     if tested.is_small:
         return (
@@ -119,9 +146,9 @@ def describe_verdict(tested: ClaimResult) -> str:
     strongest = tested.strongest_rival
     rivals = "; ".join(f"{describe_rival(rival)} {rival.rate:.0%}" for rival in tested.rivals)
     if tested.holds:
-        why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above its strongest rival"
+        why = f"That is {100 * (tested.rate - strongest.rate):.0f} points above the best simple rule"
     elif tested.rate - strongest.rate < MARGIN:
-        why = f"That is not {100 * MARGIN:.0f} points above its strongest rival, {describe_rival(strongest)}"
+        why = f"That is not {100 * MARGIN:.0f} points above the best simple rule, {describe_rival(strongest)}"
     else:
         why = f"With so few cases, being above {describe_rival(strongest)} may be luck (p = {tested.p:.2g} before correction)"
     return f"{'It holds' if tested.holds else 'It does not hold'}: {rate}. {why}. For comparison: {rivals}."

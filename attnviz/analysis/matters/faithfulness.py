@@ -112,13 +112,13 @@ def verdict(figures: Mapping[str, Faithfulness], chosen: str, best: str, chance:
 
     >>> figures = {"attention": Faithfulness(0.54, 0.4), "gradient": Faithfulness(0.59, 0.3)}
     >>> verdict(figures, "attention", "gradient", Faithfulness(0.32, 0.6))
-    'On this text attention finds what matters better than chance (0.54 against 0.32), and worse than gradient (0.59).'
+    'attention picks important words better than chance (0.54 against 0.32), and worse than gradient (0.59).'
     >>> verdict(figures, "attention", "gradient", Faithfulness(-0.06, 0.6)).split(",")[0]
-    'On this text attention finds what matters better than chance (0.54 against −0.06)'
+    'attention picks important words better than chance (0.54 against −0.06)'
     """
     own, other = figures[chosen].comprehensiveness, figures[best].comprehensiveness
     against = f"({signed(own)} against {signed(chance.comprehensiveness)})"
-    opening = f"On this text {chosen} finds what matters {_compared(own, chance.comprehensiveness)} chance {against}"
+    opening = f"{chosen} picks important words {_compared(own, chance.comprehensiveness)} chance {against}"
     if chosen == best:
         return f"{opening}, and no other method tested does better."
     return f"{opening}, and {_compared(own, other)} {best} ({signed(other)})."

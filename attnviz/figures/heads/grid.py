@@ -11,7 +11,7 @@ from attnviz.figures.head_grid import with_axes
 from attnviz.figures.theme import LIGHT, Theme, css_variables
 
 STYLE = Path(__file__).with_name("heads.css").read_text(encoding="utf-8")
-NONE = "no claim holds"
+NONE = "nothing found"
 # Where the longest words may be broken in a narrow cell.
 _LONG = re.compile(
     r"\b(punctu|conjunc|preposi|antece|determi|subordi|comple|auxil|apposi|inter)(ation|tion|dent|ner|nating|ment|iary|jection)\b"
@@ -41,7 +41,7 @@ def _cell(atlas: Atlas, layer: int, head: int, chosen: bool, find: int | None) -
     strength = min(max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6, 1.0) if holds else 0.0
     name = html.escape(short_claim(facts.text))
     shown = _LONG.sub(r"\1&shy;\2", name)
-    title = f"{where}: {name} {rate:.0%}; strongest rival {facts.strongest_rival:.0%}"
+    title = f"{where}: {name} {rate:.0%}; best simple rule {facts.strongest_rival:.0%}"
     return (
         f'{start} style="--strength:{strength:.2f}" title="{title}"><span>{shown}</span>'
         f'<span class="rate">{rate:.0%} <span class="where">{where}</span></span></button>'

@@ -11,6 +11,7 @@ from attnviz.figures.theme import LIGHT, Theme, diverging, ink_on
 
 STYLE = """
 .shaded { line-height: 2; font-size: 1rem; overflow-wrap: anywhere; }
+.markup[data-presenting] .shaded { font-size: 14px; line-height: 1.6; }
 .shaded button, .shaded span.word { font: inherit; border: 0; border-radius: 4px; padding: 0.1rem 0.28rem; margin: 0 1px; }
 .shaded button { cursor: pointer; }
 .shaded button:hover, .shaded button:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }

@@ -6,15 +6,19 @@ from attnviz.analysis.heads.atlas import Atlas
 from attnviz.analysis.heads.wording import short_claim
 from attnviz.models import catalog
 from attnviz.survey.shipped import available
-from attnviz.ui.address.state import value
 from attnviz.ui.address.widgets import dropdown, text_field, toggle
 from attnviz.ui.sidebar import head_steppers, one_model
 from attnviz.ui.text_boxes import TextBox, forget_typed, long_notice, run_texts, unrun_notice
 
-EXAMPLES = (
-    "L2·H0: obj -> head", "any: det -> head", "any: compound -> head", "L1·H9: any -> previous", 'any: "he" | "she" -> PROPN',
-    "any: pronoun -> antecedent",
-)  # fmt: skip
+# Claims, and what their chips say.
+EXAMPLES = {
+    "L2·H0: obj -> head": "L2·H0: object → its verb",
+    "any: det -> head": "determiner → its noun",
+    "any: compound -> head": "compound → its noun",
+    "L1·H9: any -> previous": "L1·H9: word → the one before",
+    'any: "he" | "she" -> PROPN': "“he” or “she” → a name",
+    "any: pronoun -> antecedent": "pronoun → what it stands for",
+}
 _ANY = "What each head does best"
 
 
@@ -29,12 +33,15 @@ def model_picker() -> str:
 
 def claim_box() -> str:
     """Where a person types a claim, with examples as chips; what was run last."""
-    box = TextBox("claim", "A claim about heads", 'Such as L2·H0: obj -> head, or any: "he" -> antecedent')
+    box = TextBox("claim", "A claim about heads", 'Test an idea, such as any: "he" -> antecedent')
     claim = run_texts([box])["claim"]
     with st.container(horizontal=True, vertical_alignment="center"):
         current = claim if claim in EXAMPLES else None
         st.session_state.example_claim = current
-        st.pills("Examples", EXAMPLES, key="example_claim", on_change=_choose_example, label_visibility="collapsed")
+        st.pills(
+            "Examples", EXAMPLES, key="example_claim", format_func=EXAMPLES.__getitem__, on_change=_choose_example,
+            label_visibility="collapsed",
+        )  # fmt: skip
         unrun_notice()
     return claim.strip()
 
@@ -52,11 +59,10 @@ def set_claim(text: str) -> None:
 
 def own_sentences_box() -> str:
     """Where a person puts sentences of their own, one a line; empty: the treebank."""
-    with st.sidebar.expander("Your own sentences", expanded=bool(value("sentences", ""))):
-        sentences = text_field(
-            st.text_area, "One sentence a line", "sentences", height="content",
-            help="Claims about words and positions are then tested on these. Syntax is known only for the treebank.",
-        )  # fmt: skip
+    sentences = text_field(
+        st.text_area, "Your own sentences, one a line", "sentences", height="content",
+        help="Claims about words and positions are then tested on these. Syntax is known only for the treebank.",
+    )  # fmt: skip
     long_notice("sentences", sentences)
     return sentences.strip()
 

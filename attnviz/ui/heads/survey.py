@@ -44,11 +44,10 @@ def survey_box() -> None:
     """The box for the folder of a survey, for those at the machine."""
     folder = st.session_state.survey
     if folders_allowed():
-        with st.sidebar.expander("Open a survey", expanded=bool(folder)):
-            folder = st.text_input(
-                "Folder", key="survey", placeholder="survey", max_chars=400,
-                help="What `attnviz survey MODEL --text FILES -o FOLDER` wrote: all heads, measured over a corpus of any size.",
-            )  # fmt: skip
+        folder = st.text_input(
+            "Measurements over a corpus (a folder)", key="survey", placeholder="survey", max_chars=400,
+            help="What `attnviz survey MODEL --text FILES -o FOLDER` wrote: all heads, measured over a corpus of any size.",
+        )  # fmt: skip
     publish("survey", folder, "")
 
 

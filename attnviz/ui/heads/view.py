@@ -13,8 +13,8 @@ from attnviz.analysis.heads.claim import parse
 from attnviz.analysis.heads.counts import examples_of
 from attnviz.analysis.heads.pattern import PATTERNS, WORDS, Drawn, likeness, pattern_text, read_pattern
 from attnviz.analysis.heads.verdict import ClaimResult
-from attnviz.analysis.heads.wording import describe_claim, describe_verdict
-from attnviz.analysis.wording import Part, Sentence, head_name, signed
+from attnviz.analysis.heads.wording import claim_sides, describe_question, describe_verdict
+from attnviz.analysis.wording import Part, Sentence, head_name, head_words, signed
 from attnviz.figures import html as shared
 from attnviz.figures.heads.evidence import case_list, claims_table, distance_bars, rivals_table
 from attnviz.figures.heads.grid import STYLE, heads_grid
@@ -25,7 +25,7 @@ from attnviz.ui.address.state import publish, restore, visit
 from attnviz.ui.background.corpora import first_words_of
 from attnviz.ui.head_picker import pick_head
 from attnviz.ui.heads.controls import set_claim
-from attnviz.ui.layout import escaped, story, theme
+from attnviz.ui.layout import story, theme
 from attnviz.ui.markup import Markup
 
 if TYPE_CHECKING:
@@ -45,26 +45,26 @@ _HOW = """
 """
 _BELIEVE = """
 - A claim that holds says where a head looks, not whether the model needs it: What if shows that.
-- A head may do several things; its cell shows the one that is furthest ahead of its rivals.
-- "No claim holds" means: none of the claims that were tried. What the head does may have no name in this list.
+- A head may do several things; its cell shows the one that is furthest ahead of the best simple rule.
+- "Nothing found" means: none of the claims that were tried holds. What the head does may have no name in this list.
 """
 
 
 def verdict_sentences(atlas: Atlas, chosen: tuple[int, int]) -> tuple[Sentence, Sentence]:
     """Two sentences: what the chosen head does, and for how many heads a claim holds."""
     layer, head = chosen
-    best, name = atlas.best(layer, head), head_name(layer, head)
+    best, name = atlas.best(layer, head), head_words(layer, head)
     n_layers, n_heads = atlas.shape
     doing = sum(atlas.best(*place) is not None for place in np.ndindex(n_layers, n_heads))
-    held = f"A claim holds for {doing} of the {n_layers * n_heads} heads of {atlas.model}, over {atlas.sentences:,} sentences."
+    found = f"For {doing} of {n_layers * n_heads} heads we found something they do. Click a head."
     if best is None:
-        return (Part(f"{name}: none of the {len(atlas.claims)} claims that were tried holds."),), (Part(held),)
+        return (Part(name, True), Part(f": none of the {len(atlas.claims)} habits that were tried.")), (Part(found),)
     facts = atlas.claims[best]
+    source, target = claim_sides(parse(facts.text))
     return (
-        Part(f"{name}: "),
-        Part(describe_claim(parse(facts.text)), strong=True),
-        Part(f" in {atlas.rates[best, layer, head]:.0%} of cases; its strongest rival has {facts.strongest_rival:.0%}."),
-    ), (Part(held),)
+        Part(f"{source[0].upper()}{source[1:]} looks at {target}", strong=True),
+        Part(f" {atlas.rates[best, layer, head]:.0%} of the time in {name}; the best simple rule {facts.strongest_rival:.0%}."),
+    ), (Part(found),)
 
 
 def show_grid(atlas: Atlas, chosen: tuple[int, int], find: int | None) -> None:
@@ -84,7 +84,7 @@ def show_evidence(atlas: Atlas, chosen: tuple[int, int], model: str) -> None:
             set_claim(f"{name}: {value}")
 
     _markup("evidence", claims_table(atlas, layer, head, theme=theme()), pick)
-    st.caption("The orange line is the strongest rival. Click a claim to test it again, with its sentences.")
+    st.caption("The orange line is the best simple rule. Click one to test it again, with its sentences.")
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.markdown(f"**How far {name} looks**, in tokens")
@@ -111,8 +111,7 @@ def show_verdict(tested: ClaimResult, attention: "CorpusAttention", model: str) 
     """The verdict in words that can be handed in, its rivals, and sentences, those where the claim fails first."""
     left, right = st.columns([3, 2], gap="large")
     with left:
-        icon = ":material/check_circle:" if tested.holds else ":material/cancel:"
-        st.markdown(f"{icon} {escaped(describe_verdict(tested))}")
+        story((Part(describe_question(tested), True),), (Part(describe_verdict(tested)),))
         head = attention.model[0].top.shape[1] - 1 if tested.head is None else tested.head
         examples = examples_of(tested.claim, attention.sentences, attention.model, (tested.layer, head), most=3)
         _markup(

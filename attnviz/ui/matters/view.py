@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.matters.faithfulness import AttributionReport, MaskedOutput, Removals, verdict
+from attnviz.analysis.wording import Part, Sentence, quoted
 from attnviz.attribution.methods import method_named, titles_of
 from attnviz.core.trace import Prompt
 from attnviz.export.matters import report as exported
@@ -18,18 +19,19 @@ from attnviz.figures.matters.methods import methods_table
 from attnviz.figures.matters.shaded_text import STYLE as TEXT_STYLE
 from attnviz.figures.matters.shaded_text import shaded_text
 from attnviz.ui.download import drawing_buttons, file_button
-from attnviz.ui.layout import escaped, theme
+from attnviz.ui.layout import escaped, story, theme
 from attnviz.ui.markup import Markup
 from attnviz.ui.matters.controls import SLOW, remove_words
 
 _SHADED = Markup("shaded", TEXT_STYLE)
 _WAYS = Markup("ways", shared.STYLE + WAYS_STYLE)
 _HOW = """
-- **Drop without its top words**: how far p(output) falls without the most important 1, 5, 10, 20 and 50 % of the words, on
-  average; more is better, and the upright line is chance.
+- **Drop without its top words**: how far the probability of the output falls without the most important 1, 5, 10, 20
+  and 50 % of the words, on average; more is better, and the upright line is chance.
 - **Drop with only them**: how far it falls when only they stay; less is better (DeYoung et al. 2020).
-- **τ**: how far the order agrees with leaving one word out, −1 to 1 (Kendall).
-- A removed word leaves the model's mask, or its token for unknown words. The output's own words, underlined, always stay.
+- **Agreement**: how far the order agrees with leaving one word out, −1 to 1 (Kendall's τ).
+- A removed word is replaced by a blank token: the model's mask, or its token for unknown words. The
+  output's own words, underlined, always stay.
 - One text is an anecdote, and a text with holes is one that the model has never seen. `attnviz faithful` measures the same over
   a data set; the page Limits of the documentation has what it found.
 """
@@ -41,12 +43,29 @@ def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator) 
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     figures = report.figures
     best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
-    place.html(f'<p class="answer" dir="auto">{_capital(report.target)} <small>p = {report.probability:.0%}</small></p>')
+    place.html(
+        f'<p class="answer" dir="auto">{_capital(report.target)} <small>probability {report.probability:.0%}</small></p>'
+    )
     looked_at = method if method in figures else "attention"
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
+    named[looked_at] = _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
     sentence = verdict(renamed, named[looked_at], named[best], figures["random"])
-    place.html(f'<div class="story verdict"><p>{html.escape(sentence)}</p></div>')
+    story(_top_words(report, method), (Part(f"{sentence} Click another method below."),), place=place)
+
+
+def _top_words(report: AttributionReport, method: str) -> Sentence:
+    """Say which words the output depends on most, by one method."""
+    words = dict.fromkeys(
+        report.words[place]
+        for place in report.ranked(method)
+        if place not in report.own and report.shares[method][place] > 0 and any(map(str.isalnum, report.words[place]))
+    )
+    if not words:
+        return (Part("By this method it depends on none of the words."),)
+    first, *others = [quoted(word) for word in list(words)[:3]]
+    rest = [part for place, word in enumerate(others, 2) for part in (Part(" and " if place > len(others) else ", "), word)]
+    return Part("It depends most on "), first, *rest, Part(".")
 
 
 def show_text(report: AttributionReport, method: str, removed: tuple[int, ...]) -> None:
@@ -80,21 +99,22 @@ def show_without(report: AttributionReport, removed: tuple[int, ...], then: Mask
     with st.container(horizontal=True, vertical_alignment="center", key="desk-taken"):
         if not removed or then is None:
             st.caption(
-                ":material/touch_app: Orange words speak for the output, blue words against it. Click a word to remove it and "
-                "run the model again."
+                ":material/touch_app: Orange supports the output, blue opposes it. Click a word to remove it, and run again."
             )
             return
         names = ", ".join(f"“{report.words[place]}”" for place in removed)
         kept = "still" if then.text and then.text in report.target else "now"
         says = "" if then.text is None else f" The model {kept} says “{then.text}”."
-        st.markdown(escaped(f"Without {names}, p goes from {report.probability:.0%} to {then.probability:.0%}.{says}"))
+        st.markdown(
+            escaped(f"Without {names}, its probability goes from {report.probability:.0%} to {then.probability:.0%}.{says}")
+        )
         st.button("Restore all words", icon=":material/undo:", on_click=remove_words, args=([],))
 
 
 def show_curve(curve: Removals, method: str) -> None:
     """How p(output) falls as words are removed in the order of the chosen method."""
     title = _lower(method_named(method).title)
-    st.subheader("p(output) as words are removed", anchor=False)
+    st.subheader("How probable the output stays as words are removed", anchor=False)
     st.caption(f"Removed in the order of {escaped(title)}; the further apart the two lines are, the better the order.")
     st.plotly_chart(
         deletion_figure(curve, theme=theme()), key="curve", theme=None, config={"displayModeBar": False},

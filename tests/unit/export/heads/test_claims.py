@@ -48,7 +48,7 @@ def test_a_drawing_of_all_heads_has_the_figure_of_each():
     texts = [label.text for label in draw_atlas(atlas, claim).labels]
     assert texts.count("object") == atlas.rates[claim].size
     assert sorted(text for text in texts if text.endswith("%")) == sorted(f"{rate:.0%}" for rate in atlas.rates[claim].flat)
-    assert "no claim holds" in [label.text for label in draw_atlas(atlas).labels]
+    assert "nothing found" in [label.text for label in draw_atlas(atlas).labels]
 
 
 def test_a_verdict_shows_every_rate_at_its_length():

@@ -63,10 +63,10 @@ def test_a_cell_has_its_heads_best_claim_its_rate_and_how_far_it_is_ahead(atlas)
     best = cells["1.2"]
     assert 'class="head chosen holds"' in best
     assert 'aria-pressed="true"' in best
-    assert "object → its head" in best
-    # 0.75 is 0.375 above the best offset, which is its strongest rival; 0.6 is full strength.
+    assert "object → its verb" in best
+    # 0.75 is 0.375 above the best offset, which is its best simple rule; 0.6 is full strength.
     assert "--strength:0.62" in best
-    assert 'title="L1·H2: object → its head 75%; strongest rival 38%"' in best
+    assert 'title="L1·H2: object → its verb 75%; best simple rule 38%"' in best
     assert "→ special tokens" in cells["0.1"]
     assert "95%" in cells["0.1"]
     assert [NONE in cells[place] for place in ("0.0", "0.1", "1.1", "1.2")] == [True, False, True, False]
@@ -87,7 +87,7 @@ def test_a_claim_that_is_looked_for_stands_in_every_cell(atlas):
 def test_the_claims_of_a_head_stand_with_their_rivals_its_best_first(atlas):
     drawn = claims_table(atlas, 1, 2)
     assert rows(drawn) == [
-        ["object → its head", "", "75%", "74% to 77%", "12%", "−1: 38%", "25%", "1,234", "holds"],
+        ["object → its verb", "", "75%", "74% to 77%", "12%", "−1: 38%", "25%", "1,234", "holds"],
         ["“&lt;b&gt;” → previous word", "", "35%", "34% to 37%", "1%", "–", "2%", "99", "holds"],
         ["→ special tokens", "", "11%", "10% to 13%", "6%", "–", "", "2,000", "no"],
     ]
