@@ -1,6 +1,7 @@
 """What if: what changes where another word stands, a head is off, or another model reads."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.whatif.comparison import Comparison, compare
 from attnviz.analysis.whatif.head_costs import describe_costs
@@ -66,9 +67,9 @@ def show_costs(ablation: Ablation, result: Result, costs: HeadCosts) -> None:
     show_toolbar(own=lambda: costs_view.download_buttons(costs, curve, ablation.model))
 
 
-def compare_sides(change: str) -> None:
+def compare_sides(change: str, beside: DeltaGenerator) -> None:
     """Two texts, two models, or before and after an edit, in every head."""
-    if (sides := sides_controls(change)) is None:
+    if (sides := sides_controls(change, beside)) is None:
         return
     first, second = (forced_target(prompt) for prompt in sides.prompts)
     one = side(sides.models[0], first, NO_EDITS)
@@ -109,9 +110,9 @@ def show_changes(compared: Comparison, sides: Sides, results: tuple[Result, Resu
 
 
 header("What if", "another word stood there, a head were off, another model read it? See what changes.", page="whatif")
-change = change_picker()
+change, beside = change_picker()
 if change == "head" and not value("edits", ""):
     switch_heads_off()
 else:
-    compare_sides(change)
+    compare_sides(change, beside)
 finish()

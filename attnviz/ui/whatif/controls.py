@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.core.edits import NO_EDITS, Edits, HeadValue
 from attnviz.core.errors import AttnvizError, PromptError
@@ -55,8 +56,8 @@ class Ablation:
     to: HeadValue
 
 
-def change_picker() -> str:
-    """What is changed: "word", "head" or "model"."""
+def change_picker() -> tuple[str, DeltaGenerator]:
+    """What is changed, "word", "head" or "model"; and the place beside it."""
     state, before = st.session_state, value("change", "word")
 
     def restart() -> None:
@@ -67,10 +68,12 @@ def change_picker() -> str:
         if any(state.get("text") == each.text for each in examples("whatif")):
             forget("text")
 
-    return segments(
-        st.container(key="what-if"), "What changes", "change", format_func=_CHANGES.__getitem__, label_visibility="collapsed",
-        on_change=restart,
+    row = st.container(horizontal=True, vertical_alignment="center")
+    change = segments(
+        row.container(width="content"), "What changes", "change", format_func=_CHANGES.__getitem__, on_change=restart,
+        label_visibility="collapsed",
     )  # fmt: skip
+    return change, row
 
 
 def ablation_controls() -> Ablation | None:
@@ -118,7 +121,7 @@ def _go_on() -> None:
     forget("stopped")
 
 
-def sides_controls(change: str) -> Sides | None:
+def sides_controls(change: str, place: DeltaGenerator) -> Sides | None:
     """What is typed and chosen for both sides; None after the page has said what is wrong with it."""
     shown = [each for each in examples("whatif") if _change_of(each) == change]
     known = (*dict.fromkeys(each.model for each in shown[:1] if each.model), *KNOWN_MODELS)
@@ -129,7 +132,7 @@ def sides_controls(change: str) -> Sides | None:
     publish_settings(model, second)
     edits = _edits()
     texts = _texts(shown[0], is_two=change == "word")
-    example = _example_pills(shown, (model, second, *texts, "" if edits is None else edits.text))
+    example = _example_pills(place, shown, (model, second, *texts, "" if edits is None else edits.text))
     if edits is None:
         return None
     try:
@@ -186,7 +189,7 @@ def _other(first: Example, text: str) -> str:
     return first.other if text == first.text else text
 
 
-def _example_pills(shown: list[Example], seen: tuple[str, ...]) -> Example | None:
+def _example_pills(place: DeltaGenerator, shown: list[Example], seen: tuple[str, ...]) -> Example | None:
     """The examples as chips; the one that is shown is marked."""
 
     def of(each: Example) -> tuple[str, ...]:
@@ -200,7 +203,7 @@ def _example_pills(shown: list[Example], seen: tuple[str, ...]) -> Example | Non
         st.session_state.update(chosen)
 
     current = next((each for each in shown if of(each) == seen), None)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with place:
         example_pills(shown, current, choose)
         unrun_notice()
     return current
