@@ -31,7 +31,7 @@ def test_what_was_computed_elsewhere_has_no_duration():
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, taken="0.2.999")
     assert "“Attention, mean of all layers” picks important words" in drawn(app)
-    assert "Without “Who”, “the”, p goes from" in said(app)
+    assert "Without “Who”, “the”, its probability goes from" in said(app)
     # The last of the three is no word of this text.
     assert app.query_params["taken"] in ("0.2", ["0.2"])
     press(app, "Restore all words")
@@ -42,7 +42,7 @@ def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():
 def test_where_answer_declines_that_is_what_is_explained() -> None:
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
     nothing = attnviz.load("answer-en").answers(Prompt(BRIDGE, question="Who painted the bridge?")).result.nothing
-    assert f"The passage does not say <small>p = {nothing:.0%}" in drawn(app)
+    assert f"The passage does not say <small>probability {nothing:.0%}" in drawn(app)
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     picker.set_value("answer").run()
     assert app.query_params["about"] == "answer"
@@ -62,8 +62,7 @@ def test_of_a_long_passage_the_page_says_which_window_is_explained(monkeypatch: 
 
 def test_the_page_names_the_colours_that_it_paints() -> None:
     app = open_page("matters", text=BRIDGE, pair="Who painted the bridge?")
-    assert "Orange words" in said(app)
-    assert "Red words" not in said(app)
+    assert "Orange supports the output, blue opposes it" in said(app)
 
 
 def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets_it():
@@ -71,7 +70,7 @@ def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets
     (picker,) = [each for each in app.selectbox if each.key == "about"]
     assert picker.options[0] == "The whole translation"
     assert "The word piece" in drawn(app)
-    assert "On this text attention rollout finds" in drawn(app)
+    assert "Attention rollout picks important words" in drawn(app)
     picker.set_value("translation").run()
     assert not app.exception
     assert "about" not in app.query_params
@@ -85,7 +84,7 @@ def test_one_token_of_a_translation_can_be_asked_about_and_another_model_forgets
 
 def test_the_head_from_which_somebody_came_is_asked_first():
     app = open_page("matters", text=SENTENCE, pair=QUESTION, seen="head:cross:0:3")
-    assert "On this text “L0·H3, the head you came from” finds" in drawn(app)
+    assert "“L0·H3, the head you came from” picks important words" in drawn(app)
     assert app.query_params["seen"] in ("head:cross:0:3", ["head:cross:0:3"])
 
 

@@ -70,7 +70,7 @@ def draw_atlas(atlas: Atlas, find: int | None = None) -> Sheet:
     def box(layer: int, head: int) -> HeadBox:
         claim = atlas.best(layer, head) if find is None else find
         if claim is None:
-            return HeadBox("no claim holds", "")
+            return HeadBox("nothing found", "")
         holds = bool(atlas.supported[claim, layer, head])
         strength = max(float(atlas.ahead[claim, layer, head]), 0.0) / 0.6 if holds else 0.0
         return HeadBox(short_claim(atlas.claims[claim].text), f"{atlas.rates[claim, layer, head]:.0%}", strength)
