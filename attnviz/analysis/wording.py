@@ -83,13 +83,15 @@ def head_name(layer: int, head: int | None) -> str:
     return f"L{layer}" if head is None else f"L{layer}·H{head}"
 
 
-def head_words(layer: int, head: int, kind: str = "", *, capital: bool = False) -> str:
-    """Name a head in a sentence.
+def head_words(layer: int, head: int | None, kind: str = "", *, capital: bool = False) -> str:
+    """Name a head in a sentence, or with None the mean of a layer.
 
-    >>> head_words(3, 1), head_words(3, 1, "cross", capital=True)
-    ('head 1 of layer 3', 'Cross head 1 of layer 3')
+    >>> head_words(3, 1), head_words(3, None)
+    ('head 1 of layer 3', 'the mean of layer 3')
+    >>> head_words(3, 1, "cross", capital=True)
+    'Cross head 1 of layer 3'
     """
-    name = f"{kind} head {head} of layer {layer}".strip()
+    name = f"the mean of layer {layer}" if head is None else f"{kind} head {head} of layer {layer}".strip()
     return f"{name[0].upper()}{name[1:]}" if capital else name
 
 
