@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import HeadView, View
-from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
+from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
 from attnviz.ui.background.results import in_quantity
@@ -18,32 +17,37 @@ from attnviz.ui.edit.panel import show_edit_buttons, show_edit_panel
 from attnviz.ui.encode.view import show_head_label, show_second_sentence
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import explain_trust, explain_weight, show_text_notices, show_toolbar
-from attnviz.ui.explorer import explore, selected_cell, show_bertviz
+from attnviz.ui.explorer import explore, show_bertviz
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened_file
+from attnviz.ui.words import HOW, WordQuestion
 
 
-def show_head(current: CurrentMap, head: HeadView, example: Example | None) -> None:
-    """The sentences that the numbers of the picture make, and below them the picture in its frame."""
+def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, example: Example | None) -> None:
+    """The text as words in the frame of the picture, where they look, all heads, and the one that is looked at."""
     result, attention, editing = current.result, current.current, current.editing
     matrix, number = head.matrix(attention), NUMBERS[result.quantity]
-    cell = selected_cell(matrix) or focus_cell(head.matrix(current.first))
-    link = describe_link(matrix, head_title(result.quantity, head.layer, head.head), cell, number)
+    cell = question.cell(matrix)
     whole = replace(head, view=View(words=head.view.words)).matrix(attention)
     with hero() as heading:
-        story(*(current.describe_edited(head) or (link, describe_head(whole, number))), place=heading)
+        edited = current.describe_edited(head)
+        if edited:
+            story(*edited, place=heading)
+        else:
+            heading.caption(HOW)
         show_edit_panel(current)
         show_reading(result)
         drawn = current.drawn_as(head)
         picture = (drawn.matrix(current.drawn), cell)
-        view = explore(current.drawn, drawn, picture, extra=("BertViz",), editing=editing)
+        view = explore(current.drawn, drawn, picture, extra=("BertViz",), question=question, editing=editing)
         show_edit_buttons(editing, attention, head, (matrix, cell))
         if view == "BertViz":
             show_bertviz(attention, head)
     show_second_sentence(result, attention, head, (matrix, cell), view)
+    story(describe_head(whole, number))
     show_head_label(result, attention, head)
     if hidden := describe_hidden(matrix, head.view.renormalize, number):
         st.caption(hidden)
@@ -65,14 +69,15 @@ if ran:
     result = in_quantity(result, quantity_picker([result], st.sidebar))
     attention = map_picker(result.trace)
     first = example or examples("encode")[0]
-    head = head_controls(attention, layer=first.layer, head=first.head, paired=result.prompt.pair is not None)
-    current = CurrentMap(result, attention.kind, editing)
-    machine(result)
+    current, paired, downloads = CurrentMap(result, attention.kind, editing), result.prompt.pair is not None, []
     answer(result.trace.output)
     try:
-        show_head(current, head, example)
+        head, question = head_controls(current.first, (first.layer, first.head), paired=paired)
+        downloads = [head_download(current_result(result, editing), attention.kind, head)]
+        show_head(current, head, question, example)
     except TraceError as error:
         st.info(escaped(error), icon=":material/visibility_off:")
+    machine(result)
     explain_trust()
-    show_toolbar([head_download(current_result(result, editing), attention.kind, head)])
+    show_toolbar(downloads)
 finish()

@@ -2,21 +2,20 @@
 
 import streamlit as st
 
-from attnviz.analysis.head_metrics import focus_cell
 from attnviz.analysis.view import HeadView, View
-from attnviz.analysis.wording import describe_link, head_name
 from attnviz.core.errors import TraceError
 from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.paths import page_file
-from attnviz.ui.address.state import LINK_CHARACTERS, finish, visit
+from attnviz.ui.address.state import LINK_CHARACTERS, finish
 from attnviz.ui.background.results import run
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import show_text_notices
-from attnviz.ui.explorer import selected_cell, show_heads, show_tokens
+from attnviz.ui.explorer import show_words
 from attnviz.ui.frame.toolbar import fill_toolbar
-from attnviz.ui.layout import escaped, header, hero, story
+from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import example_address, sentence_box
+from attnviz.ui.words import HOW, ask
 
 # Page, name, icon, what its address calls the text, and one line.
 METHODS = (
@@ -33,29 +32,12 @@ METHODS = (
 
 
 def show_sentence(result: Result, example: Example) -> None:
-    """The sentence, shaded by its strongest link, and every head that reads it."""
+    """The sentence as words that can be clicked, where one of them looks, and every head that reads it."""
     attention = result.trace.encoder
-    is_example = result.prompt.text == example.text
-    head = HeadView(example.layer, example.head, View(), True)
-    matrix = head.matrix(attention)
-    cell = selected_cell(matrix) or ((example.query, example.key) if is_example else focus_cell(matrix))
-
-    def open_in_encode(layer: int, number: int | None) -> None:
-        text = "" if is_example else result.prompt.text
-        visit("encode", text=text, layer=layer, head=number, mean=number is None or None)
-
+    question = ask(attention, View(), (example.layer, example.head))
     with hero() as heading:
-        story(describe_link(matrix, head_name(example.layer, example.head), cell), place=heading)
-        grid, sentence = st.columns([3, 2], gap="large")
-        with grid:
-            show_heads(attention, head, open_in_encode)
-        with sentence:
-            show_tokens(matrix, cell[0])
-            heads = f"{attention.n_layers} × {attention.n_heads} heads of {result.card.name}"
-            st.caption(
-                f"Click a word to see where it looks. All {heads} are drawn beside it, each as a small picture of who looks at "
-                "whom: click one to open it on Encode."
-            )
+        heading.caption(HOW)
+        show_words(attention, HeadView(*question.place, View(), True), question)
 
 
 def example_cards(shown: tuple[Example, ...]) -> None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.view import Lens, View, default_map
 from attnviz.analysis.wording import head_name
 from attnviz.core.errors import TraceError
-from attnviz.core.trace import AttentionTrace, Token
+from attnviz.core.trace import AttentionMap, AttentionTrace, Token
 
+# Words that stand for one before them.
+PRONOUNS = frozenset("it its itself he him his himself she her hers herself they them their theirs themselves".split())  # noqa: SIM905
 # A word, or several of them.
 Words = str | Sequence[str]
 # So many names stand in a message.
@@ -40,7 +43,7 @@ def rank_heads(trace: AttentionTrace, query: Words, key: Words | None = None, *,
 
     A word is written as it stands in the text, and with a number where it stands there several times: "the(2)". Subwords are
     merged to words. Of several queries the mean counts, of several keys the sum. Without a key, a head is ranked by the word
-    that it looks at hardest besides the query itself, its two neighbours and special tokens.
+    that it looks at hardest besides the query itself, its two neighbours, punctuation and special tokens (`elsewhere`).
 
     kind  "encoder", "decoder" or "cross"; where it is not given, the attention across, if there is one
 
@@ -57,7 +60,7 @@ def rank_heads(trace: AttentionTrace, query: Words, key: Words | None = None, *,
     rows, names = [word_at(word, lens.queries) for word in _several(query)], word_names(lens.keys)
     if not rows:
         raise TraceError("There is no word to rank the heads by: name one of the text.")
-    columns = [word_at(word, lens.keys) for word in _several(key)] if key else _elsewhere(rows, lens.own, lens.keys)
+    columns = [word_at(word, lens.keys) for word in _several(key)] if key else _elsewhere(rows, lens, attention)
     if not columns:
         raise TraceError(f"“{' '.join(_several(query))}” has no word to look at besides its neighbours: type a longer text.")
     ranked = []
@@ -67,6 +70,12 @@ def rank_heads(trace: AttentionTrace, query: Words, key: Words | None = None, *,
         weight = float(row.sum() if key else row.max())
         ranked.append(RankedHead(int(layer), int(head), weight, names[columns[int(row.argmax())]]))
     return sorted(ranked, key=lambda each: -each.weight)
+
+
+def _elsewhere(rows: Sequence[int], lens: Lens, attention: AttentionMap) -> list[int]:
+    """List the words that tell something of each of several."""
+    several = [set(elsewhere(row, lens, causal=attention.causal)) for row in rows]
+    return sorted(set.intersection(*several))
 
 
 def word_names(tokens: Sequence[Token]) -> list[str]:
@@ -107,7 +116,16 @@ def _several(words: Words) -> Sequence[str]:
     return [words] if isinstance(words, str) else words
 
 
-def _elsewhere(rows: Sequence[int], own: Sequence[int | None], keys: Sequence[Token]) -> list[int]:
-    """The columns that are neither a query itself, nor beside one, nor special."""
-    near = {place + step for row in rows if (place := own[row]) is not None for step in (-1, 0, 1)}
-    return [column for column, token in enumerate(keys) if column not in near and not token.special]
+def elsewhere(row: int, lens: Lens, *, causal: bool) -> list[int]:
+    """List the words that tell something when a word looks at them: not itself, its two neighbours or what is no word.
+
+    Of a pronoun they are those before it. In a causal map the first word is none: heads without anything to do look there
+    (Xiao et al. 2023).
+    """
+    own = lens.own[row]
+    near = set() if own is None else {own - 1, own, own + 1}
+    near |= {0} if causal else set()
+    words = [column for column, token in enumerate(lens.keys) if column not in near and is_word(token)]
+    before = [column for column in words if own is not None and column < own]
+    is_pronoun = lens.queries[row].text.strip().casefold() in PRONOUNS
+    return before if is_pronoun and before else words

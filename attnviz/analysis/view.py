@@ -166,17 +166,22 @@ class Lens:
         """For each column the keys of the map that it stands for."""
         return tuple(tuple(part.tolist()) for part in self._columns.parts)
 
-    def matrix(self, weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"]) -> HeadMatrix:
-        """Make the matrix of one head: its weights, and what its layer may look at, both as the map gives them."""
-        by_query = self._rows.mean(weights)
-        shown = self._columns.total(by_query.T).T
-        hidden = 0.0
-        # A long text has millions of cells: they are summed only where a sum can tell something.
-        if len(self._columns.index) < weights.shape[1] and (whole := float(by_query.sum())) > 0:
-            hidden = 1 - float(shown.sum()) / whole
+    def over_keys(self, rows: Float[np.ndarray, "row key"]) -> Float[np.ndarray, "row column"]:
+        """Merge and hide the keys of some rows, as the view says."""
+        shown = self._columns.total(rows.T).T
         if self.view.renormalize:
             kept = shown.sum(axis=1)
             shown = np.divide(shown, kept[:, None], out=np.zeros_like(shown), where=kept[:, None] > 0)
+        return shown
+
+    def matrix(self, weights: Float[np.ndarray, "query key"], visible: Bool[np.ndarray, "query key"]) -> HeadMatrix:
+        """Make the matrix of one head: its weights, and what its layer may look at, both as the map gives them."""
+        by_query = self._rows.mean(weights)
+        shown = self.over_keys(by_query)
+        hidden = 0.0
+        # A long text has millions of cells: they are summed only where a sum can tell something.
+        if len(self._columns.index) < weights.shape[1] and (whole := float(by_query.sum())) > 0:
+            hidden = 1 - float(self._columns.total(by_query.T).sum()) / whole
         return HeadMatrix(
             weights=shown.astype(np.float32, copy=False),
             visible=self._columns.any(self._rows.any(visible).T).T,

@@ -14,15 +14,14 @@ from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
-from attnviz.figures.tokens import STYLE as TOKENS_STYLE
-from attnviz.figures.tokens import token_strip
+from attnviz.ui import words
 from attnviz.ui.address.state import forget_cell, publish, url_value, value
 from attnviz.ui.address.widgets import fold, one_shown, segments, sent
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edit.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
-from attnviz.ui.markup import Markup
 from attnviz.ui.permissions import message_bytes
+from attnviz.ui.words import WordQuestion
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")
@@ -38,7 +37,6 @@ _FRAME = component(
       if (frame.srcdoc !== page) frame.srcdoc = page;
     }""",
 )
-_TOKENS = Markup("tokens", TOKENS_STYLE)
 OnHead = Callable[[int, int | None], None]
 # What the explorer says of how it is looked at is never longer.
 LOOK_CHARACTERS = 600
@@ -83,14 +81,27 @@ def all_heads(
             explore(attention, head, (matrix, at), slot=slot, on_head=on_head, editing=editing)
 
 
-def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot: str = "") -> None:
-    """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
+def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) -> None:
+    """The text as words that can be clicked, all heads, and beside them, where there is room, the one that is looked at."""
+    matrix = head.matrix(attention)
+    cell, places = question.cell(matrix), (matrix.rows, matrix.columns)
+    settings = {"shownViews": VIEWS[:2], "view": "grid", "isPlain": True, "query": cell[0], "key": cell[1]}
+    settings |= {"words": question.settings(matrix), "fact": ""}
 
     def picked(change: dict[str, Any]) -> None:
-        if "layer" in change:
-            on_head(change["layer"], change["head"])
+        _take_words(places, change)
 
-    _mount(attention, head, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
+    _mount(attention, head, matrix, settings, ("", picked), question)
+
+
+def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[str, Any]) -> None:
+    """Which words, and which head, were clicked; for a callback."""
+    if change.get("unpin"):
+        words.unpin()
+    if "layer" in change:
+        words.pin(change["layer"], change["head"])
+    if "query" in change:
+        words.take(places, change)
 
 
 def show_matrix(
@@ -118,10 +129,14 @@ def explore(
     *,
     extra: tuple[str, ...] = (),
     slot: str = "",
-    on_head: OnHead = open_head,
+    on_head: OnHead | None = None,
+    question: WordQuestion | None = None,
     editing: Editor | None = None,
 ) -> str:
     """The explorer: all heads, and the matrix of one with its chosen cell. What a person chooses in it becomes the page's.
+
+    `question`: what is asked of the map by words; None: a click on a word is one on the cell of its strongest link, and a head
+    that is clicked is given to `on_head`.
 
     `editing`: whose edits are marked in it, and made by clicks; None: of a model that cannot be edited here.
 
@@ -139,18 +154,22 @@ def explore(
     def picked(change: dict[str, Any]) -> None:
         if change.get("view", view) != view:
             st.session_state[name] = change["view"]
-        if "layer" in change:
+        if question is not None:
+            _take_words(shown, change)
+        elif "layer" in change and on_head:
             on_head(change["layer"], change["head"])
-        if "query" in change:
-            select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
+        if question is None and "query" in change:
+            select_cell(shown[0][change["query"]], shown[1][change["key"]], slot)
         if editing is not None:
             _edit(editing.slot, places, change)
 
+    shown = matrix.rows, matrix.columns
     settings = {"shownViews": views, "view": view, "query": cell[0], "key": cell[1], "extra": extra, "fact": size(attention)}
+    settings["words"] = question and question.settings(matrix)
     if editing is not None:
         is_marked = editing.applied and editing.compared != "Before"
         settings["edits"] = {"on": editing.on} | (places.marks(editing.edits) if is_marked else {})
-    _mount(attention, head, matrix, settings, (slot, picked))
+    _mount(attention, head, matrix, settings, (slot, picked), question)
     return view
 
 
@@ -178,7 +197,7 @@ def follow(
     def picked(change: dict[str, Any]) -> None:
         st.session_state["view"] = change.get("view", view)
         if "layer" in change:
-            open_head(change["layer"], change["head"])
+            words.pin(change["layer"], change["head"])
         if "query" in change:
             select_cell(matrix.rows[change["query"]], matrix.columns[change["key"]], slot)
 
@@ -192,6 +211,7 @@ def _mount(
     matrix: HeadMatrix | None,
     settings: dict[str, object],
     place: tuple[str, Callable[[dict[str, Any]], None]],
+    question: WordQuestion | None = None,
 ) -> None:
     """`matrix`: the head in view, where it is to be seen at full size; `place`: the slot, and what is called on a click.
 
@@ -222,7 +242,8 @@ def _mount(
         missing = st.session_state.pop(wanted, None) or {}
         heads = {(int(layer), head): None for layer, head in missing.get("heads", ()) if missing["of"] == name}
         heads[head.layer, head.head] = matrix
-    package = explorer.heads_package(shown, attention, heads, **settings)
+    table = question.table(attention, matrix) if question and matrix and not shown.complete else None
+    package = explorer.heads_package(shown, attention, heads, table, **settings)
     with st.container(gap=None):
         # Streamlit sends a message again only when it has changed: the overview, when text, model or view of tokens do.
         _EXPLORER(key=f"overview{slot}", data=shown.data)
@@ -236,16 +257,6 @@ def _overview(attention: AttentionMap, view: View, limit: int) -> explorer.Overv
         with at_a_place():
             ways[view, limit] = explorer.overview(attention, view=view, limit=limit)
     return ways[view, limit]
-
-
-def show_tokens(matrix: HeadMatrix, query: int) -> None:
-    """The sentence, shaded by what one query gives to each token. A click on a word makes it the query."""
-
-    def pick(row: str) -> None:
-        query = int(row)
-        select_cell(matrix.rows[query], matrix.columns[int(matrix.weights[query].argmax())])
-
-    _TOKENS("tokens", token_strip(matrix, query=query, theme=theme()), pick)
 
 
 def show_bertviz(attention: AttentionMap, head: HeadView) -> None:

@@ -156,5 +156,5 @@ def open_example(example: Example) -> None:
     if not example.has_link:
         st.session_state.target = example.target
         return
-    st.session_state.update(with_pair=bool(example.pair), mean=False)
+    st.session_state.update(with_pair=bool(example.pair), mean=False, pinned=True)
     st.session_state.update(layer=example.layer, head=example.head, query=example.query, key=example.key)

@@ -17,6 +17,7 @@ from attnviz.ui.address.state import forget_drafts, publish, restore, url_value,
 from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import any_model, check_length, offered
+from attnviz.ui.words import WordQuestion, ask, pin
 
 _BETWEEN_LABELS = {
     "all": "All",
@@ -122,13 +123,17 @@ def forced_target(prompt: Prompt) -> Prompt:
         return prompt
 
 
-def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: bool) -> HeadView:
-    """Layer, head and options for one map; `layer` and `head` are what a first visit opens."""
+def head_controls(attention: AttentionMap, first: tuple[int, int], *, paired: bool) -> tuple[HeadView, WordQuestion]:
+    """Layer, head and options for one map, and what is asked of it by words, which the head follows until one is chosen.
+
+    `first`: the head of an address that names only half of one.
+
+    Raises:
+        TraceError: the view leaves no token.
+    """
     sidebar = st.sidebar
-    layer, head = head_steppers(sidebar, (layer, head), (attention.n_layers, attention.n_heads), disabled=value("mean", False))
-    if layer in attention.without_attention:
-        sidebar.caption(f"Layer {layer} mixes words without attention: its picture is empty.")
-    mean = toggle(sidebar, "Mean over heads", "mean")
+    steppers = sidebar.container()
+    toggle(sidebar, "Mean over heads", "mean", on_change=pin)
     words = toggle(sidebar, "Merge subwords to words", "words")
     hide = toggle(sidebar, "Hide special tokens", "hide_special")
     renormalize = hide and toggle(
@@ -140,7 +145,26 @@ def head_controls(attention: AttentionMap, *, layer: int, head: int, paired: boo
     between: Between = "all"
     if paired:
         between = dropdown(sidebar, "Between sentences", "between", format_func=_BETWEEN_LABELS.__getitem__)
-    return HeadView(layer, None if mean else head, View(words, hide, renormalize, between), scale_picker(sidebar))
+    view, full_scale = View(words, hide, renormalize, between), scale_picker(sidebar)
+    question = ask(attention, view, first)
+    with steppers:
+        _follow_words(question, (attention.n_layers, attention.n_heads))
+        if question.place[0] in attention.without_attention:
+            st.caption(f"Layer {question.place[0]} mixes words without attention: its picture is empty.")
+    return HeadView(*question.place, view, full_scale), question
+
+
+def _follow_words(question: WordQuestion, shape: tuple[int, int]) -> None:
+    """Layer and head that are shown; a number that is typed there is a head that is chosen."""
+    layer, head = question.place
+    shown = layer, value("head", 0) if head is None else head
+    names = ("Layer", "layer"), ("Head", "head")
+    for column, (label, key), number_shown, size in zip(st.columns(2), names, shown, shape, strict=True):
+        if size == 1:
+            column.number_input(label, 0, 0, key=f"only_{key}", disabled=True)
+            continue
+        st.session_state[key] = min(number_shown, size - 1)
+        column.number_input(label, 0, size - 1, key=key, disabled=key == "head" and head is None, on_change=pin)
 
 
 def scale_picker(sidebar: DeltaGenerator) -> bool:

@@ -1,15 +1,17 @@
 // What a person does in the explorer: each act changes what is shown, has it drawn, and tells the host.
 
+import { ask } from "./question.js";
 import { chipsName, writeOptions } from "./view_options.js";
 
 /**
  * @import { Surface } from "../drawing/surface.js"
  * @import { HeadPlace } from "./heads.js"
+ * @import { Axis } from "./question.js"
  * @import { ExplorerState } from "./state.js"
  * @import { ViewOptions } from "./view_options.js"
  * @typedef {{ layer?: number, head?: number | null, query?: number, key?: number }} EditPlace
  * @typedef {{ pick(change: object): void, want(places: HeadPlace[]): void }} Host  told what a person chose, and which heads are missing
- * @typedef {{ draw(): void, drawStrip(): void, layOut(): void, focus(name: "matrix" | "heads"): void }} Drawing
+ * @typedef {{ draw(): void, layOut(): void, focus(name: "matrix" | "heads"): void }} Drawing
  */
 
 // A slider, or a matrix that is moved, is told once it rests.
@@ -30,8 +32,9 @@ export class Actions {
   /** @param {number} layer @param {number | null} head */
   openHead(layer, head, { keyboard = false } = {}) {
     const { state } = this;
-    state.openHead(layer, head);
-    if (state.view === "grid" && !state.isBeside && state.views.includes("matrix")) state.view = "matrix";
+    if (state.hasWords) Object.assign(state, { layer, head, words: { ...state.words, isPinned: true } });
+    else state.openHead(layer, head);
+    if (state.view === "grid" && !state.isBeside && state.views.includes("matrix") && !state.isPlain) state.view = "matrix";
     this.#relayOut({ layer, head });
     if (keyboard) this.drawing.focus("matrix");
   }
@@ -39,8 +42,32 @@ export class Actions {
   /** @param {number} query @param {number} key */
   selectCell(query, key) {
     Object.assign(this.state, { query, key });
-    this.tell({ query, key });
+    this.state.words = { ...this.state.words, isAsked: true, isLink: true, queries: [], keys: [] };
+    this.#tellWords();
     this.drawing.draw();
+  }
+
+  /** A click on a word; `adds`: to those that were chosen. @param {Axis} axis @param {number} word @param {boolean} adds */
+  askWord(axis, word, adds) {
+    const { state } = this;
+    const asked = ask(state.question, state.overview, axis, word, adds);
+    state.ask(asked);
+    this.#tellWords();
+    // The numbers of all heads are here already, or come from the host with its answer.
+    const { value } = state.store?.table(asked.queries) ?? {};
+    if (value) state.follow(value);
+    this.drawing.layOut();
+  }
+
+  // Back to the head that the words lead to.
+  unpin() {
+    this.state.words = { ...this.state.words, isPinned: false };
+    this.tell({ unpin: true });
+  }
+
+  #tellWords() {
+    const { query, key, words: { isAsked, isLink, queries, keys } } = this.state;
+    this.tell({ query, key, isAsked, isLink, queries, keys });
   }
 
   /** @param {string} view */
@@ -69,12 +96,6 @@ export class Actions {
     const { layer, head } = this.state;
     const isAlone = on.size === 1 && on.get(head) === 0;
     this.look({ chips: isAlone ? null : { of: chipsName(layer, head), on } });
-  }
-
-  /** The matrix is pointed at: the line of text below follows. @param {{ query: number, key: number } | null} cell */
-  pointAt(cell) {
-    this.state.pointedCell = cell;
-    requestAnimationFrame(() => this.drawing.drawStrip());
   }
 
   turnEditing() {

@@ -6,6 +6,7 @@ import { Surface } from "../drawing/surface.js";
 import { Actions } from "./actions.js";
 import { ArcsView } from "./arcs.js";
 import { HeadGrid } from "./head_grid.js";
+import { HeadsList } from "./heads_list.js";
 import { columnHeight } from "./heights.js";
 import { LinksTable } from "./links_table.js";
 import { MatrixView } from "./matrix_view.js";
@@ -14,6 +15,7 @@ import { ExplorerState, TABS } from "./state.js";
 import { Tabs } from "./tabs.js";
 import { TextView } from "./text.js";
 import { Thumbnails } from "./thumbnails.js";
+import { WordsView } from "./words.js";
 
 /**
  * @import { Host } from "./actions.js"
@@ -24,15 +26,11 @@ import { Thumbnails } from "./thumbnails.js";
 
 // From this width on the grid and the matrix stand side by side.
 const WIDE = 860;
-const LONG_LINE = 160;
 const PROBLEM = "This picture could not be drawn: reload the page to try again.";
 
 export class Explorer {
   /** @type {ReturnType<typeof views> | null} The views of the map that is open. */
   views = null;
-  /** @type {number | undefined} */
-  #resting;
-
   /** @param {HTMLElement} root @param {Host} host */
   constructor(root, host) {
     Object.assign(root, { explorer: this });
@@ -46,7 +44,8 @@ export class Explorer {
     this.stage = make("div", { class: "stage", id: `${id}-stage` });
     this.below = make("div");
     this.tabs = new Tabs(this.#parts, this.stage, id);
-    root.replaceChildren(this.tabs.element, this.problem, this.stage, this.below, live.element, note.element);
+    this.above = make("div");
+    root.replaceChildren(this.above, this.tabs.element, this.problem, this.stage, this.below, live.element, note.element);
   }
 
   /** @returns {Parts} */
@@ -63,9 +62,10 @@ export class Explorer {
     this.views?.matrix.motion.stop();
     const isUnfolded = this.views?.links.element.open ?? false;
     this.views = views(this.#parts);
-    const { panes, strip, links } = this.views;
+    const { panes, words, links } = this.views;
     links.element.open = isUnfolded;
-    this.stage.replaceChildren(...panes.map(({ element }) => element), strip.element);
+    this.above.replaceChildren(words.element);
+    this.stage.replaceChildren(...panes.map(({ element }) => element));
     this.below.replaceChildren(links.element);
     this.layOut();
   }
@@ -98,7 +98,7 @@ export class Explorer {
     const { state, surface, stage } = this;
     if (!this.views || !surface.palette || surface.hasLeft) return;
     surface.noteRoom();
-    const { grid, ranking, matrix, arcs, text, strip, links } = this.views;
+    const { grid, ranking, first, matrix, arcs, text, words, links } = this.views;
     const { view } = state;
     const hasMatrix = state.views.includes("matrix");
     state.isBeside = view === "grid" && surface.root.clientWidth >= WIDE && hasMatrix;
@@ -107,7 +107,8 @@ export class Explorer {
     matrix.element.hidden = !(view === "matrix" || state.isBeside);
     arcs.element.hidden = view !== "arcs";
     text.element.hidden = view !== "text";
-    strip.element.hidden = !state.views.includes("text") || !["grid", "matrix"].includes(view);
+    first.element.hidden = view !== "grid" || state.order !== "model" || !state.canRank;
+    words.element.hidden = view === "text";
     links.element.hidden = !hasMatrix || !(view in TABS);
     stage.hidden = !(view in TABS);
     surface.root.classList.toggle("both", state.isBeside);
@@ -134,20 +135,11 @@ export class Explorer {
   draw() {
     if (!this.views || !this.surface.palette || this.surface.hasLeft) return;
     for (const view of this.views.panes) if (!view.element.hidden) view.draw();
-    this.drawStrip();
+    if (!this.views.words.element.hidden) this.views.words.draw();
     const { root } = this.surface;
     root.dataset.view = this.state.view;
     // Under a tab whose picture the page draws there is no head at full size, whichever was there before.
     root.dataset.head = this.state.view in TABS && this.state.current ? this.state.headName : "";
-  }
-
-  // The line of a long text takes a frame's time: it waits until the picture stands and the pointer rests.
-  drawStrip() {
-    const strip = this.views?.strip;
-    if (!strip || strip.element.hidden || this.surface.hasLeft) return;
-    clearTimeout(this.#resting);
-    if (this.state.overview.keys.length > LONG_LINE) this.#resting = setTimeout(() => this.surface.hasLeft || this.views?.strip.draw(), 80);
-    else strip.draw();
   }
 
   /** @param {"matrix" | "heads"} name */
@@ -168,6 +160,6 @@ function views(parts) {
   const grid = new HeadGrid(parts, thumbnails, roomForHeads);
   const ranking = new RankingView(parts, thumbnails, roomForHeads);
   const [arcs, text] = [new ArcsView(parts), new TextView(parts)];
-  const [strip, links] = [new TextView(parts, { strip: true }), new LinksTable(parts)];
-  return { grid, ranking, matrix, arcs, text, strip, links, panes: [grid, ranking, matrix, arcs, text] };
+  const [words, first, links] = [new WordsView(parts), new HeadsList(parts), new LinksTable(parts)];
+  return { grid, ranking, first, matrix, arcs, text, words, links, panes: [first, grid, ranking, matrix, arcs, text] };
 }

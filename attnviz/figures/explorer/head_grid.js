@@ -19,6 +19,8 @@ const GRID_LEAST = 22;
 const GRID_MOST = 120;
 // Beside a matrix that is higher, small pictures may be so much higher than wide.
 const GRID_STRETCH = 1.5;
+// A head that is one colour needs no more height.
+const MOST_SHADE = 30;
 // The keys that edit what is pointed at; with Shift a whole layer.
 const EDIT_KEYS = ["Delete", "Backspace"];
 
@@ -56,10 +58,10 @@ export class HeadGrid extends View {
     const { heads, layers, rows, columns } = this.state.overview;
     const room = this.element.clientWidth;
     const cell = clamp((room - GRID_LEFT) / heads - GRID_GAP, GRID_LEAST, GRID_MOST);
-    const own = Math.max(cell * Math.min(rows / columns, 1.6), 12);
+    const own = this.state.shadesHeads ? Math.min(cell, MOST_SHADE) : Math.max(cell * Math.min(rows / columns, 1.6), 12);
     // The grid fills its column, as far as its pictures stay true to what they show.
     const filling = (this.roomForHeads() - GRID_TOP) / layers - GRID_GAP;
-    const height = this.state.isBeside ? clamp(filling, own, Math.max(own, cell * GRID_STRETCH)) : own;
+    const height = this.state.isBeside && !this.state.shadesHeads ? clamp(filling, own, Math.max(own, cell * GRID_STRETCH)) : own;
     const width = GRID_LEFT + heads * (cell + GRID_GAP);
     return { cell, height, width, total: GRID_TOP + layers * (height + GRID_GAP) };
   }
@@ -70,7 +72,8 @@ export class HeadGrid extends View {
     const { overview } = state;
     const act = state.edits.on ? "Click one to switch it off or on" : "Click one";
     const isOne = overview.layers * overview.heads === 1;
-    this.caption.textContent = isOne ? "The one head of this model" : `Rows: layers, columns: heads. ${act}.`;
+    const shows = state.shadesHeads ? "shaded by this link" : "each small square is one head";
+    this.caption.textContent = isOne ? "The one head of this model" : `All ${overview.layers * overview.heads} heads, ${shows}. ${act}.`;
     const { cell, height, width, total } = this.measure();
     const context = fit(this.canvas, width, total);
     // While they are decoded their place is kept: nothing below it moves when they come.
@@ -98,16 +101,27 @@ export class HeadGrid extends View {
       context.fillStyle = colours.panel;
       context.fillRect(x, y, cell, height);
     }
-    context.drawImage(picture, x, y, cell, height);
+    if (state.shadesHeads) this.drawShade(context, layer, head, [x, y, cell, height]);
+    else context.drawImage(picture, x, y, cell, height);
     if (state.isOff(layer, head)) {
       if (!state.overview.signed) fade(context, colours, [x, y, cell, height]);
       strike(context, colours, [x, y, cell, height]);
     }
     const isPointed = this.pointed?.layer === layer && this.pointed.head === head;
     if (!isPointed && !state.isChosen(layer, head)) return;
-    context.strokeStyle = isPointed ? colours.text : colours.accent;
+    context.strokeStyle = isPointed || state.shadesHeads ? colours.text : colours.accent;
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, height + 2);
+  }
+
+  /** A head in the colour of the weight that it gives the link. @param {CanvasRenderingContext2D} context @param {number} layer
+   * @param {number} head @param {[number, number, number, number]} box */
+  drawShade(context, layer, head, box) {
+    const { question, store, overview } = this.state;
+    const table = store?.table(question.queries).value;
+    const place = layer * overview.heads + head;
+    context.fillStyle = table ? this.surface.palette.colour(table.weight(place, question.keys)) : this.surface.colours.panel;
+    context.fillRect(...box);
   }
 
   /** @param {MouseEvent} event @returns {GridPlace | null} */

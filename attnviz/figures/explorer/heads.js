@@ -1,5 +1,7 @@
 // The heads of a map, unpacked from its package (packages.py) when they are looked at.
 
+import { linkTable } from "./link_table.js";
+
 export const MASKED = 65535;
 export const THUMB_MASKED = 255;
 // Codes of this many cells stay unpacked: 64 MB. What was looked at longest ago goes first.
@@ -9,12 +11,14 @@ const BYTES_KEPT = 48e6;
 
 /**
  * @import { Bytes } from "../drawing/package.js"
+ * @import { LinkTable, Word } from "./link_table.js"
  * @typedef {[text: string, special: number, piece: string]} Token
  * @typedef {[query: number, key: number, weight: number]} Link
  * @typedef {"queries" | "keys"} Axis
  * @typedef {{ entropy: number, highest: number, link: Link | null, diagonal: number | null, distance: number | null }} HeadNote
  * @typedef {{ name: string, kind: string, layers: number, heads: number, rows: number, columns: number, queries: Token[],
  *   keys: Token[], own: (number | null)[], direction: [string, string], notes: HeadNote[], signed?: boolean, plain?: boolean,
+ *   causal?: boolean, words: { queries: Word[], keys: Word[], own: (number | null)[] },
  *   chunks: Map<string, Bytes> }} Overview  the header of a map: rows and columns are those of its small pictures; in a plain one,
  *   which was made in this browser, nothing is compressed
  * @typedef {[layer: number, head: number | null]} HeadPlace  head null: the mean of the layer
@@ -37,8 +41,10 @@ export const number = (value, decimals) => value.toFixed(decimals).replace("-", 
 export class HeadStore {
   /** @type {Map<string, { value: Head | null, promise?: Promise<Head> }>} */
   unpacked = new Map();
-  /** @type {Map<string, PromiseWithResolvers<void> & { place: HeadPlace }>} */
+  /** @type {Map<string, PromiseWithResolvers<void> & { place: HeadPlace | null }>} */
   waiting = new Map();
+  /** @type {Map<string, { value: LinkTable | null, promise: Promise<LinkTable> }>} What the heads are ranked by, for words that were asked about. */
+  tables = new Map();
 
   /** @param {Overview} overview @param {(places: HeadPlace[]) => void} ask */
   constructor(overview, ask) {
@@ -73,7 +79,24 @@ export class HeadStore {
   }
 
   askAll() {
-    this.ask(Array.from(this.waiting.values(), ({ place }) => place));
+    this.ask(Array.from(this.waiting.values(), ({ place }) => place).filter((place) => place !== null));
+  }
+
+  // Whether every head is here.
+  get isComplete() {
+    return this.overview.chunks.has(headName(this.overview.layers - 1, this.overview.heads - 1));
+  }
+
+  /** What some words give in every head, as soon as it is known; null until then. @param {number[]} queries */
+  table(queries) {
+    const name = queries.join();
+    let kept = this.tables.get(name);
+    if (!kept) {
+      const made = { value: /** @type {LinkTable | null} */ (null), promise: linkTable(this, queries) };
+      made.promise.then((table) => (made.value = table)).catch(() => this.tables.delete(name));
+      this.tables.set(name, (kept = made));
+    }
+    return kept;
   }
 
   /** The head if it is unpacked already, to draw without waiting. @param {number} layer @param {number | null} head */
@@ -99,15 +122,19 @@ export class HeadStore {
 
   /** @param {number} layer @param {number | null} head */
   async unpack(layer, head) {
-    const name = headName(layer, head);
+    const chunk = await this.chunk(headName(layer, head), [layer, head]);
+    return new Head(layer, head, this.overview, chunk[0], await this.read(chunk.subarray(1)));
+  }
+
+  /** A chunk, once it is here; one of a head is asked for. @param {string} name @param {HeadPlace | null} place @returns {Promise<Bytes>} */
+  async chunk(name, place = null) {
     if (!this.chunks.has(name)) {
-      const wait = this.waiting.get(name) ?? { ...Promise.withResolvers(), place: /** @type {HeadPlace} */ ([layer, head]) };
+      const wait = this.waiting.get(name) ?? { ...Promise.withResolvers(), place };
       this.waiting.set(name, wait);
-      this.askAll();
+      if (place) this.askAll();
       await wait.promise;
     }
-    const chunk = /** @type {Bytes} */ (this.chunks.get(name));
-    return new Head(layer, head, this.overview, chunk[0], await this.read(chunk.subarray(1)));
+    return /** @type {Bytes} */ (this.chunks.get(name));
   }
 
   forgetOldest() {

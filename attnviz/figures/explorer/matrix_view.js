@@ -68,7 +68,6 @@ export class MatrixView extends MatrixPicture {
   /** @param {Cell | null} place */
   point(place) {
     if (!this.repoint(place)) return;
-    this.actions.pointAt(place);
     const head = this.state.current;
     if (!place || !head || !this.size) return this.surface.note.hide();
     const { left, top, cell, x, y } = this.size;

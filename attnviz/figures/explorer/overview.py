@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from attnviz.analysis.difference import is_difference
 from attnviz.analysis.head_metrics import mean_distance, mean_entropy, near_diagonal, strongest_link
-from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights
+from attnviz.analysis.view import HeadMatrix, Lens, View, head_weights, whole_words
 from attnviz.core.trace import AttentionMap, Token
 from attnviz.figures.explorer.packages import head_chunk, pack_chunks, pooled_mask, squeeze, thumb_of
 from attnviz.figures.tokens import direction, visible_text
@@ -77,10 +77,11 @@ def overview(attention: AttentionMap, *, view: View | None = None, limit: int = 
         "notes": [note for each in layers for note in each.notes],
     }
     signed = is_difference(attention)
-    # The name of what is no difference is in addresses: it stays.
+    # The name of what is no difference is in addresses: it stays, whatever else is told.
     content = pack_chunks(header | ({"signed": True} if signed else {}), chunks)
     name = hashlib.blake2b(content, digest_size=12).hexdigest()
-    return Overview(lens, pack_chunks(header | {"name": name, "signed": signed}, chunks), name, whole)
+    told = {"name": name, "signed": signed, "causal": attention.causal, "words": _words(lens)}
+    return Overview(lens, pack_chunks(header | told, chunks), name, whole)
 
 
 @functools.cache
@@ -90,17 +91,24 @@ def _products() -> ThreadpoolController:
 
 
 def heads_package(
-    shown: Overview, attention: AttentionMap, heads: Mapping[tuple[int, int | None], HeadMatrix | None], **settings: object
+    shown: Overview,
+    attention: AttentionMap,
+    heads: Mapping[tuple[int, int | None], HeadMatrix | None],
+    table: tuple[str, np.ndarray] | None = None,
+    **settings: object,
 ) -> bytes:
     """Pack what the explorer that shows `shown` of a map is to look at, and the heads that it does not have yet.
 
-    A head that has been made under the view already comes with its matrix, else with None.
+    A head that has been made under the view already comes with its matrix, else with None. `table`: what some words give in all
+    heads, by the name that the explorer's script has for it.
     """
     chunks = {
         chunk_name(layer, head): head_chunk(matrix or shown.matrix(attention, layer, head), signed=is_difference(attention))
         for (layer, head), matrix in heads.items()
         if not shown.complete
     }
+    if table and not shown.complete:
+        chunks[table[0]] = table[1].astype("<f4").tobytes()
     return pack_chunks({"overview": shown.name, **settings}, chunks)
 
 
@@ -158,6 +166,18 @@ def _note_of_change(matrix: HeadMatrix) -> dict[str, object]:
     query, key = np.unravel_index(int(np.abs(matrix.weights).argmax()), matrix.weights.shape)
     weight = round(float(matrix.weights[query, key]), 4)
     return {"entropy": 0, "link": [int(query), int(key), weight] if weight else None, "diagonal": None, "distance": None}
+
+
+def _words(lens: Lens) -> dict[str, object]:
+    """List the words of both axes, each with its rows or columns; `own`: for each word that looks, where it is looked at."""
+    queries, keys = whole_words(lens.queries), whole_words(lens.keys)
+    word_of = {column: word for word, (parts, _) in enumerate(keys) for column in parts}
+    own = [None if (column := lens.own[parts[0]]) is None else word_of[column] for parts, _ in queries]
+    named = [
+        [{"text": visible_text(token.text), "special": token.special, "parts": list(parts)} for parts, token in axis]
+        for axis in (queries, keys)
+    ]
+    return {"queries": named[0], "keys": named[1], "own": own}
 
 
 def _tokens(tokens: tuple[Token, ...]) -> list[list[object]]:

@@ -4,22 +4,32 @@
 import { clamp } from "../drawing/canvas.js";
 import { headName, HeadStore } from "./heads.js";
 import { ORDERS } from "./orders.js";
+import { wordShares } from "./link_table.js";
+import { elsewhere, isWord, wordOf } from "./question.js";
 import { chipsName, FIRST_OPTIONS, readOptions } from "./view_options.js";
 
 /**
  * @import { HeadEdits } from "../drawing/edit_marks.js"
- * @import { HeadPlace, Overview } from "./heads.js"
+ * @import { Head, HeadPlace, Overview } from "./heads.js"
+ * @import { LinkTable } from "./link_table.js"
+ * @import { Question } from "./question.js"
  * @import { ViewOptions, Zoom } from "./view_options.js"
  * @typedef {{ on: boolean, heads: [layer: number, head: number][], columns: [layer: number | null, key: number][],
  *   cells: [layer: number, head: number, query: number, key: number, what: string][] }} Edits  what is edited, and whether clicks edit
  * @typedef {{ layer: number, head: number | null, query?: number | null, key?: number | null, view?: string, look?: string,
  *   fullScale: boolean, theme: string, seq?: number, shownViews?: string[], extra?: string[], fact?: string, follows?: boolean,
- *   edits?: Partial<Edits> | null }} Settings  what a host says is to be looked at; edits null: it cannot be edited
+ *   edits?: Partial<Edits> | null, number?: "weight" | "norm share" | "mixing share", words?: Partial<Words> | null, isPlain?: boolean }} Settings  what
+ *   a host says is to be looked at; edits null: it cannot be edited; words null: a click on a word is a click on its strongest link
+ * @typedef {{ isAsked: boolean, isLink: boolean, isPinned: boolean, queries: number[], keys: number[] }} Words  whether a person
+ *   chose the word that looks, the word it looks at, the head; and further words of both sides, by their first rows and columns
  */
 
 export const TABS = { grid: "Grid", matrix: "Matrix", arcs: "Arcs", text: "Text" };
 /** @type {Edits} */
 const NO_EDITS = { on: false, heads: [], cells: [], columns: [] };
+
+/** @type {Words} */
+const NO_WORDS = { isAsked: true, isLink: true, isPinned: true, queries: [], keys: [] };
 
 export class ExplorerState {
   /** @type {Overview} */
@@ -46,27 +56,32 @@ export class ExplorerState {
   fact = "";
   follows = false;
   edits = NO_EDITS;
+  /** @type {Words} */
+  words = NO_WORDS;
+  // Whether the host knows of words: then the head follows them until a person chooses one.
+  hasWords = false;
+  /** @type {"weight" | "norm share" | "mixing share"} */
+  number = "weight";
   canEdit = false;
+  // Whether there is nothing but the words and the heads, as on Home.
+  isPlain = false;
   // Whether the grid and the matrix stand side by side.
   isBeside = false;
-  /** @type {{ query: number, key: number } | null} The cell of the matrix that is pointed at. */
-  pointedCell = null;
-
   /** Shows another map, or the same one under another view of its tokens. @param {Overview} overview @param {(places: HeadPlace[]) => void} ask */
   open(overview, ask) {
     if (this.store) this.query = this.key = null;
     this.overview = overview;
     this.store = new HeadStore(overview, ask);
-    this.pointedCell = null;
     this.settle();
   }
 
   /** Takes what the host says is to be looked at. What a person has chosen meanwhile is newer. @param {Settings} settings */
-  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false, edits = null }) {
+  update({ seq = 0, layer, head, query = null, key = null, view, look, fullScale, theme, shownViews, extra, fact, follows = false, edits = null, words = null, number = "weight", isPlain = false }) {
     if (seq >= this.seq) {
-      Object.assign(this, { layer, head, query, key, view: view ?? this.view, seq });
+      Object.assign(this, { layer, head, query, key, view: view ?? this.view, seq, words: { ...NO_WORDS, ...words } });
       if (look !== undefined) this.options = readOptions(look);
     }
+    Object.assign(this, { number, isPlain, hasWords: words !== null });
     Object.assign(this, { fullScale, theme, follows, canEdit: edits !== null, edits: { ...NO_EDITS, ...edits } });
     Object.assign(this, { views: shownViews ?? this.views, extra: extra ?? this.extra, fact: fact ?? this.fact });
     if (this.store) this.settle();
@@ -86,6 +101,55 @@ export class ExplorerState {
     const link = head === null ? null : this.overview.notes[layer * this.overview.heads + head].link;
     const [query, key] = link ?? [null, null];
     Object.assign(this, { layer, head, query, key });
+  }
+
+  /** What is asked, by words. @returns {Question} */
+  get question() {
+    const { overview, words, selected: { query, key } } = this;
+    return {
+      queries: [wordOf(overview, "queries", query), ...words.queries.map((row) => wordOf(overview, "queries", row))],
+      keys: [wordOf(overview, "keys", key), ...words.keys.map((column) => wordOf(overview, "keys", column))],
+      isLink: words.isLink, isAsked: words.isAsked,
+    };
+  }
+
+  /** Takes what a person asks; what was not chosen follows from the head in view. @param {Question} question */
+  ask({ queries, keys, isLink, isAsked }) {
+    const { words } = this.overview;
+    const [first, ...rest] = queries;
+    this.query = words.queries[first].parts[0];
+    const key = isLink ? keys[0] : this.strongestWord(first);
+    this.key = key === null ? 0 : words.keys[key].parts[0];
+    const further = { queries: rest.map((word) => words.queries[word].parts[0]), keys: isLink ? keys.slice(1).map((word) => words.keys[word].parts[0]) : [] };
+    this.words = { ...this.words, isAsked, isLink, ...further };
+  }
+
+  /** The word that a word looks at hardest in the head in view, besides itself. @param {number} query */
+  strongestWord(query) {
+    const { overview, current } = this;
+    if (!current) return null;
+    const shares = wordShares(current, overview.words, [query]);
+    const others = [...shares.keys()].filter((key) => key !== overview.words.own[query] && isWord(overview.words.keys[key]));
+    return others.length ? others.reduce((best, key) => (shares[key] > shares[best] ? key : best)) : null;
+  }
+
+  /** The head that the words lead to, where no person chose one. @param {LinkTable} table */
+  follow(table) {
+    if (!this.hasWords || this.words.isPinned) return;
+    const { queries, keys, isLink } = this.question;
+    if (isLink || queries.length > 1) {
+      const [{ layer, head }] = table.ranked(keys);
+      Object.assign(this, { layer, head });
+    } else if (elsewhere(this.overview, queries[0]).length) {
+      const { layer, head, key } = table.hardest(elsewhere(this.overview, queries[0]));
+      Object.assign(this, { layer, head, key: this.overview.words.keys[key].parts[0] });
+    }
+  }
+
+  // Whether heads can be ranked by what is asked.
+  get canRank() {
+    const { layers, heads, signed } = this.overview;
+    return layers * heads > 1 && !signed && (this.hasWords || Boolean(this.store?.isComplete));
   }
 
   // The head in view, once it is unpacked.
@@ -111,6 +175,10 @@ export class ExplorerState {
 
   get order() {
     return this.orders.includes(this.options.order) ? this.options.order : "model";
+  }
+
+  get shadesHeads() {
+    return this.options.kind === "link" && this.canRank;
   }
 
   get drawsArcs() {

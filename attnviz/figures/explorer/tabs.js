@@ -45,7 +45,7 @@ export class Tabs extends View {
     this.edit.hidden = !state.canEdit;
     this.edit.setAttribute("aria-pressed", String(state.edits.on));
     this.fact.textContent = state.fact;
-    this.element.hidden = this.tabs.hidden && this.ordered.hidden && !this.fact.textContent && this.edit.hidden;
+    this.element.hidden = state.isPlain || this.tabs.hidden && this.ordered.hidden && !this.fact.textContent && this.edit.hidden;
   }
 
   /** @param {string[][]} names each view with what stands on its tab */

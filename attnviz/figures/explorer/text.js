@@ -1,16 +1,13 @@
 // The text itself: every token shaded by what one token gives it, or gets from it.
 
-import { clamp } from "../drawing/canvas.js";
 import { around, make, word } from "../drawing/elements.js";
 import { headName } from "./heads.js";
-import { View } from "./view.js";
+import { stepAlong, View } from "./view.js";
 
 /**
  * @import { Axis } from "./heads.js"
  * @import { Parts } from "./view.js"
  */
-
-const STEPS_ALONG = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 export class TextView extends View {
   /** @type {{ axis: Axis, index: number } | null} */
@@ -23,20 +20,17 @@ export class TextView extends View {
   isSingle = false;
   shaded = "";
 
-  /** @param {Parts} parts @param {{ strip?: boolean }} [options] a line under the matrix, of the keys alone, shaded by the row that is pointed at there */
-  constructor(parts, { strip = false } = {}) {
+  /** @param {Parts} parts */
+  constructor(parts) {
     super(parts);
-    this.strip = strip;
     this.caption = make("p", { class: "caption" });
-    this.lead = make("p", { class: "lead" });
     this.lines = make("div", { class: "lines" });
     this.choice = make("div", { class: "row choice", role: "group", "aria-label": "Which attention" });
     this.choices = /** @type {[boolean, string][]} */ ([[true, "gives"], [false, "receives"]]).map(([gives, text]) => {
       return make("button", { type: "button", onclick: () => this.actions.look({ gives }) }, text);
     });
     this.choice.append(...this.choices);
-    const head = strip ? [] : [make("div", { class: "row" }, this.caption, this.choice)];
-    this.element = make("div", { class: strip ? "strip" : "pane text" }, ...head, ...(strip ? [this.lead] : []), this.lines);
+    this.element = make("div", { class: "pane text" }, make("div", { class: "row" }, this.caption, this.choice), this.lines);
     const { lines } = this;
     for (const name of ["pointerover", "focusin"]) lines.addEventListener(name, (event) => this.point(around(event, "[data-index]")));
     for (const name of ["pointerleave", "focusout"]) lines.addEventListener(name, () => this.point(null));
@@ -48,7 +42,7 @@ export class TextView extends View {
   build() {
     const { overview } = this.state;
     this.isSingle = overview.queries.length === overview.keys.length && overview.own.every((column, row) => column === row);
-    this.queries = this.isSingle || this.strip ? [] : this.line("queries");
+    this.queries = this.isSingle ? [] : this.line("queries");
     this.keys = this.line("keys");
     const parts = [];
     if (this.queries.length) parts.push(make("p", { class: "axis" }, "Who looks"), this.paragraph("queries"));
@@ -75,8 +69,7 @@ export class TextView extends View {
 
   /** The token whose attention is shown: what is pointed at, else the selected query. @returns {{ axis: Axis, index: number }} */
   shown() {
-    const { options, pointedCell, selected: { query } } = this.state;
-    if (this.strip) return { axis: "queries", index: pointedCell?.query ?? query };
+    const { options, selected: { query } } = this.state;
     return this.pointed ?? { axis: this.isSingle && !options.gives ? "keys" : "queries", index: query };
   }
 
@@ -110,7 +103,7 @@ export class TextView extends View {
       span.classList.toggle("query", other === index);
     });
     this.tell(axis, index);
-    if (this.strip || !this.pointed) this.reveal(axis === "queries" ? state.overview.own[index] : index);
+    if (!this.pointed) this.reveal(axis === "queries" ? state.overview.own[index] : index);
   }
 
   /** Scrolls a long text, and nothing around it, so that a token can be seen: a key, or with null the selected query.
@@ -118,27 +111,22 @@ export class TextView extends View {
   reveal(index) {
     const token = index === null ? this.queries[this.state.selected.query] : this.keys[index];
     if (!token) return;
-    const scroller = this.strip ? this.element : this.lines;
-    const [inner, outer] = [token.getBoundingClientRect(), scroller.getBoundingClientRect()];
+    const [inner, outer] = [token.getBoundingClientRect(), this.lines.getBoundingClientRect()];
     if (inner.top < outer.top || inner.bottom > outer.bottom) {
-      scroller.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
+      this.lines.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
     }
   }
 
   /** @param {Axis} axis @param {number} index */
   tell(axis, index) {
-    // In the strip the one who looks stands among the others, outlined; between two texts it has to be named.
     const { overview, options: { gives } } = this.state;
     const token = () => make("strong", {}, word(overview[axis][index][0]));
-    this.lead.hidden = overview.own[index] !== null;
-    this.lead.replaceChildren(token(), " looks at");
     this.caption.replaceChildren(token(), axis === "queries" ? " gives its attention to …" : " receives attention from …");
     this.choices.forEach((button, place) => button.setAttribute("aria-pressed", String(gives === (place === 0))));
   }
 
   /** @param {HTMLElement | null} span */
   point(span) {
-    if (this.strip) return;
     this.pointed = span && this.placeOf(span);
     this.draw();
     const head = this.state.current;
@@ -156,9 +144,7 @@ export class TextView extends View {
   pick(span) {
     if (!span) return;
     const { axis, index } = this.placeOf(span);
-    const query = this.state.overview.own.indexOf(index);
-    if (this.strip && query < 0) return;
-    const link = this.state.current?.strongestOf(this.strip ? "queries" : axis, this.strip ? query : index);
+    const link = this.state.current?.strongestOf(axis, index);
     if (link) this.actions.selectCell(...link);
   }
 
@@ -167,15 +153,7 @@ export class TextView extends View {
     const span = around(event, "[data-index]");
     if (event.key === "Enter" || event.key === " ") this.pick(span);
     else if (event.key === "Escape") this.actions.back();
-    else if (span && event.key in STEPS_ALONG) {
-      const step = STEPS_ALONG[/** @type {keyof typeof STEPS_ALONG} */ (event.key)];
-      const isMirrored = span.parentElement?.dir === "rtl" && event.key.match(/Left|Right/);
-      const line = this[/** @type {Axis} */ (span.dataset.axis)];
-      const next = line[clamp(Number(span.dataset.index) + (isMirrored ? -step : step), 0, line.length - 1)];
-      span.tabIndex = -1;
-      next.tabIndex = 0;
-      next.focus();
-    } else return;
+    else if (!span || !stepAlong(event, span, this[/** @type {Axis} */ (span.dataset.axis)])) return;
     event.preventDefault();
   }
 }

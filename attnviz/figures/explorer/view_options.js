@@ -7,13 +7,13 @@ import { ORDERS } from "./orders.js";
 /**
  * @typedef {{ of: string, on: Map<number | null, number> }} Chips  the heads that the arcs show, each with the number of its colour
  * @typedef {{ of: string, zoom: number, x: number, y: number }} Zoom  how often it is enlarged, and the cell at its top left
- * @typedef {{ order: keyof typeof ORDERS, kind: keyof typeof KINDS, links: number, gives: boolean, chips: Chips | null,
+ * @typedef {{ order: keyof typeof ORDERS, kind: keyof typeof KINDS, links: number, gives: boolean, several: boolean, chips: Chips | null,
  *   zoom: Zoom | null }} ViewOptions
  */
 
-export const KINDS = { cells: "as matrices", arcs: "as arcs" };
+export const KINDS = { link: "shaded by the link", cells: "as matrices", arcs: "as arcs" };
 /** @type {ViewOptions} */
-export const FIRST_OPTIONS = { order: "model", kind: "cells", links: 0.03, gives: true, chips: null, zoom: null };
+export const FIRST_OPTIONS = { order: "model", kind: "link", links: 0.03, gives: true, several: false, chips: null, zoom: null };
 export const MOST_LINKS = 0.5;
 /** @type {{ [Name in keyof ViewOptions]: [(value: any) => string, (values: string[]) => ViewOptions[Name] | null] }} */
 const PARTS = {
@@ -21,6 +21,7 @@ const PARTS = {
   kind: [(value) => value, ([value]) => (value in KINDS ? /** @type {keyof typeof KINDS} */ (value) : null)],
   links: [String, ([value]) => within(Number(value), 0, MOST_LINKS)],
   gives: [() => "no", () => false],
+  several: [() => "yes", () => true],
   chips: [writeChips, readChips],
   zoom: [({ of, zoom, x, y }) => [of, zoom, x, y].join("_"), readZoom],
 };

@@ -126,6 +126,8 @@ NAME = Text(most=255)
 _TEXT, _WRITTEN, _OPEN = Text(), Text(most=LARGEST), Choice(("", "open"))
 _HEAD: dict[str, Type] = {"layer": Number(), "head": Number()}
 _CELL: dict[str, Type] = {"query": Number(), "key": Number()}
+# Further words of a link than those of its cell: positions, "3.5".
+_LINK: dict[str, Type] = {**_CELL, "queries": Text(most=120), "keys": Text(most=120)}
 _SCALE: dict[str, Type] = {"scale": Choice(("0 to 1", "Fit to this head"))}
 _WORDS: dict[str, Type] = {"words": Flag()}
 _MERGED: dict[str, Type] = {"whole_words": Flag(default=True)}
@@ -152,10 +154,10 @@ _SIDE_BY_SIDE: dict[str, Type] = {"query": Number(), "key": Number(), "all": _OP
 # Of an answer: question and passage with their bars, the head as a matrix, how likely each span is.
 ANSWER_PICTURES = ("passage", "matrix", "spans")
 _PAGES: dict[str, Mapping[str, Type]] = {
-    "home": {"text": _TEXT, **_CELL, "look": _VIEW["look"]},
+    "home": {"text": _TEXT, **_HEAD, **_LINK, "look": _VIEW["look"]},
     "encode": {
         **{"model": NAME, "text": _TEXT, "pair": _TEXT, "question": _TEXT}, **_MAP, **_HEAD, "mean": Flag(), **_WORDS,
-        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_NUMBERS, **_SCALE, **_CELL, **_VIEW,
+        **_HIDDEN, "renormalize": Flag(), "between": Choice(BETWEEN), **_NUMBERS, **_SCALE, **_LINK, **_VIEW,
         "bertviz": Choice(("Head view", "Model view")), "other": _TEXT, "query2": Number(), "key2": Number(), **_EDITED,
     },
     "translate": {

@@ -30,7 +30,7 @@ LINK_CHARACTERS = 4_000
 # What follows from the address, and is made anew with it.
 _DERIVED = {
     *("typed", "typed_pair", "with_pair", "typed_other", "with_other", "typed_question", "typed_passage", "typed_claim"),
-    "first_head",
+    *("first_head", "pinned"),
     *("about_of", "about_first"),
     *("dim", "numbers", "edited", "own_begun", "at_step", "toy"),
     *(
@@ -219,7 +219,7 @@ def forget(*names: str) -> None:
 
 def forget_cell() -> None:
     """Lets go of the chosen cells: the next picture shows its own strongest link."""
-    for name in ("query", "key"):
+    for name in ("query", "key", "queries", "keys"):
         forget(name, *(f"{name}{slot}" for slot in range(1, SLOTS + 1)))
 
 

@@ -1,0 +1,147 @@
+"""Which word of a text to look at first, which other word it looks at, and in which head."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from attnviz.analysis.head_metrics import is_word
+from attnviz.analysis.head_ranking import PRONOUNS, elsewhere
+from attnviz.analysis.view import Lens, View, head_weights
+from attnviz.core.trace import AttentionMap, Token
+
+# A pronoun that looks less than that at another word tells nothing.
+LEAST_TELLING = 0.2
+# The word to look at first is one of so many at the beginning: where a long text begins is what one sees of it.
+MOST_WORDS = 48
+# Letters from which on a word is more likely a noun, a verb or an adjective than a small word.
+LONGER = 4
+Place = tuple[int, int | None]
+
+
+@dataclass(frozen=True)
+class WordLink:
+    """One link between two words, and the head that is looked at.
+
+    query, key  indices of words among `WordLinks.queries` and `WordLinks.keys`; key None: the word has no other to look at
+    head        None: the mean over the layer's heads
+    """
+
+    query: int
+    key: int | None
+    layer: int
+    head: int | None
+
+
+class WordLinks:
+    """The weights between the whole words of a map, in all of its heads.
+
+    view  which tokens are shown
+    kept  where what was computed is kept, as long as the caller wants; it holds arrays, and not the map
+
+    Raises:
+        TraceError: the view leaves no token.
+    """
+
+    def __init__(self, attention: AttentionMap, view: View, kept: dict[object, np.ndarray] | None = None) -> None:
+        self._attention = attention
+        self._kept = {} if kept is None else kept
+        self.lens = Lens(attention, replace(view, words=True))
+
+    @property
+    def queries(self) -> tuple[Token, ...]:
+        return self.lens.queries
+
+    @property
+    def keys(self) -> tuple[Token, ...]:
+        return self.lens.keys
+
+    def query_at(self, position: int | None) -> int | None:
+        """Find the word that a query of the map belongs to; None where it is not shown."""
+        return _part_with(position, self.lens.row_parts)
+
+    def key_at(self, position: int | None) -> int | None:
+        """Find the word that a key of the map belongs to; None where it is not shown."""
+        return _part_with(position, self.lens.column_parts)
+
+    def first(self, place: Place | None = None, *, query: int | None = None, key: int | None = None) -> WordLink:
+        """Choose what nobody asked for: a word, the word that it looks at, and the head that looks hardest.
+
+        place  the layer and the head that is looked at; None: the first of the ranking by the link
+        query  the word that was asked about; None: a pronoun, else the word that looks hardest at another one
+        """
+        word = self._first_word(place) if query is None else query
+        weights = self.row(word) if place is None else self._head(*place)[None, None, word]
+        columns = [key] if key is not None else self._telling(place)[word]
+        if not columns:
+            return WordLink(word, None, *(place or (0, 0)))
+        layer, head, at = np.unravel_index(int(weights[..., columns].argmax()), (*weights.shape[:2], len(columns)))
+        return WordLink(word, columns[int(at)], *(place or (int(layer), int(head))))
+
+    def strongest_head(self, queries: Sequence[int], keys: Sequence[int]) -> tuple[int, int]:
+        """Find the head in which some words, on average, give most to all of some others."""
+        weights = np.mean([self.row(word) for word in queries], axis=0)[..., list(keys)].sum(axis=-1)
+        layer, head = np.unravel_index(int(weights.argmax()), weights.shape)
+        return int(layer), int(head)
+
+    def row(self, query: int) -> Float32[np.ndarray, "layer head key"]:
+        """Read the weights that a word gives to every word, in all heads."""
+        if (name := ("row", self.lens.view, query)) not in self._kept:
+            self._kept[name] = self._rows(range(query, query + 1))[:, :, 0]
+        return self._kept[name]
+
+    def _first_word(self, place: Place | None) -> int:
+        strongest = self._strongest(place)
+        names = [token.text.strip().casefold() for token in self.queries[: len(strongest)]]
+        pronouns = [
+            word
+            for word, name in enumerate(names)
+            if name in PRONOUNS and strongest[word] >= LEAST_TELLING and self._elsewhere[word][0] < word
+        ]
+        words = [word for word, _ in enumerate(names) if is_word(self.queries[word])]
+        long_words = [word for word in words if len(names[word]) >= LONGER and strongest[word] >= LEAST_TELLING]
+        return max(pronouns or long_words or words or range(len(names)), key=lambda word: float(strongest[word]))
+
+    def _telling(self, place: Place | None) -> list[list[int]]:
+        """Where each word can look that tells something; in a head that somebody chose, at its neighbours as well."""
+        return self._elsewhere if place is None else self._others
+
+    @cached_property
+    def _others(self) -> list[list[int]]:
+        words = [key for key, token in enumerate(self.keys) if is_word(token)]
+        return [[key for key in words if key != own] for own in self.lens.own]
+
+    @cached_property
+    def _elsewhere(self) -> list[list[int]]:
+        return [elsewhere(row, self.lens, causal=self._attention.causal) for row in range(len(self.queries))]
+
+    def _strongest(self, place: Place | None) -> Float32[np.ndarray, " query"]:
+        """The weight that each of the first words gives to what it looks at hardest, in any head or in that of a place."""
+        if (name := ("strongest", self.lens.view, place)) not in self._kept:
+            words = range(min(len(self.queries), MOST_WORDS))
+            rows = self._rows(words) if place is None else self._head(*place)[None, None, : len(words)]
+            telling = np.zeros(rows.shape[2:], dtype=bool)
+            for word in words:
+                telling[word, self._telling(place)[word]] = True
+            self._kept[name] = np.where(telling, rows, 0).max(axis=(0, 1, 3))
+        return self._kept[name]
+
+    def _rows(self, words: range) -> Float32[np.ndarray, "layer head word key"]:
+        """The weights that neighbouring words give, in all heads: of several tokens the mean, to several the sum."""
+        parts = [self.lens.row_parts[word] for word in words]
+        begins, ends = parts[0][0], parts[-1][-1] + 1
+        layers = range(self._attention.n_layers)
+        weights = np.stack([self._attention.row_weights(layer, slice(begins, ends)) for layer in layers])
+        means = np.stack([weights[:, :, [place - begins for place in part]].mean(axis=2) for part in parts], axis=2)
+        merged = self.lens.over_keys(means.reshape(-1, means.shape[-1]))
+        return merged.reshape(*means.shape[:3], -1).astype(np.float32)
+
+    def _head(self, layer: int, head: int | None) -> Float[np.ndarray, "query key"]:
+        weights = head_weights(self._attention, layer, head)
+        return self.lens.matrix(weights, self._attention.visible(layer)).weights
+
+
+def _part_with(position: int | None, parts: Sequence[Sequence[int]]) -> int | None:
+    return next((word for word, part in enumerate(parts) if position in part), None)

@@ -1,0 +1,72 @@
+// The headline: where some words look, in a sentence about words.
+
+import { make, word } from "../drawing/elements.js";
+import { isWord } from "./question.js";
+
+/**
+ * @import { Overview } from "./heads.js"
+ * @import { Question } from "./question.js"
+ * @typedef {(Node | string)[]} Sentence
+ */
+
+// From this share on a word is looked at mostly; below the second one it is not worth a headline, below the third not a mention.
+const MOSTLY = 0.5;
+const LEAST_SAID = 0.1;
+const SECOND = 0.05;
+// How a number of each quantity is spoken of.
+const VERBS = { weight: ["looks", "look", "at"], "norm share": ["takes", "take", "from"], "mixing share": ["takes", "take", "from"] };
+
+/** A share in whole percent, but never none or all of it where that is not so. @param {number} share */
+export function percent(share) {
+  if (share >= 0.995 && share < 0.9995) return "over 99 %";
+  return share > 0 && share < 0.005 ? "under 1 %" : `${Math.round(100 * share)} %`;
+}
+
+/** @param {number} layer @param {number | null} head */
+export const headWords = (layer, head) => (head === null ? `mean over the heads of layer ${layer}` : `head ${head} of layer ${layer}`);
+
+/** @param {string} text */
+const strong = (text) => make("strong", {}, word(text));
+
+/** @param {Overview["words"]} words @param {"queries" | "keys"} axis @param {number[]} indices @returns {Sentence} */
+export function names(words, axis, indices) {
+  return indices.flatMap((index, place) => [place ? (place === indices.length - 1 ? " and " : ", ") : "", strong(words[axis][index].text)]);
+}
+
+/** Where some words look in one head. @param {Overview} overview @param {Question} question @param {Float32Array} shares
+ * @param {(query: number, key: number) => boolean} masked @param {keyof typeof VERBS} number @returns {Sentence} */
+export function headline({ words }, { queries, keys, isLink }, shares, masked, number) {
+  const [one, several, at] = VERBS[number];
+  const [who, looks] = [names(words, "queries", queries), queries.length > 1 ? several : one];
+  if (isLink) return linkSentence(words, { who, looks, at }, keys, shares, keys.every((key) => queries.every((query) => masked(query, key))));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  if (!total) return [...who, ` ${looks} ${at} nothing here`];
+  const own = queries.length === 1 ? words.own[queries[0]] : null;
+  const order = [...shares.keys()].sort((first, second) => shares[second] - shares[first]);
+  const special = order.filter((key) => words.keys[key].special);
+  const specialShare = special.reduce((sum, key) => sum + shares[key], 0);
+  const [best, next] = order.filter((key) => key !== own && isWord(words.keys[key]));
+  const most = shares[best] ?? 0;
+  if (own !== null && shares[own] >= MOSTLY) return [...who, ` ${looks} mostly ${at} itself (${percent(shares[own])})`];
+  if (specialShare >= MOSTLY && specialShare > most) {
+    return [...who, ` ${looks} ${at} no word: ${percent(specialShare)} goes to `, ...names(words, "keys", special.slice(0, 2).sort((a, b) => a - b))];
+  }
+  if (most < LEAST_SAID) return [...who, ` ${looks} ${at} no word in particular: at most `, strong(words.keys[best ?? order[0]].text), ` (${percent(most)})`];
+  /** @type {Sentence} */
+  const sentence = [...who, ` ${looks} ${most >= MOSTLY ? "mostly" : "most"} ${at} `, strong(words.keys[best].text), ` (${percent(most)})`];
+  if (shares[next] >= SECOND) sentence.push(`, then ${at} `, strong(words.keys[next].text), ` (${percent(shares[next])})`);
+  return sentence;
+}
+
+/** @param {Overview["words"]} words @param {{ who: Sentence, looks: string, at: string }} subject @param {number[]} keys
+ * @param {Float32Array} shares @param {boolean} isMasked @returns {Sentence} */
+function linkSentence(words, { who, looks, at }, keys, shares, isMasked) {
+  const whom = names(words, "keys", keys);
+  if (isMasked) return [...who, " cannot look at ", ...whom, ": the link is masked"];
+  const share = keys.reduce((sum, key) => sum + shares[key], 0);
+  const best = [...shares.keys()].filter((key) => isWord(words.keys[key])).sort((first, second) => shares[second] - shares[first])[0];
+  /** @type {Sentence} */
+  const sentence = [...who, ` ${looks} ${at} `, ...whom, ` with ${percent(share)} of its attention`];
+  if (keys.length > 1 || keys[0] === best || !(shares[best] > share)) return sentence;
+  return [...sentence, ", and most at ", strong(words.keys[best].text), ` (${percent(shares[best])})`];
+}
