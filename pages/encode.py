@@ -5,9 +5,10 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz.analysis.view import HeadView, View
-from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden
+from attnviz.analysis.wording import NUMBERS, describe_head, describe_hidden, describe_link, head_title
 from attnviz.core.errors import TraceError
 from attnviz.ui.address.state import finish
+from attnviz.ui.address.words import HOW, WordQuestion
 from attnviz.ui.background.results import in_quantity
 from attnviz.ui.download import head_download
 from attnviz.ui.edit.current_map import CurrentMap, current_result
@@ -23,7 +24,6 @@ from attnviz.ui.prompt import OTHER, PAIR, prompt_box
 from attnviz.ui.quantity_picker import explain_quantity, quantity_picker
 from attnviz.ui.sidebar import forced_target, head_controls, machine, map_picker, model_picker
 from attnviz.ui.trace_file import opened_file
-from attnviz.ui.words import HOW, WordQuestion
 
 
 def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, example: Example | None) -> None:
@@ -44,10 +44,12 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         picture = (drawn.matrix(current.drawn), cell)
         view = explore(current.drawn, drawn, picture, extra=("BertViz",), question=question, editing=editing)
         show_edit_buttons(editing, attention, head, (matrix, cell))
+        with st.container(key="desk-said"):
+            link = describe_link(matrix, head_title(result.quantity, head.layer, head.head), cell, number)
+            story(link, describe_head(whole, number))
         if view == "BertViz":
             show_bertviz(attention, head)
     show_second_sentence(result, attention, head, (matrix, cell), view)
-    story(describe_head(whole, number))
     show_head_label(result, attention, head)
     if hidden := describe_hidden(matrix, head.view.renormalize, number):
         st.caption(hidden)

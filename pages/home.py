@@ -8,6 +8,7 @@ from attnviz.models import catalog
 from attnviz.models.result import Result
 from attnviz.paths import page_file
 from attnviz.ui.address.state import LINK_CHARACTERS, finish
+from attnviz.ui.address.words import HOW, ask
 from attnviz.ui.background.results import run
 from attnviz.ui.examples import Example, examples
 from attnviz.ui.explain import show_text_notices
@@ -15,7 +16,6 @@ from attnviz.ui.explorer import show_words
 from attnviz.ui.frame.toolbar import fill_toolbar
 from attnviz.ui.layout import escaped, header, hero
 from attnviz.ui.prompt import example_address, sentence_box
-from attnviz.ui.words import HOW, ask
 
 # Page, name, icon, what its address calls the text, and one line.
 METHODS = (
@@ -29,6 +29,10 @@ METHODS = (
     ("compute", "Compute it", "calculate", "text", "Every number of attention, step by step."),
     ("train", "Watch one learn", "model_training", "", "An alignment emerges while a small model learns."),
 )
+
+
+# What of Home's address is in Encode's as well.
+SHOWN = ("layer", "head", "query", "key", "queries", "keys")
 
 
 def show_sentence(result: Result, example: Example) -> None:
@@ -54,6 +58,8 @@ def page_cards(text: str) -> None:
     with st.container(key="cards-pages"):
         for page, label, icon, name, line in METHODS:
             given = {name: text} if text and name and len(text) <= LINK_CHARACTERS else {}
+            if page == "encode":
+                given |= {name: value for name, value in st.session_state.address.items() if name in SHOWN}
             if page == "compute" and given:
                 given["source"] = "model"
             with st.container(border=True, gap=None, key=f"card-{page}"):

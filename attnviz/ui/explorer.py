@@ -14,14 +14,14 @@ from attnviz.core.errors import EditError
 from attnviz.core.trace import AttentionMap
 from attnviz.figures import explorer
 from attnviz.figures.bertviz import views as bertviz
-from attnviz.ui import words
+from attnviz.ui.address import words
 from attnviz.ui.address.state import forget_cell, publish, url_value, value
 from attnviz.ui.address.widgets import fold, one_shown, segments, sent
+from attnviz.ui.address.words import WordQuestion
 from attnviz.ui.background.jobs import at_a_place
 from attnviz.ui.edit.state import Editor, flip
 from attnviz.ui.layout import escaped, size, theme
 from attnviz.ui.permissions import message_bytes
-from attnviz.ui.words import WordQuestion
 
 _EXPLORER = component(
     "attnviz.explorer", html='<div class="explorer"></div>', css=explorer.STYLE, js=explorer.script("streamlit")

@@ -15,9 +15,9 @@ from attnviz.models.base import ModelCard
 from attnviz.models.result import Result
 from attnviz.ui.address.state import forget_drafts, publish, restore, url_value, value
 from attnviz.ui.address.widgets import dropdown, one_or_typed, segments, toggle
+from attnviz.ui.address.words import WordQuestion, ask, pin
 from attnviz.ui.layout import escaped
 from attnviz.ui.permissions import any_model, check_length, offered
-from attnviz.ui.words import WordQuestion, ask, pin
 
 _BETWEEN_LABELS = {
     "all": "All",

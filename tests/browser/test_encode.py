@@ -40,6 +40,7 @@ def test_the_first_visit_shows_the_models_own_weights(page: Page, app_url: str, 
     assert len(shown) == len(expected) == 16
     for row, wanted in zip(shown, expected, strict=True):
         assert row == pytest.approx(wanted.tolist(), abs=DIGITS)
+    expect(page.locator(".headline")).to_have_text("it looks mostly at animal (68 %), then at street (5 %)")
     expect(page.locator(".story")).to_contain_text("L3·H1 sends “it” to “animal” with weight 0.68")
 
 
@@ -69,7 +70,8 @@ def test_a_click_on_a_cell_selects_its_row_and_its_column(page: Page, app_url: s
     expect(page.locator(".story")).to_contain_text("sends “cross” to “street”")
     settle(page)
     assert (parameters(page)["query"], parameters(page)["key"]) == ("6", "8")
-    expect(page.locator(".strip .query")).to_have_text("cross")
+    expect(page.locator(".words .query")).to_have_text("cross")
+    expect(page.locator(".words .key")).to_have_text("street")
 
 
 def test_the_address_opens_the_same_picture_in_another_browser(page: Page, browser: Browser, app_url: str) -> None:
@@ -86,10 +88,12 @@ def test_the_address_opens_the_same_picture_in_another_browser(page: Page, brows
 def test_a_long_text_comes_head_by_head(page: Page, app_url: str) -> None:
     text = " ".join([SENTENCE] * 22)
     attention = attnviz.load("minilm").trace(text).encoder
-    open_page(page, app_url, text=text)
+    open_page(page, app_url, text=text, layer=3, head=1)
     page.locator(".explorer[data-head='3:1']").wait_for()
     explorer = page.locator(".explorer[data-view]")
-    assert explorer.evaluate("({ explorer }) => [...explorer.state.store.chunks.keys()]") == ["thumbs", "3:1"]
+    chunks = explorer.evaluate("({ explorer }) => [...explorer.state.store.chunks.keys()]")
+    assert chunks[:2] == ["thumbs", "3:1"]
+    assert [name[:4] for name in chunks[2:]] == ["row:"]
     page.mouse.click(*head_at(page, 6, 12, 0, 2))
     page.locator(".explorer[data-head='0:2']").wait_for()
     assert head_weights(page)[200] == pytest.approx(attention.weights(0, 2)[200].tolist(), abs=DIGITS)
@@ -178,7 +182,7 @@ def test_two_browsers_at_once_see_their_own_sentences(context: BrowserContext, a
     for page in pages:
         page.get_by_role("button", name="Run", exact=True).click()
     for page, word in zip(pages, words, strict=True):
-        expect(page.locator(".strip")).to_contain_text(word)
+        expect(page.locator(".words")).to_contain_text(word)
 
 
 def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: AttentionMap) -> None:
@@ -186,6 +190,9 @@ def test_home_opens_a_head_and_an_example(page: Page, app_url: str, encoder: Att
     page.locator("canvas.heads").wait_for()
     settle(page)
     page.mouse.click(*head_at(page, 6, 12, 1, 8))
+    expect(page.locator(".where")).to_contain_text("head 8 of layer 1")
+    settle(page)
+    page.get_by_text("Every head", exact=True).click()
     page.wait_for_url("**/encode?*")
     expect(page.locator(".story")).to_contain_text("L1·H8")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Home").click()

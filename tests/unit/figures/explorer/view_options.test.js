@@ -6,7 +6,7 @@ import test from "node:test";
 import { FIRST_OPTIONS, readOptions, writeOptions } from "../../../../attnviz/figures/explorer/view_options.js";
 
 const CHOSEN = {
-  order: "entropy", kind: "arcs", links: 0.1, gives: false, chips: { of: "1.2", on: new Map([[2, 0], [null, 1]]) },
+  order: "entropy", kind: "arcs", links: 0.1, gives: false, several: true, chips: { of: "1.2", on: new Map([[2, 0], [null, 1]]) },
   zoom: { of: "abcdef", zoom: 1.5, x: 3.25, y: 0 },
 };
 
@@ -14,7 +14,7 @@ test("nothing chosen is no text", () => assert.equal(writeOptions(FIRST_OPTIONS)
 
 test("what is written is read", () => {
   const text = writeOptions(CHOSEN);
-  assert.equal(text, "order_entropy~kind_arcs~links_0.1~gives_no~chips_1.2_2.0-mean.1~zoom_abcdef_1.5_3.25_0");
+  assert.equal(text, "order_entropy~kind_arcs~links_0.1~gives_no~several_yes~chips_1.2_2.0-mean.1~zoom_abcdef_1.5_3.25_0");
   assert.deepEqual(readOptions(text), CHOSEN);
 });
 
