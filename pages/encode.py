@@ -44,13 +44,13 @@ def show_head(current: CurrentMap, head: HeadView, question: WordQuestion, examp
         picture = (drawn.matrix(current.drawn), cell)
         view = explore(current.drawn, drawn, picture, extra=("BertViz",), question=question, editing=editing)
         show_edit_buttons(editing, attention, head, (matrix, cell))
-        with st.container(key="desk-said"):
-            link = describe_link(matrix, head_title(result.quantity, head.layer, head.head), cell, number)
-            story(link, describe_head(whole, number))
         if view == "BertViz":
             show_bertviz(attention, head)
     show_second_sentence(result, attention, head, (matrix, cell), view)
     show_head_label(result, attention, head)
+    with st.container(key="desk-said"):
+        link = describe_link(matrix, head_title(result.quantity, head.layer, head.head), cell, number)
+        story(link, describe_head(whole, number))
     if hidden := describe_hidden(matrix, head.view.renormalize, number):
         st.caption(hidden)
     if example:

@@ -67,6 +67,7 @@ def press(page: Page, *keys: str) -> None:
 
 def head_at(page: Page, layers: int, heads: int, layer: int, head: int) -> tuple[float, float]:
     """A spot of a head's picture in the grid, from the canvas's own size: a margin of 30 by 26, then equal cells."""
+    page.locator("canvas.heads").scroll_into_view_if_needed()
     box = page.locator("canvas.heads").bounding_box()
     assert box
     width, height = (box["width"] - 30) / heads, (box["height"] - 26) / layers

@@ -18,8 +18,8 @@ def test_a_word_of_home_chooses_its_row_and_what_is_typed_is_not_what_is_shown(
     page: Page, browser: Browser, app_url: str
 ) -> None:
     open_page(page, app_url, "")
-    page.locator(".attnviz-tokens button", has_text="street").click()
-    expect(page.locator(".story").first).to_contain_text("sends “street” to")
+    page.locator(".words .token", has_text="street").click()
+    expect(page.locator(".headline")).to_contain_text("street looks")
     settle(page)
     assert_reopens(page, browser)
     read_label = "frame => getComputedStyle(frame, '::before').content"

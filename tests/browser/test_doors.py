@@ -56,7 +56,7 @@ def test_no_script_runs_but_those_of_the_app(browser: Browser, app_url: str) -> 
     # In a window of its own: a browser that refuses a script says so, and `page` takes that for a mistake of the app.
     page = browser.new_page()
     page.goto(app_url)
-    page.locator(".st-key-hero .story").wait_for()
+    page.locator(".st-key-hero .headline").wait_for()
     broken = page.evaluate(
         """() => new Promise(done => {
             document.addEventListener("securitypolicyviolation", event => done(event.effectiveDirective), { once: true });

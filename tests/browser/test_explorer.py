@@ -199,7 +199,7 @@ def test_hostile_tokens_are_text_and_nothing_is_asked_for(browser: Browser, tmp_
         opened.mouse.move(*cell_at(opened, 2, 1))
         opened.locator(".links summary").click()
     shown = [text.replace("\u2028", "␣") for text in HOSTILE]
-    assert opened.locator(".strip .token").all_inner_texts() == shown
+    assert opened.locator(".words .token[data-axis=keys]").all_inner_texts() == shown
     expect(opened.locator("h1")).to_have_text(HOSTILE[1])
     assert opened.evaluate("window.hacked") is None
     assert opened.locator("img, svg").count() == 0
@@ -323,5 +323,5 @@ def test_a_notebook_shows_a_trace_in_a_frame(page: Page, tmp_path: Path) -> None
     page.goto(path.as_uri())
     inside = page.frame_locator("iframe")
     inside.locator(".explorer[data-head*=':']").wait_for()
-    assert inside.locator(".strip .token").count() == len(HOSTILE)
+    assert inside.locator(".words .token").count() == len(HOSTILE)
     expect(page.locator("body > p")).to_have_text(["above", "below"])

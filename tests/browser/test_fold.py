@@ -10,8 +10,8 @@ from tests.browser.pages import DESK, PAGES, PHONE, serious, settle
 
 # What is typed, what a model makes of it in one line, the sentence that the picture's numbers make.
 PARTS = {
-    "": ("textarea", "", ".story p"),
-    "encode": ("textarea", "", ".story p"),
+    "": ("textarea", "", ".headline"),
+    "encode": ("textarea", "", ".headline"),
     "translate": ("textarea", ".answer", ".story p"),
     "answer": ("textarea", ".answer", ".story p"),
     "summarize": ("textarea", ".answer", ".story p"),

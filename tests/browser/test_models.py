@@ -86,7 +86,7 @@ def test_what_is_no_model_gets_one_sentence_and_the_next_run_works(page: Page, a
     settle(page)
     run(page, "It works again.")
     expect(message).to_have_count(0)
-    expect(page.locator(".strip")).to_contain_text("works")
+    expect(page.locator(".words")).to_contain_text("works")
 
 
 def test_a_misspelt_model_gets_the_nearest_names(page: Page, app_url: str) -> None:

@@ -70,7 +70,7 @@ def test_one_press_presents_arrows_move_and_escape_returns(page: Page, app_url: 
     expect(page.locator(".explorer[data-presenting][data-view]")).to_be_visible()
     page.wait_for_url("**present=true*")
     press(page, "ArrowRight", "Enter")
-    expect(page.locator(".story").first).to_contain_text("L3·H2")
+    expect(page.locator(".where")).to_contain_text("head 2 of layer 3")
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
     page.wait_for_url(lambda url: "present" not in url)

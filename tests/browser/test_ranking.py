@@ -60,18 +60,18 @@ def test_the_head_in_view_is_in_sight_in_a_long_list(page: Page, tmp_path: Path)
     assert top <= at * 44 <= top + height - 44
 
 
-def test_beside_the_matrix_the_heads_and_the_text_fill_their_column(page: Page, tmp_path: Path) -> None:
+def test_beside_the_matrix_the_heads_end_before_it_does(page: Page, tmp_path: Path) -> None:
     page.set_viewport_size({"width": LAPTOP + 72, "height": 900})
     show(page, tmp_path, trace_of(make_map(typed(TEN_WORDS), layers=6, heads=12)))
-    cell, matrix, strip = page.locator(".explorer").evaluate(
-        """({ explorer: { views: { matrix, strip } } }) => [matrix.size.cell, matrix.canvas.getBoundingClientRect().bottom,
-          [...strip.lines.querySelectorAll(".token")].at(-1).getBoundingClientRect().bottom]"""
+    cell, matrix, grid = page.locator(".explorer").evaluate(
+        """({ explorer: { views: { matrix, grid } } }) => [matrix.size.cell, matrix.canvas.getBoundingClientRect().bottom,
+          grid.canvas.getBoundingClientRect().bottom]"""
     )
     assert cell >= 28
-    assert 0 <= matrix - strip <= 80
+    assert 0 <= matrix - grid <= 120
 
 
-@pytest.mark.parametrize("name", ["strip", "text"])
+@pytest.mark.parametrize("name", ["words", "text"])
 def test_in_a_long_text_the_chosen_word_is_in_sight(page: Page, tmp_path: Path, name: str) -> None:
     page.set_viewport_size({"width": 1100, "height": 500})
     show(page, tmp_path, trace_of(make_map(numbered(400), layers=1, heads=2)))
@@ -81,8 +81,8 @@ def test_in_a_long_text_the_chosen_word_is_in_sight(page: Page, tmp_path: Path, 
       const { actions, views } = explorer;
       actions.selectCell(index, 0);
       views[name].draw();
-      const box = name === "strip" ? views.strip.element : views.text.lines;
-      const [inner, outer] = [views[name].keys[index], box].map((each) => each.getBoundingClientRect());
+      const box = views[name].lines;
+      const [inner, outer] = [(views[name].keys ?? views[name].spans.keys)[index], box].map((each) => each.getBoundingClientRect());
       return inner.top >= outer.top && inner.bottom <= outer.bottom && box.scrollHeight > box.clientHeight;
     }"""
     for index in (390, 200, 3):
@@ -116,13 +116,13 @@ def test_labels_on_a_phone_stand_apart_and_are_whole_under_a_finger(browser: Bro
         expect(opened.locator(".note")).to_contain_text("counterrevolutionaries → incomprehensibly")
 
 
-def test_the_order_of_heads_on_home_is_in_its_link(context: BrowserContext, app_url: str) -> None:
+def test_how_home_is_looked_at_is_in_its_link(context: BrowserContext, app_url: str) -> None:
     page = context.new_page()
     page.goto(app_url)
     page.locator("canvas.heads").wait_for()
-    page.locator(".explorer .order select").first.select_option("entropy")
+    page.get_by_role("button", name="Several words").click()
     page.wait_for_url("**look=*")
     second = context.new_page()
     second.goto(page.url)
-    expect(second.locator(".explorer .order select").first).to_have_value("entropy")
+    expect(second.get_by_role("button", name="Several words")).to_have_attribute("aria-pressed", "true")
     assert "look=" in second.url

@@ -5,6 +5,7 @@
     token: ".explorer .token[data-index]", tab: ".explorer [role=tab]",
     pick: ".markup [data-pick], .alignment :is([data-pick], [data-slot] button, .small button, .choices button:enabled)",
     chip: ".explorer .chips button", gives: ".explorer .choice button", zoom: ".explorer .zoom button",
+    first: ".explorer .first-heads button", several: ".explorer .words .row button",
     sort: ".explorer .order select", links: ".explorer input[type=range]",
     way: ".compute .way button:enabled", number: ".compute td[data-id]", guess: ".compute :is(.answers button, .again, .goto)",
     example: "[data-testid=stButtonGroup] [data-variant=pills]", segment: "[data-testid=stButtonGroup] button:not([data-variant=pills])",
@@ -143,7 +144,7 @@
     let at = document.activeElement;
     while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
     /** @type {HTMLElement | null} */ (at)?.blur();
-    for (const element of every(document, false)) if (element.matches(".frame, .lines, .strip, .passage")) element.scrollTop = 0;
+    for (const element of every(document, false)) if (element.matches(".frame, .lines, .passage")) element.scrollTop = 0;
   }
 
   Object.assign(window, { walk: { actions, reach, set, focus, seen, leave } });

@@ -98,7 +98,7 @@ export class Explorer {
     const { state, surface, stage } = this;
     if (!this.views || !surface.palette || surface.hasLeft) return;
     surface.noteRoom();
-    const { grid, ranking, first, matrix, arcs, text, words, links } = this.views;
+    const { grid, ranking, first, matrix, arcs, text, links } = this.views;
     const { view } = state;
     const hasMatrix = state.views.includes("matrix");
     state.isBeside = view === "grid" && surface.root.clientWidth >= WIDE && hasMatrix;
@@ -108,7 +108,6 @@ export class Explorer {
     arcs.element.hidden = view !== "arcs";
     text.element.hidden = view !== "text";
     first.element.hidden = view !== "grid" || state.order !== "model" || !state.canRank;
-    words.element.hidden = view === "text";
     links.element.hidden = !hasMatrix || !(view in TABS);
     stage.hidden = !(view in TABS);
     surface.root.classList.toggle("both", state.isBeside);
@@ -135,7 +134,7 @@ export class Explorer {
   draw() {
     if (!this.views || !this.surface.palette || this.surface.hasLeft) return;
     for (const view of this.views.panes) if (!view.element.hidden) view.draw();
-    if (!this.views.words.element.hidden) this.views.words.draw();
+    this.views.words.draw();
     const { root } = this.surface;
     root.dataset.view = this.state.view;
     // Under a tab whose picture the page draws there is no head at full size, whichever was there before.

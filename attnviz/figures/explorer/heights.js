@@ -3,8 +3,8 @@
 
 import { clamp } from "../drawing/canvas.js";
 
-// Below the heads, for some lines of the text.
-const STRIP_ROOM = 100;
+// Above the heads, for the first of the ranking.
+const LIST_ROOM = 215;
 const LEAST = 240;
 
 /** @param {string} view @param {number} given @param {number} windowHeight */
@@ -13,10 +13,10 @@ export function matrixHeight(view, given, windowHeight) {
   return given || clamp(windowHeight * share, 440, most);
 }
 
-/** Of the heads: beside a matrix they are as high as it is, less the text below them.
+/** Of the heads: beside a matrix they are as high as it is, less the list above them.
  * @param {{ top: number, height: number } | null} matrix @param {number} given @param {number} windowHeight */
 export function columnHeight(matrix, given, windowHeight) {
   if (!matrix) return given || clamp(windowHeight * 0.6, LEAST, 720);
   const whole = matrix.top + matrix.height;
-  return given ? whole : Math.max(whole - STRIP_ROOM, LEAST);
+  return given ? whole : Math.max(whole - LIST_ROOM, LEAST);
 }

@@ -10,8 +10,8 @@ test("a matrix takes its share of the window, within bounds", () => {
   assert.deepEqual([400, 1000, 2000].map((high) => matrixHeight("matrix", 0, high)), [440, 750, 900]);
 });
 
-test("heads beside a matrix end where it ends, less the text below them", () => {
-  assert.equal(columnHeight({ top: 60, height: 440 }, 0, 1000), 400);
+test("heads beside a matrix end where it ends, less the list above them", () => {
+  assert.equal(columnHeight({ top: 60, height: 440 }, 0, 1000), 285);
   assert.equal(columnHeight({ top: 60, height: 100 }, 0, 1000), 240);
   assert.equal(columnHeight(null, 0, 1000), 600);
 });
