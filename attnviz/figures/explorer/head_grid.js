@@ -20,7 +20,7 @@ const GRID_MOST = 120;
 // Beside a matrix that is higher, small pictures may be so much higher than wide.
 const GRID_STRETCH = 1.5;
 // A head that is one colour needs no more height.
-const MOST_SHADE = 30;
+const [LEAST_SHADE, MOST_SHADE] = [8, 30];
 // The keys that edit what is pointed at; with Shift a whole layer.
 const EDIT_KEYS = ["Delete", "Backspace"];
 
@@ -58,10 +58,11 @@ export class HeadGrid extends View {
     const { heads, layers, rows, columns } = this.state.overview;
     const room = this.element.clientWidth;
     const cell = clamp((room - GRID_LEFT) / heads - GRID_GAP, GRID_LEAST, GRID_MOST);
-    const own = this.state.shadesHeads ? Math.min(cell, MOST_SHADE) : Math.max(cell * Math.min(rows / columns, 1.6), 12);
+    const own = Math.max(cell * Math.min(rows / columns, 1.6), 12);
     // The grid fills its column, as far as its pictures stay true to what they show.
     const filling = (this.roomForHeads() - GRID_TOP) / layers - GRID_GAP;
-    const height = this.state.isBeside && !this.state.shadesHeads ? clamp(filling, own, Math.max(own, cell * GRID_STRETCH)) : own;
+    const isFilled = this.state.isBeside ? clamp(filling, own, Math.max(own, cell * GRID_STRETCH)) : own;
+    const height = this.state.shadesHeads ? clamp(filling, LEAST_SHADE, Math.min(cell, MOST_SHADE)) : isFilled;
     const width = GRID_LEFT + heads * (cell + GRID_GAP);
     return { cell, height, width, total: GRID_TOP + layers * (height + GRID_GAP) };
   }

@@ -4,7 +4,7 @@
 import { clamp } from "../drawing/canvas.js";
 
 // Above the heads, for the first of the ranking.
-const LIST_ROOM = 215;
+const [LIST_ROOM, PRESENTED_LIST] = [215, 200];
 const LEAST = 240;
 
 /** @param {string} view @param {number} given @param {number} windowHeight */
@@ -18,5 +18,5 @@ export function matrixHeight(view, given, windowHeight) {
 export function columnHeight(matrix, given, windowHeight) {
   if (!matrix) return given || clamp(windowHeight * 0.6, LEAST, 720);
   const whole = matrix.top + matrix.height;
-  return given ? whole : Math.max(whole - LIST_ROOM, LEAST);
+  return given ? Math.max(whole - PRESENTED_LIST, 0) : Math.max(whole - LIST_ROOM, LEAST);
 }
