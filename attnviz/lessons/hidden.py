@@ -22,7 +22,7 @@ class HiddenRows:
     """Weights of which some rows are masked: nothing of them leaves this value."""
 
     store: WeightStore
-    rows: tuple[int, ...]
+    hidden: tuple[int, ...]
 
     @property
     def n_layers(self) -> int:
@@ -42,7 +42,7 @@ class HiddenRows:
 
     def head(self, layer: int, head: int) -> Weights:
         weights = self.store.head(layer, head).copy()
-        weights[list(self.rows)] = 0
+        weights[list(self.hidden)] = 0
         return weights
 
     def each_head(self, layer: int) -> Iterator[tuple[Weights, None]]:
@@ -51,13 +51,16 @@ class HiddenRows:
 
     def layer(self, layer: int) -> LayerWeights:
         weights = self.store.layer(layer).copy()
-        weights[:, list(self.rows)] = 0
+        weights[:, list(self.hidden)] = 0
         return weights
+
+    def rows(self, layer: int, rows: slice) -> LayerWeights:
+        return self.layer(layer)[:, rows]
 
     def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
         seen = self.store.visible(layer)
         seen = np.ones(self.shape, dtype=bool) if seen is None else seen.copy()
-        seen[list(self.rows)] = False
+        seen[list(self.hidden)] = False
         return seen
 
 

@@ -104,6 +104,16 @@ def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[st
         words.take(places, change)
 
 
+def show_heads(attention: AttentionMap, head: HeadView, on_head: OnHead, *, slot: str = "") -> None:
+    """All heads as small pictures, and nothing else; `on_head` is called with the layer and the head that are clicked."""
+
+    def picked(change: dict[str, Any]) -> None:
+        if "layer" in change:
+            on_head(change["layer"], change["head"])
+
+    _mount(attention, head, None, {"shownViews": ("grid",), "view": "grid"}, (slot, picked))
+
+
 def show_matrix(
     attention: AttentionMap,
     head: HeadView,

@@ -82,7 +82,8 @@ def test_in_a_long_text_the_chosen_word_is_in_sight(page: Page, tmp_path: Path, 
       actions.selectCell(index, 0);
       views[name].draw();
       const box = views[name].lines;
-      const [inner, outer] = [(views[name].keys ?? views[name].spans.keys)[index], box].map((each) => each.getBoundingClientRect());
+      const chosen = (views[name].keys ?? views[name].spans.keys)[index];
+      const [inner, outer] = [chosen, box].map((each) => each.getBoundingClientRect());
       return inner.top >= outer.top && inner.bottom <= outer.bottom && box.scrollHeight > box.clientHeight;
     }"""
     for index in (390, 200, 3):

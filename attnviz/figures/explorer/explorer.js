@@ -98,8 +98,10 @@ export class Explorer {
     const { state, surface, stage } = this;
     if (!this.views || !surface.palette || surface.hasLeft) return;
     surface.noteRoom();
-    const { grid, ranking, first, matrix, arcs, text, links } = this.views;
+    const { grid, ranking, first, matrix, arcs, text, words, links } = this.views;
     const { view } = state;
+    // A picture of heads alone, or of a matrix alone, is no sentence.
+    words.element.hidden = state.views.length < 2;
     const hasMatrix = state.views.includes("matrix");
     state.isBeside = view === "grid" && surface.root.clientWidth >= WIDE && hasMatrix;
     grid.element.hidden = view !== "grid" || state.order !== "model";

@@ -60,7 +60,7 @@ export class WordsView extends View {
     if (!this.spans.keys.length) this.build();
     this.several.setAttribute("aria-pressed", String(state.options.several));
     this.unpin.hidden = !state.hasWords || !state.words.isPinned || !state.canRank;
-    if (!head || state.query === null || !this.element.isConnected) return;
+    if (!head || state.query === null || !this.element.isConnected || this.element.hidden) return;
     const { question, overview } = state;
     const { palette } = this.surface;
     const shares = wordShares(head, overview.words, question.queries);

@@ -2,7 +2,7 @@
 // overview.py and packages.py, without compression, for they go nowhere.
 
 import { meanDistance, meanEntropy, nearDiagonal, strongestLink } from "./head_metrics.js";
-import { Lens } from "./head_view.js";
+import { Lens, wordGroups } from "./head_view.js";
 import { visibleText } from "./written.js";
 
 /**
@@ -49,10 +49,27 @@ export function overviewOf(map, view) {
     direction: [directionOf(rows.tokens), directionOf(columns.tokens)],
     notes,
     signed: false,
+    causal: map.causal,
+    words: wordsOf(map, view, lens),
     plain: true,
     at: [rows, columns].map(({ parts }) => parts.map(([first]) => first)),
     chunks: new Map([["thumbs", thumbs]]),
   };
+}
+
+/** The words of both axes, each with its rows or columns; own: for each that looks, where it is looked at.
+ * @param {AttentionMap} map @param {View} view @param {Lens} lens */
+function wordsOf(map, view, lens) {
+  const whole = new Lens(map, { ...view, words: true });
+  const [queries, keys] = /** @type {const} */ (["rows", "columns"]).map((axis) => {
+    const groups = wordGroups(lens[axis].tokens);
+    return groups.map((parts, at) => ({ text: visibleText(whole[axis].tokens[at].text), special: Boolean(whole[axis].tokens[at].special), parts }));
+  });
+  const own = queries.map(({ parts: [first] }) => {
+    const column = lens.own[first];
+    return column === null ? null : keys.findIndex(({ parts }) => parts.includes(column));
+  });
+  return { queries, keys, own };
 }
 
 /** The codes of some heads, by name. @param {AttentionMap} map @param {View} view @param {HeadPlace[]} places */

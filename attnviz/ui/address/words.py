@@ -115,12 +115,16 @@ def pinned_place(first: tuple[int, int], shape: tuple[int, int]) -> Place | None
         for name in ("layer", "head"):
             st.session_state.address.pop(name, None)
         return None
-    layer, head = (
-        min(max(value(name, each), 0), size - 1) for name, each, size in zip(("layer", "head"), first, shape, strict=True)
-    )
-    publish("layer", layer, None)
-    publish("head", head, None)
+    layer, head = (_chosen_number(*each) for each in zip(("layer", "head"), first, shape, strict=True))
     return layer, None if value("mean", False) else head
+
+
+def _chosen_number(name: str, unsaid: int, size: int) -> int:
+    """A number that was chosen, as far as there are so many; where there is nothing to choose, it is kept for when there is."""
+    chosen = value(name, unsaid)
+    shown = min(max(chosen, 0), size - 1)
+    publish(name, chosen if size == 1 else shown, None)
+    return shown
 
 
 def pin(layer: int | None = None, head: int | None = None) -> None:
