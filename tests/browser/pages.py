@@ -80,6 +80,7 @@ def cell_at(page: Page, query: int, key: int) -> tuple[float, float]:
     x, y = page.locator(".explorer[data-view]").evaluate(
         """({ explorer: { views: { matrix } } }, [query, key]) => {
           const { left, top, cell } = matrix.size;
+          matrix.canvas.scrollIntoView({ block: "center", behavior: "instant" });
           const box = matrix.canvas.getBoundingClientRect();
           return [box.x + left + (key + 0.5 - matrix.window.x) * cell, box.y + top + (query + 0.5 - matrix.window.y) * cell];
         }""",
