@@ -10,6 +10,7 @@ from jaxtyping import Float, Float32
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import PRONOUNS, elsewhere
 from attnviz.analysis.view import Lens, View, head_weights
+from attnviz.core.row_weights import row_weights
 from attnviz.core.trace import AttentionMap, Token
 
 # A pronoun that looks less than that at another word tells nothing.
@@ -133,7 +134,7 @@ class WordLinks:
         parts = [self.lens.row_parts[word] for word in words]
         begins, ends = parts[0][0], parts[-1][-1] + 1
         layers = range(self._attention.n_layers)
-        weights = np.stack([self._attention.row_weights(layer, slice(begins, ends)) for layer in layers])
+        weights = np.stack([row_weights(self._attention, layer, slice(begins, ends)) for layer in layers])
         means = np.stack([weights[:, :, [place - begins for place in part]].mean(axis=2) for part in parts], axis=2)
         merged = self.lens.over_keys(means.reshape(-1, means.shape[-1]))
         return merged.reshape(*means.shape[:3], -1).astype(np.float32)

@@ -54,9 +54,6 @@ class HiddenRows:
         weights[:, list(self.hidden)] = 0
         return weights
 
-    def rows(self, layer: int, rows: slice) -> LayerWeights:
-        return self.layer(layer)[:, rows]
-
     def visible(self, layer: int) -> Bool[np.ndarray, "query key"] | None:
         seen = self.store.visible(layer)
         seen = np.ones(self.shape, dtype=bool) if seen is None else seen.copy()
