@@ -9,8 +9,8 @@ from jaxtyping import Float, Float32
 
 from attnviz.analysis.head_metrics import is_word
 from attnviz.analysis.head_ranking import PRONOUNS, elsewhere
+from attnviz.analysis.row_weights import row_weights
 from attnviz.analysis.view import Lens, View, head_weights
-from attnviz.core.row_weights import row_weights
 from attnviz.core.trace import AttentionMap, Token
 
 # A pronoun that looks less than that at another word tells nothing.

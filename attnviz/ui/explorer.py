@@ -1,6 +1,7 @@
 """Figures mounted on the page, and what a click in them does to its state."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -62,13 +63,9 @@ def all_heads(
 ) -> None:
     """Every head of a map in the explorer, folded until somebody opens it; for pages whose main picture is another one.
 
-    Call it below that picture, with the map, the head and the view of tokens that it shows. A head that is clicked is given to
-    `on_head(layer, head)`, `head` None for the mean of the layer: `open_head` where the page has the controls of Encode
-    (`attnviz.ui.sidebar.head_controls`), else a function that puts both into the page's own. A cell that is clicked becomes
-    `query` and `key` of the session, positions in the map, which `selected_cell` reads; `cell` is the one that the page's own
-    picture has chosen, None: the head's most telling one. A page that shows several models side
-    by side gives each a `slot` ("1", "2", …), which ends these names. Whether it is open is in the address. `editing` as of
-    `explore`.
+    A head that is clicked is given to `on_head(layer, head)`, `head` None for the mean of the layer. A cell that is clicked
+    becomes `query` and `key` of the session, which `selected_cell` reads; `cell` is the one that the page's own picture has
+    chosen, None: the head's most telling one. `slot` ("1", "2", …) ends these names; `editing` as of `explore`.
 
     Raises:
         TraceError: the view leaves no token.
@@ -87,11 +84,7 @@ def show_words(attention: AttentionMap, head: HeadView, question: WordQuestion) 
     cell, places = question.cell(matrix), (matrix.rows, matrix.columns)
     settings = {"shownViews": VIEWS[:2], "view": "grid", "isPlain": True, "query": cell[0], "key": cell[1]}
     settings |= {"words": question.settings(matrix), "fact": ""}
-
-    def picked(change: dict[str, Any]) -> None:
-        _take_words(places, change)
-
-    _mount(attention, head, matrix, settings, ("", picked), question)
+    _mount(attention, head, matrix, settings, ("", partial(_take_words, places)), question)
 
 
 def _take_words(places: tuple[tuple[int, ...], tuple[int, ...]], change: dict[str, Any]) -> None:
@@ -148,10 +141,9 @@ def explore(
     `question`: what is asked of the map by words; None: a click on a word is one on the cell of its strongest link, and a head
     that is clicked is given to `on_head`.
 
-    `editing`: whose edits are marked in it, and made by clicks; None: of a model that cannot be edited here.
-
-    `slot` tells several explorers of a page apart. Returns the view that is shown: one of `VIEWS`, or of `extra`, which are
-    tabs whose picture the page draws below.
+    `editing`: whose edits are marked in it, and made by clicks; None: of a model that cannot be edited here. `slot` tells
+    several explorers of a page apart. Returns the view that is shown: one of `VIEWS`, or of `extra`, tabs whose picture the
+    page draws below.
     """
     name, (matrix, cell) = f"view{slot}", chosen
     wanted = one_shown(name, (*VIEWS, *extra), VIEWS[0])

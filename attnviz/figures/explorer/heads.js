@@ -45,7 +45,6 @@ export class HeadStore {
   waiting = new Map();
   /** @type {Map<string, { value: LinkTable | null, promise: Promise<LinkTable> }>} What the heads are ranked by, for words that were asked about. */
   tables = new Map();
-  #isAsking = false;
 
   /** @param {Overview} overview @param {(places: HeadPlace[]) => void} ask */
   constructor(overview, ask) {
@@ -79,19 +78,13 @@ export class HeadStore {
     }
   }
 
-  // Once for all that are missing at the moment.
   askAll() {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
-    queueMicrotask(() => {
-      this.#isAsking = false;
-      this.ask(Array.from(this.waiting.values(), ({ place }) => place).filter((place) => place !== null));
-    });
+    this.ask(Array.from(this.waiting.values(), ({ place }) => place).filter((place) => place !== null));
   }
 
-  // Whether every head is here, or made in this browser.
+  // Whether every head is here.
   get isComplete() {
-    return this.overview.plain || this.overview.chunks.has(headName(this.overview.layers - 1, this.overview.heads - 1));
+    return this.overview.chunks.has(headName(this.overview.layers - 1, this.overview.heads - 1));
   }
 
   /** What some words give in every head, as soon as it is known; null until then. @param {number[]} queries */
