@@ -76,12 +76,6 @@ def _program(graph: Graph) -> Any:
         raise ModelError(
             "Models are exported by onnx and onnxscript: install them with pip install 'attnviz[live]'."
         ) from error
-    dims: dict[str, Any] = {name: torch.export.Dim.DYNAMIC for axes in graph.axes.values() for name in axes.values()}
-    shapes: list[Any] = [{axis: dims[name] for axis, name in graph.axes.get(each, {}).items()} for each in graph.inputs]
-    plain = [each.kind != each.VAR_POSITIONAL for each in inspect.signature(graph.module.forward).parameters.values()]
-    if not all(plain):
-        # Arguments that have no name of their own are one to the exporter.
-        shapes = [*shapes[: sum(plain)], tuple(shapes[sum(plain) :])]
     level = logging.getLogger("torch.onnx").level
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     try:
@@ -92,7 +86,7 @@ def _program(graph: Graph) -> Any:
                 tuple(graph.inputs.values()),
                 input_names=list(graph.inputs),
                 output_names=list(graph.outputs),
-                dynamic_shapes=tuple(shapes),
+                dynamic_shapes=_shapes(graph),
                 opset_version=_OPSET,
                 dynamo=True,
                 # Else weights would be transposed, and have other names than in their files.
@@ -112,6 +106,17 @@ def _program(graph: Graph) -> Any:
     for output in program.graph.output:
         output.type.tensor_type.ClearField("shape")
     return program
+
+
+def _shapes(graph: Graph) -> tuple[Any, ...]:
+    """Say which axes of which argument have any size, as the exporter wants it."""
+    dims: dict[str, Any] = {name: torch.export.Dim.DYNAMIC for axes in graph.axes.values() for name in axes.values()}
+    shapes: list[Any] = [{axis: dims[name] for axis, name in graph.axes.get(each, {}).items()} for each in graph.inputs]
+    plain = [each.kind != each.VAR_POSITIONAL for each in inspect.signature(graph.module.forward).parameters.values()]
+    if not all(plain):
+        # Arguments that have no name of their own are one to the exporter.
+        shapes = [*shapes[: sum(plain)], tuple(shapes[sum(plain) :])]
+    return tuple(shapes)
 
 
 def digest(content: bytes) -> str:
