@@ -52,7 +52,9 @@ class Listener {
     this.isUp = isUp;
     this.refuse = refuse;
     this.isOver = false;
+    this.mayStream = true;
     this.streamAgain = 0;
+    this.streamsFailed = 0;
     this.abort = new AbortController();
   }
 
@@ -73,18 +75,20 @@ class Listener {
     for (let failed = 0; !this.isOver; ) {
       this.abort = new AbortController();
       try {
-        const mayStream = Date.now() >= this.streamAgain;
-        await (mayStream ? this.stream() : this.ask());
+        await (this.mayStream ? this.stream() : this.ask());
         failed = 0;
       } catch (error) {
         if (error instanceof Refusal && error.reason !== "busy") throw error;
         if (this.isOver) return;
-        if (this.abort.signal.reason === "woken") continue;
+        const { reason } = this.abort.signal;
+        if (reason === "woken") continue;
         failed += 1;
-        // Nothing streamed: ask, and try to stream later on.
-        this.streamAgain = Date.now() + AGAIN;
+        if (this.mayStream) this.streamsFailed += 1;
+        // A proxy holds the stream back, or there are too many: asking works all the same.
+        if (this.mayStream && (reason === "silent" || error instanceof Refusal)) this.streamAgain = Date.now() + AGAIN;
+        this.mayStream = false;
         if (failed > 1) this.isUp(false);
-        if (failed > 1) await pause(Math.min(1000 * failed, 5000));
+        if (failed > 1) await pause(Math.min(1000 * failed, 4000));
       }
     }
   }
@@ -97,6 +101,9 @@ class Listener {
     if (this.isOver) return;
     this.isUp(true);
     this.tell(news);
+    this.mayStream = Date.now() >= this.streamAgain;
+    // The line is back, and streams at once; where streams alone fail, there is no hurry.
+    if (this.mayStream && this.streamsFailed < 2) return;
     await Promise.race([pause(ASK), new Promise((go) => abort.signal.addEventListener("abort", go))]);
   }
 
@@ -113,6 +120,7 @@ class Listener {
         clearTimeout(timer);
         timer = setTimeout(() => abort.abort("silent"), SILENCE);
         this.isUp(true);
+        this.streamsFailed = 0;
         text += decoder.decode(value, { stream: true });
         const events = text.split("\n\n");
         text = events.pop() ?? "";

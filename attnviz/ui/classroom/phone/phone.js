@@ -56,6 +56,8 @@ export class Phone {
     this.isSending = false;
     this.isUp = true;
     this.stop = () => {};
+    /** Ends the pause before an answer is sent again. @type {(value: unknown) => void} */
+    this.wake = () => {};
     const [header, notice, body, foot] = [element("header"), element("p.notice", { role: "status" }), element("div.body"), element("div.foot")];
     this.parts = { header, notice, body, foot };
     root.replaceChildren(header, notice, body, foot);
@@ -100,6 +102,7 @@ export class Phone {
         if (isUp === this.isUp) return;
         this.isUp = isUp;
         this.say(this.notice);
+        if (isUp) this.wake(null);
       },
     });
   }
@@ -178,7 +181,8 @@ export class Phone {
       } catch (error) {
         const reason = /** @type {{ reason?: string }} */ (error).reason;
         if (reason && reason !== "busy") return this.dropped(/** @type {Error} */ (error), reason);
-        await pause(Math.min(500 * 2 ** failed, 8000) * (0.5 + Math.random()));
+        const again = pause(Math.min(500 * 2 ** failed, 8000) * (0.5 + Math.random()));
+        await Promise.race([again, new Promise((go) => (this.wake = go))]);
       }
     }
   }
