@@ -12,7 +12,7 @@ COPY .streamlit .streamlit
 COPY assets assets
 COPY pages pages
 COPY attnviz attnviz
-RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --constraint constraints.txt .
+RUN /venv/bin/pip install --no-cache-dir --no-build-isolation --constraint constraints.txt ".[postgres]"
 
 FROM python:3.11-slim
 COPY --from=build /venv /venv

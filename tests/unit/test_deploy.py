@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from sqlalchemy.engine import make_url
 
 from attnviz.settings import SETTINGS
 
@@ -85,6 +86,13 @@ def test_a_class_is_shared_out_and_every_browser_stays_where_it_is() -> None:
     assert (place, mode) == ("/etc/caddy/Caddyfile", "ro")
     assert proxy["depends_on"]["app"]["condition"] == "service_healthy"
     assert CADDYFILE.count("{") == CADDYFILE.count("}")
+    # All copies share one store of classes, which no browser can reach.
+    store, address = COMPOSE["services"]["store"], make_url(app["environment"]["ATTNVIZ_CLASS_STORE"])
+    assert (address.host, address.username, address.password) == ("store", "attnviz", store["environment"]["POSTGRES_PASSWORD"])
+    assert address.database == store["environment"]["POSTGRES_DB"]
+    assert "ports" not in store
+    assert app["depends_on"]["store"]["condition"] == "service_healthy"
+    assert '".[postgres]"' in DOCKERFILE
 
 
 # A copy of the app: only what answers, at which names, and with its own name.

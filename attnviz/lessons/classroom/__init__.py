@@ -11,6 +11,6 @@ but an answer gets in.
     store.close(…); store.reveal(…)                     # after it, `overview` has `.results` and `.key`
     store.history(…); store.csv(…); store.end(…)
 
-Students open `/join/CODE`, from the QR code `/join/CODE?invite=INVITE`. Whoever has only the code is a student. Nothing here
-knows the web.
+Students open `/join/CODE`, from the QR code `/join?code=CODE&invite=INVITE`. Whoever has only the code is a student. Nothing
+here knows the web.
 """

@@ -1,8 +1,9 @@
 """The store of classes: who is in which class, what was asked, who answered what. Every function is one transaction."""
 
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from sqlalchemy import delete, exists, func, insert, select, update
@@ -35,6 +36,8 @@ class ClassStore:
         """
         self._reads = open_database(address)
         self._writes = self._reads.execution_options(writes=True)
+        # SQLite lets one write at a time, and who waits there sleeps too long: within a process they wait here.
+        self._turn = threading.Lock() if self._reads.dialect.name == "sqlite" else nullcontext()
 
     def dispose(self) -> None:
         """Close every connection."""
@@ -278,7 +281,7 @@ class ClassStore:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with _heard(), self._writes.begin() as connection:
+        with _heard(), self._turn, self._writes.begin() as connection:
             yield connection
 
 

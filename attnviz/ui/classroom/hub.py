@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -81,6 +82,8 @@ class Hub:
     def _begin(self) -> None:
         if self._task is None or self._task.done() or self._task.get_loop() is not asyncio.get_running_loop():
             _on_exit(self.close)
+            # A busy thread goes on for 5 ms, and an answer changes threads often: beside a model it took half a second.
+            sys.setswitchinterval(0.0005)
             self._task = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:

@@ -1,8 +1,9 @@
-"""The page of a phone: one answer of the server, with its style and its script inside, so that a slow line waits once."""
+"""The page of a phone: one answer of the server, with style, script and question inside: a slow line waits once."""
 
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from attnviz.figures.javascript import bundle
 from attnviz.figures.theme import DARK, LIGHT, Theme
@@ -21,6 +22,7 @@ PAGE = """<!doctype html>
 <body>
 <main id="phone"></main>
 <script type="application/json" id="scales">{scales}</script>
+<script type="application/json" id="view">VIEW</script>
 <script type="module">{script}</script>
 </body>
 </html>
@@ -45,10 +47,17 @@ def scales() -> dict[str, tuple[str, ...]]:
     return {theme.name: theme.scale for theme in (LIGHT, DARK)}
 
 
+def phone_page(view: dict[str, Any] | None = None) -> str:
+    """Write a phone's page, with what its class may see now."""
+    before, after = _page()
+    # Within a script nothing is escaped, and only "<" could end it.
+    return f"{before}{json.dumps(view, ensure_ascii=False).replace('<', chr(92) + 'u003c')}{after}"
+
+
 @cache
-def phone_page() -> str:
-    """Write a phone's page."""
-    return PAGE.format(style=phone_style(), scales=json.dumps(scales()), script=phone_script())
+def _page() -> tuple[str, str]:
+    before, _, after = PAGE.format(style=phone_style(), scales=json.dumps(scales()), script=phone_script()).partition("VIEW")
+    return before, after
 
 
 def colours(theme: Theme) -> str:

@@ -39,15 +39,31 @@ hub = Hub()
 wrong_codes = WrongCodes()
 
 
-def join_page(request: Request) -> Response:
-    """Give the page of a phone; which class it is for, its script reads from the address."""
-    return HTMLResponse(phone_page(), headers={"Cache-Control": "no-cache"})
+async def join_page(request: Request) -> Response:
+    """Give the page of a phone, with what its class sees now; which class that is, its address says."""
+    code = read_code(request.query_params.get("code", "") or request.path_params.get("code", ""))
+    return HTMLResponse(phone_page(await _first_view(request, code) if code else None), headers={"Cache-Control": "no-store"})
+
+
+async def _first_view(request: Request, code: str) -> dict[str, Any] | None:
+    """What a phone draws before it has joined; None: there is no such class, codes are tried, or a nickname comes first."""
+    address = _address(request)
+    if not wrong_codes.may_type(address):
+        return None
+    try:
+        view = (await hub.run(class_store().overview, code)).for_phones()
+    except ClassError:
+        wrong_codes.count(address)
+        return None
+    except AttnvizError:
+        return None
+    return None if view["nicknames"] else view
 
 
 async def join(request: Request) -> Response:
     """Join a class; where it has nicknames and none is sent, nobody joins yet, and the phone asks for one."""
     sent, code = await _body(request), request.path_params["code"]
-    address = request.client.host if request.client else ""
+    address = _address(request)
     if not wrong_codes.may_type(address) and not await hub.run(class_store().is_invited, code, _text(sent, "invite")):
         raise ClassError("Too many wrong codes were typed here: scan the QR code of the class, or wait five minutes.", "wait")
     try:
@@ -116,6 +132,10 @@ def _hidden(error: ClassError) -> ClassError:
     if error.reason not in ("unknown", "forbidden"):
         return error
     return ClassError("This phone has not joined the class: type its code again.", "forbidden")
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _token(request: Request) -> str:

@@ -34,9 +34,9 @@ export class Phone {
   /**
    * @param {HTMLElement} root
    * @param {ClassLine} line
-   * @param {{ code: string, invite: string, scales: { light: string[], dark: string[] } }} options
+   * @param {{ code: string, invite: string, scales: { light: string[], dark: string[] }, view: ClassView | null }} options
    */
-  constructor(root, line, { code, invite, scales }) {
+  constructor(root, line, { code, invite, scales, view }) {
     this.root = root;
     this.line = line;
     this.invite = invite;
@@ -45,8 +45,8 @@ export class Phone {
     this.token = "";
     /** @type {{ number: number, answer: string } | null} */
     this.pending = null;
-    /** @type {ClassView | null} */
-    this.view = null;
+    /** What the page brought with it: drawn before this phone has joined. */
+    this.view = view;
     /** @type {OwnAnswer | null} */
     this.own = null;
     /** @type {string | null} */
@@ -67,28 +67,32 @@ export class Phone {
   begin() {
     const kept = this.code && memory.read(`${LAST}-${this.code}`);
     if (kept?.token) {
-      [this.token, this.pending] = [kept.token, kept.pending ?? null];
+      [this.token, this.pending, this.own] = [kept.token, kept.pending ?? null, kept.own ?? null];
+      this.draw();
       this.listen();
       this.send();
-    } else if (this.code) this.join();
-    else this.draw();
+    } else {
+      this.draw();
+      if (this.code) this.join();
+    }
   }
 
   keep() {
-    memory.write(`${LAST}-${this.code}`, { token: this.token, pending: this.pending });
+    memory.write(`${LAST}-${this.code}`, { token: this.token, pending: this.pending, own: this.own });
     memory.write(LAST, this.code);
   }
 
   /** @param {{ nickname?: string }} [more] */
   join(more = {}) {
-    this.say("Joining …");
+    if (!this.view) this.say("Joining …");
     const joining = this.line.join(this.code, { ...more, ...(this.invite && { invite: this.invite }) });
     joining.then((news) => {
       this.say("");
       if (news.wants) return this.show("nickname", nickname(this));
       this.token = news.token ?? "";
-      this.keep();
       this.hear(news);
+      this.keep();
+      this.send();
       return this.listen();
     }).catch((error) => this.refused(error));
   }
@@ -110,6 +114,7 @@ export class Phone {
   /** @param {ClassNews} news */
   hear({ view, own }) {
     if (own) this.own = own;
+    if (own) this.keep();
     if (view.version && this.view && view.version < this.view.version) return;
     this.view = view;
     if (this.pending && this.pending.number !== view.number) this.late();
@@ -158,7 +163,7 @@ export class Phone {
   }
 
   send() {
-    if (this.isSending) return;
+    if (this.isSending || !this.token) return;
     this.isSending = true;
     const isOver = () => {
       this.isSending = false;
@@ -220,7 +225,7 @@ export class Phone {
   /** Draws what has to be seen now; the same screen only if `again`. @param {boolean} [again] */
   draw(again = false) {
     const { view, answered } = this;
-    if (!this.token || !view) return this.code ? undefined : this.show("code", codeForm(this));
+    if (!view) return this.code ? undefined : this.show("code", codeForm(this));
     const { number, state } = view;
     const at = state === "open" && answered !== null ? `sent-${this.pending ? "not yet" : ""}` : state;
     const screen = `${at}-${number}`;

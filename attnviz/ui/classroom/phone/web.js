@@ -3,8 +3,9 @@
 import { webLine } from "./line.js";
 import { Phone } from "./phone.js";
 
-const [, , code = ""] = location.pathname.split("/");
-const invite = new URLSearchParams(location.search).get("invite") ?? "";
-const scales = JSON.parse(document.getElementById("scales")?.textContent ?? "{}");
+const query = new URLSearchParams(location.search);
+const code = query.get("code") ?? location.pathname.split("/")[2] ?? "";
+const invite = query.get("invite") ?? "";
+const [scales, view] = ["scales", "view"].map((id) => JSON.parse(document.getElementById(id)?.textContent ?? "null"));
 const root = /** @type {HTMLElement} */ (document.getElementById("phone"));
-new Phone(root, webLine(), { code: code.toUpperCase(), invite, scales }).begin();
+new Phone(root, webLine(), { code: code.toUpperCase(), invite, scales, view }).begin();

@@ -162,9 +162,16 @@ def test_hostile_names_and_answers_are_text(phone: TestClient, store: ClassStore
     assert phone.post(f"/class/{started.code}/join", json={"nickname": "Hitler"}).status_code == 422
 
 
-def test_the_page_is_one_light_answer_with_no_address_in_it(phone: TestClient) -> None:
+def test_the_page_is_one_light_answer(phone: TestClient, store: ClassStore, started: StartedClass) -> None:
     page = phone.get("/join/KRTF").text
     assert page == phone.get("/join").text == phone_page()
+    # What is asked comes with the page, and cannot end the script that it stands in.
+    store.ask(started.code, started.secret, ClassQuestion("text", "</script><script>alert(1)"), KEY)
+    asked = phone.get(f"/join?code={started.code}").text
+    assert asked == phone.get(f"/join/{started.code}").text
+    assert "alert(1)" in asked
+    assert asked.count("<script") == page.count("<script")
+    assert not any(secret in asked.partition('id="view"')[2].partition("</script>")[0] for secret in SECRETS)
     assert len(page.encode()) < 150_000
     assert "http" not in page.replace("http-equiv", "")
     assert "import " not in page.partition("<script")[2]
