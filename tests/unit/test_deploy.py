@@ -1,6 +1,7 @@
 """The files that put the app on the web agree with the app and with each other; no engine is needed to see that."""
 
 import http.client
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,10 @@ import yaml
 from packaging.requirements import Requirement
 from sqlalchemy.engine import make_url
 
+from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.store import ClassStore
 from attnviz.settings import SETTINGS
+from attnviz.ui.classroom.routes import HEADER
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
@@ -86,7 +90,7 @@ def test_a_class_is_shared_out_and_every_browser_stays_where_it_is() -> None:
     assert (place, mode) == ("/etc/caddy/Caddyfile", "ro")
     assert proxy["depends_on"]["app"]["condition"] == "service_healthy"
     assert CADDYFILE.count("{") == CADDYFILE.count("}")
-    # All copies share one store of classes, which no browser can reach.
+    # All copies share one store of classes, which the image can reach, and which no browser can.
     store, address = COMPOSE["services"]["store"], make_url(app["environment"]["ATTNVIZ_CLASS_STORE"])
     assert (address.host, address.username, address.password) == ("store", "attnviz", store["environment"]["POSTGRES_PASSWORD"])
     assert address.database == store["environment"]["POSTGRES_DB"]
@@ -95,13 +99,18 @@ def test_a_class_is_shared_out_and_every_browser_stays_where_it_is() -> None:
     assert '".[postgres]"' in DOCKERFILE
 
 
-# A copy of the app: only what answers, at which names, and with its own name.
+# A copy of the app: only what answers, at which names, and with its own name; and what phones of a class ask for.
 COPY = """
 import sys, uvicorn
+from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
+from starlette.routing import Mount
+from attnviz.ui.classroom.routes import ROUTES
 from attnviz.ui.server import HostCheck
-uvicorn.run(HostCheck(PlainTextResponse(sys.argv[1])), port=int(sys.argv[1]), log_level="error")
+app = Starlette(routes=[*ROUTES, Mount("/", PlainTextResponse(sys.argv[1]))])
+uvicorn.run(HostCheck(app), port=int(sys.argv[1]), log_level="error")
 """
+QUESTION = ClassQuestion("choice", "True?", choices=("True", "False"))
 
 
 def free_ports(count: int) -> list[int]:
@@ -109,10 +118,24 @@ def free_ports(count: int) -> list[int]:
         return [stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(count)]
 
 
-def get(port: int, path: str = "/", cookie: str = "") -> http.client.HTTPResponse:
+def get(port: int, path: str = "/", cookie: str = "", **more: str) -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request("GET", path, headers={"Cookie": cookie} if cookie else {})
+    connection.request("GET", path, headers={**more, "Cookie": cookie} if cookie else more)
     return connection.getresponse()
+
+
+def post(port: int, path: str, body: dict[str, object], **more: str) -> dict[str, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", path, json.dumps(body), {**more, "Content-Type": "application/json"})
+    answered = connection.getresponse()
+    return json.loads(answered.read()) if answered.status == 200 else {}
+
+
+def states(stream: http.client.HTTPResponse) -> Iterator[str]:
+    """What a phone that listens is told of its class."""
+    while line := stream.readline():
+        if line.startswith(b"data: "):
+            yield json.loads(line[6:])["view"]["state"]
 
 
 def wait_for(port: int) -> None:
@@ -163,6 +186,43 @@ def test_a_new_visitor_is_answered_though_a_copy_hangs(proxy: tuple[int, dict[st
         begun = time.monotonic()
         assert get(front).read().decode() in {*copies} - {home}
         assert time.monotonic() - begun < 2
+
+
+def test_a_class_spans_the_copies_and_goes_on_when_one_is_killed(
+    postgres: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setenv("ATTNVIZ_CLASS_STORE", postgres)
+    front, copies = request.getfixturevalue("proxy")
+    store = ClassStore(postgres)
+    started = store.start()
+    of_class = f"/class/{started.code}"
+    # Three phones, each at a copy of its own.
+    phones: dict[str, dict[str, str]] = {}
+    heard: dict[str, Iterator[str]] = {}
+    ends = time.monotonic() + 30
+    while len(phones) < 3 and time.monotonic() < ends:
+        ours = get(front)
+        home, cookie = ours.read().decode(), ours.headers["Set-Cookie"].split(";")[0]
+        token = post(front, f"{of_class}/join", {}, Cookie=cookie)["token"]
+        phones[home] = {"cookie": cookie, HEADER: token}
+        # The copy that has fewest connections gets the next one.
+        heard[home] = states(get(front, f"{of_class}/stream", **phones[home], **{"Accept-Encoding": "gzip, zstd"}))
+    assert [next(told) for told in heard.values()] == ["waiting"] * 3
+    store.ask(started.code, started.secret, QUESTION, AnswerKey(("True",)))
+    begun = time.monotonic()
+    assert all("open" in told for told in heard.values())
+    assert time.monotonic() - begun < 2
+    copies[home := next(iter(phones))].kill()
+    for phone in phones.values():
+        ends = time.monotonic() + 20
+        # As a phone does, for what was under way to the copy is lost.
+        while post(front, f"{of_class}/answer", {"number": 1, "answer": "True"}, **phone) != {"answer": "True"}:
+            assert time.monotonic() < ends
+    heard[home] = states(get(front, f"{of_class}/stream", **phones[home]))
+    store.reveal(started.code, started.secret)
+    assert all("revealed" in told for told in heard.values())
+    assert store.overview(started.code).answered == 3
+    store.dispose()
 
 
 def test_a_copy_that_does_not_answer_is_ended_and_one_that_begins_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
