@@ -6,6 +6,7 @@ from the server that they measure.
 
 import asyncio
 import json
+import os
 import random
 import tempfile
 import threading

@@ -59,7 +59,7 @@ def phone(browser: Browser) -> Iterator[Page]:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("dialog", lambda dialog: errors.append(dialog.message))
-        page.on("console", lambda said: "Failed to load" in said.text or errors.append(said.text))
+        page.on("console", lambda said: errors.extend([said.text] if "Failed to load" not in said.text else []))
         yield page
         assert errors == []
 
