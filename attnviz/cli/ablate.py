@@ -110,7 +110,7 @@ def _table(conditions: Conditions, scores: np.ndarray, counts: np.ndarray) -> li
     means, (low, high) = totals.sum(axis=0) / counts.sum(), bootstrap(totals, counts)
     named = [("as it is", ""), *((name, edits.text) for name, edits in conditions.items())]
     order = [0, *(1 + np.argsort(-means[1:], kind="stable"))]
-    return [(*named[place], *(NumberCell(each[place], ".4f") for each in (means, low, high))) for place in order]
+    return [(*named[place], *(NumberCell(each[place], "z.4f") for each in (means, low, high))) for place in order]
 
 
 def _lines(table: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -36,7 +36,7 @@ def train_toy(arguments: argparse.Namespace) -> int:
     from attnviz.training.presets import MOST, preset
     from attnviz.training.toy import Training, to_file
 
-    if arguments.name in CATALOG:
+    if (known := CATALOG.get(arguments.name)) and not known.loader:
         raise ModelNotFoundError(
             f"{arguments.name} is no toy: in a checkout of attnviz, python -m recipes {arguments.name} --data FOLDER trains it."
         )

@@ -1,11 +1,10 @@
 """Recipes of toys: trainings worth watching, each with one line on what to look for, and sensible sizes for any other."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnviz.core.errors import ModelError, ModelNotFoundError
+from attnviz.core.errors import ModelError, ModelNotFoundError, nearest
 from attnviz.models.translate.toy_config import ToyConfig, ToyKind
 from attnviz.text.toys import TOYS, Toy
 
@@ -139,6 +138,5 @@ def preset(name: str) -> Preset:
     known = next((each for each in PRESETS if each.name == name), None)
     if known is None:
         names = [each.name for each in PRESETS]
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-        raise ModelNotFoundError(f"there is no toy {name!r}; {f'did you mean {near[0]}?' if near else ', '.join(names)}")
+        raise ModelNotFoundError(f"There is no toy {name[:60]!r}: choose {' or '.join(nearest(name, names) or names)}.")
     return known

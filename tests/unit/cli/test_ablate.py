@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnviz import Edits, Prompt, cli
+from attnviz.cli.ablate import _table
 from attnviz.models import catalog
 from attnviz.models.capabilities import capabilities
 from attnviz.models.translate.own import TranslationModel
@@ -149,3 +150,8 @@ def test_a_text_without_finite_scores_is_left_out_of_every_mean(folder, data, tm
 def test_bad_edits_are_one_sentence(folder, data, more, words, capsys):
     assert cli.main(["ablate", folder, "--data", str(data), *more]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_what_costs_nothing_has_no_sign() -> None:
+    (row,) = _table({}, np.array([[0.0]]), np.array([1.0]))
+    assert row[2:] == ("0.0000", "0.0000", "0.0000")

@@ -29,7 +29,12 @@ def test_a_toy_is_saved_where_one_says(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("toy-revers", "did you mean toy-reverse?"), ("answer-en", "python -m recipes answer-en --data FOLDER trains it.")],
+    [
+        ("toy-revers", "choose toy-reverse."),
+        # It has no recipe here, either.
+        ("minilm", "or toy-unmasked."),
+        ("answer-en", "python -m recipes answer-en --data FOLDER trains it."),
+    ],
 )
 def test_a_name_that_is_no_toy_is_one_line(capsys, tmp_path, name, why):
     assert cli.main(["train", name, "--data", str(tmp_path)]) == 1
