@@ -69,7 +69,8 @@ def assert_same(made: dict[str, Any], attention: AttentionMap, view: View) -> No
         chunk = base64.b64decode(made["heads"][chunk_name(layer, head)])
         low, high = np.frombuffer(chunk[1:], np.uint8).reshape(2, -1)
         assert chunk[0] == decimals
-        np.testing.assert_array_equal(low + 256 * high.astype(np.uint16), codes_of(matrix.weights, matrix.visible, decimals).ravel())
+        codes = codes_of(matrix.weights, matrix.visible, decimals)
+        np.testing.assert_array_equal(low + 256 * high.astype(np.uint16), codes.ravel())
         cell = focus_cell(matrix)
         link = describe_link(matrix, head_name(layer, head), cell)
         assert told["sentences"] == [sentence_parts(each) for each in (link, describe_head(matrix))]
