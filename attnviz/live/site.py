@@ -44,6 +44,8 @@ SCRIPTS = {
     "worker": ("worker.js", ""),
 }
 # Read by a Space of Hugging Face; of no use elsewhere.
+# What is kept of a typed text, and why, is said by Python alone: of these the site has the examples.
+EXAMPLES_ONLY = ("summarize-en",)
 README = """---
 title: attnviz
 sdk: static
@@ -121,7 +123,7 @@ def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[s
     """Write the models that run in a browser, and return their manifests."""
     manifests = {}
     for name in models:
-        if name in exportable():
+        if name in exportable() and name not in EXAMPLES_ONLY:
             manifests[name] = export(name, folder)
             report(f"{name}: a graph and its weights")
     return manifests
