@@ -9,7 +9,8 @@ import pytest
 
 from attnviz.analysis.heads.statistics import measure, merge
 from attnviz.survey.folder import STATE, State, save
-from attnviz.ui.heads import downloads, results, view
+from attnviz.ui.background import corpora
+from attnviz.ui.heads import downloads, view
 from attnviz.ui.heads import survey as page
 from tests.factories import make_map, numbered
 from tests.visits import open_page
@@ -114,7 +115,7 @@ def test_a_survey_can_be_downloaded_as_drawing_and_numbers(folder):
 
 def test_a_verdict_can_be_downloaded_beside_them(monkeypatch):
     tested = SimpleNamespace()
-    for module in (downloads, results):
+    for module in (downloads, corpora):
         monkeypatch.setattr(module, "claim_verdict", lambda *_: (tested, None))
     monkeypatch.setattr(view, "show_verdict", lambda *_: None)
     app = open_page("heads", {"keep": True}, claim="obj -> head")

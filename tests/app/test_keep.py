@@ -48,7 +48,7 @@ class Upload(io.BytesIO):
 
 def given(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str = "x.attn") -> dict[str, object]:
     """What the session holds after a person has chosen that file."""
-    state = SimpleNamespace(trace_file=Upload(data, name))
+    state = SimpleNamespace(trace_file=Upload(data, name), address={})
     held = state.__dict__
     state.update = held.update
     state.pop = held.pop

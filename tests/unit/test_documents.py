@@ -22,7 +22,12 @@ _BLOCK = re.compile(r"^```(\w+)\n([\s\S]*?)^```$|(?<=\n\n)((?:    .*\n|\n(?=    
 # They would change this machine, or ask others for something.
 OTHERS = {"git", "cd", "pip", "docker"}
 # What takes minutes is asked for less.
-SHORTER = {"claim": ["--first", "40"], "train": ["--steps", "3"], "faithful": ["--limit", "1"]}
+SHORTER = {
+    "claim": ["--first", "40"],
+    "train": ["--steps", "3"],
+    "faithful": ["--limit", "1"],
+    "site": ["--models", "dot-lstm-en-fr"],
+}
 # Files that a document names and others have: the recipes' data, and beside them what a class has handed in.
 RECORD = {"context": "Ada wrote the first program.", "question": "Who wrote it?"}
 DATA = {"qa.dev.jsonl.gz": RECORD, "scitldr.dev.jsonl.gz": {"sentences": ["We read.", "We learn to write."]}}

@@ -26,7 +26,7 @@ def taught_class() -> "StartedClass | None":
     """The class that this visitor has started, or opened by the teacher's link; None: there is none."""
     state = st.session_state
     if "taught_class" not in state:
-        written = st.context.cookies.get(_COOKIE, "")
+        written = dict(st.context.cookies).get(_COOKIE, "")
         state.taught_class = read_taught(written) if written else None
     return state.taught_class
 
