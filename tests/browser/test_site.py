@@ -145,7 +145,7 @@ def test_a_lesson_is_graded_where_it_is_read(browser: Browser, site: str):
             form.get_by_role("button", name="Answer").click()
         expect(page.locator('[data-question="1.1"] .verdict')).to_contain_text("Right: animal.")
         expect(page.locator('[data-question="1.2"] .verdict')).to_contain_text("You said “12 %”. The answer is 0.68.")
-        expect(page.locator("#points")).to_contain_text("1 of 5 points.")
+        expect(page.locator("#points")).to_contain_text("1 of 6 points.")
         with page.expect_download() as download:
             page.get_by_role("button", name="Hand in").click()
         handed_in = read_hand_in(Path(download.value.path()).read_bytes(), "it.json")
