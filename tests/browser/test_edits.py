@@ -26,7 +26,7 @@ def test_a_click_switches_a_head_off_and_cuts_a_link_and_another_browser_sees_it
     assert not serious(page)
     assert_reopens(page, browser)
     page.get_by_text("Difference", exact=True).click()
-    expect(page.locator(".story").first).to_contain_text("L3·H1 changed")
+    expect(page.locator(".story").first).to_contain_text("“it” now looks at “street”")
     settle(page)
     assert_reopens(page, browser)
     page.get_by_role("button", name="Restore all").click()

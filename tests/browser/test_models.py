@@ -29,7 +29,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_a_decoders_masked_cells_are_not_zeros(page: Page, app_url: str, folders: dict[str, Path]) -> None:
-    open_page(page, app_url, model=str(folders["mistral"]), text=TEXT, view="matrix")
+    open_page(page, app_url, model=str(folders["mistral"]), text=TEXT, view="matrix", layer=1, head=1)
     attention = attnviz.load(str(folders["mistral"])).trace(TEXT).decoder
     shown = head_weights(page)
     for query, row in enumerate(attention.weights(1, 1)):

@@ -24,7 +24,7 @@ def test_a_false_picture_is_found_and_shrunk_to_what_it_needs(context: BrowserCo
     }"""
     walker.page.add_init_script(f"({falsify})()")
     steps = (Step("toggle", "Second sentence"), Step("example", "Bank and bank"))
-    actual = walker.follow(Walk("encode", "light", 1440, steps))
+    actual = walker.follow(Walk("encode?look=kind_cells", "light", 1440, steps))
     assert actual
     shrunk = walker.shrink(actual)
     assert len(shrunk.walk.steps) == 1
