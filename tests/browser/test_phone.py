@@ -1,5 +1,6 @@
 """A student's phone: it joins, answers every kind of question, sleeps, loses its line and its server, and has lost nothing."""
 
+import json
 import os
 import signal
 import socket
@@ -120,6 +121,16 @@ def test_a_phone_that_reloads_or_loses_its_line_is_the_same_student(phone: Page,
     phone.reload()
     expect(phone.get_by_text("Sent: the")).to_be_visible()
     assert (store.overview(started.code).joined, store.overview(started.code).answered) == (1, 1)
+    # News that were written before the answer came, and arrive after it, take nothing back.
+    older = phone.evaluate("code => JSON.parse(localStorage.getItem(`attnviz-class-${code}`)).own", started.code)
+    state = {"view": store.overview(started.code).for_phones(), "own": {**older, "answer": None}}
+    phone.route(
+        "**/stream", lambda route: route.fulfill(body=f"data: {json.dumps(state)}\n\n", content_type="text/event-stream")
+    )
+    phone.reload()
+    phone.wait_for_timeout(1500)
+    expect(phone.get_by_text("Sent: the")).to_be_visible()
+    phone.unroute("**/stream")
     # Where nothing streams, the phone asks.
     phone.route("**/stream", lambda route: route.abort())
     phone.reload()

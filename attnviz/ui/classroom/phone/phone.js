@@ -113,13 +113,19 @@ export class Phone {
 
   /** @param {ClassNews} news */
   hear({ view, own }) {
-    if (own) this.own = own;
-    if (own) this.keep();
+    if (own) this.take(own);
     if (view.version && this.view && view.version < this.view.version) return;
     this.view = view;
     if (this.pending && this.pending.number !== view.number) this.late();
     if (view.state === "ended") this.stop();
     this.draw();
+  }
+
+  /** News may have been written before the server had the answer that it has confirmed since. @param {OwnAnswer} own */
+  take(own) {
+    const isOlder = own.answer === null && this.own?.number === own.number;
+    this.own = isOlder ? { ...own, answer: this.own?.answer ?? null } : own;
+    this.keep();
   }
 
   /** @param {Error & { reason?: string }} error */
