@@ -30,6 +30,7 @@ PACKAGES = (
         "Microsoft Corporation",
     ),
     NpmPackage("@huggingface/tokenizers", {"dist/tokenizers.min.mjs": "tokenizers.js"}),
+    NpmPackage("sentencex-wasm", {"sentencex_wasm.js": "sentencex.js", "sentencex_wasm_bg.wasm": "sentencex.wasm.gz"}),
     NpmPackage("uqr", {"dist/index.mjs": "index.js"}),
 )
 # That of packages without a file for it.

@@ -5,6 +5,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from attnviz.live.shell import (
     write_lessons_page,
     write_page,
 )
+from attnviz.live.summarize import AMOUNT
 from attnviz.models.catalog import load
 from attnviz.paths import assets_folder
 
@@ -44,8 +46,6 @@ SCRIPTS = {
     "worker": ("worker.js", ""),
 }
 # Read by a Space of Hugging Face; of no use elsewhere.
-# What is kept of a typed text, and why, is said by Python alone: of these the site has the examples.
-EXAMPLES_ONLY = ("summarize-en",)
 README = """---
 title: attnviz
 sdk: static
@@ -123,7 +123,7 @@ def _write_models(folder: Path, models: Sequence[str], report: Report) -> dict[s
     """Write the models that run in a browser, and return their manifests."""
     manifests = {}
     for name in models:
-        if name in exportable() and name not in EXAMPLES_ONLY:
+        if name in exportable():
             manifests[name] = export(name, folder)
             report(f"{name}: a graph and its weights")
     return manifests
@@ -143,6 +143,7 @@ def _write_pages(folder: Path, shown: Sequence[SitePicture], models: Mapping[str
             "examples": [_example(each.said) for each in own],
             "first": {each["kind"]: each["first"] for each in own[0].said["maps"]},
             "models": [name for name, manifest in models.items() if manifest["task"] == page.name],
+            "amount": asdict(AMOUNT) if page.name == "summarize" else None,
             "runtimeBytes": (folder / "vendor" / "onnxruntime-web" / "ort.wasm.gz").stat().st_size,
         }
         preload = [*files, "alignments.js" if page.name == "translate" else "explorer.js"]

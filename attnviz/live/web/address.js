@@ -26,10 +26,11 @@ export const PARAMETERS = {
   translate: { models: "names", text: "text", target: "text", into: ["French", "German"], decoding: ["Greedy", "Beam"], width: "number", hero: "number",
     ...HEAD, ...each({ query: "number", key: "number" }, 1, 2, 3, 4) },
   answer: { models: "names", question: "text", passage: "text", side: ["cross", "passage", "question"], all_heads: "switch", ...HEAD, ...each(EXPLORER, 1) },
-  summarize: { model: "text", text: "text", all_heads: "switch", ...HEAD, ...EXPLORER },
+  summarize: { model: "text", text: "text", unit: ["Count", "Share"], words_kept: "number", share_kept: "number", sentences_kept: "number",
+    all_heads: "switch", ...HEAD, ...EXPLORER },
 };
 // What only the app can do.
-const APP_ONLY = ["edits", "edits1", "weighing", "other", "begins1", "reading", "hard"];
+const APP_ONLY = ["edits", "edits1", "weighing", "other", "begins1", "reading", "hard", "way", "punctuation", "reference"];
 
 /** @param {string} page @param {string} search @returns {Promise<Values>} */
 export async function readAddress(page, search) {

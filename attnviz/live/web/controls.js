@@ -1,6 +1,7 @@
 // What stands beside the picture: layer, head and how it is drawn. Each control writes the address, and the picture follows.
 
 import { make } from "../../figures/drawing/elements.js";
+import { optionsOf } from "./run_model.js";
 
 /**
  * @import { Desk } from "./desk.js"
@@ -22,10 +23,20 @@ export function drawControls(desk, picture) {
     toggle("Mean over heads", shown.head === null, (on) => desk.change({ layer: shown.layer, ...asHead(page, on ? null : 0), ...noCell(page) })),
     page === "encode" && toggle("Merge subwords to words", Boolean(values.words), (words) => desk.change({ words, ...noCell(page) })),
     page === "encode" && toggle("Hide special tokens", Boolean(values.hide_special), (on) => desk.change({ hide_special: on, ...noCell(page) })),
+    ...(page === "summarize" ? amounts(desk) : []),
     scale(desk),
   ];
   controls.replaceChildren(...parts.filter((part) => part instanceof Node));
   if (focused) /** @type {HTMLElement | null} */ (controls.querySelector(`[data-name="${focused}"]`))?.focus();
+}
+
+/** How much is kept. @param {Desk} desk */
+function amounts(desk) {
+  const { words, sentences, share } = optionsOf(desk.config, desk.values);
+  const unit = choice("Words to keep", ["Count", "Share"], share ? "Share" : "Count", (chosen) => desk.change({ unit: chosen === "Count" ? null : chosen }));
+  const name = share ? "How many percent of the words" : "How many words";
+  const count = stepper(name, 101, Number(words), (kept) => desk.change({ [share ? "share_kept" : "words_kept"]: kept }), 1);
+  return [unit, count, stepper("Sentences to keep", 7, Number(sentences), (kept) => desk.change({ sentences_kept: kept }), 1)];
 }
 
 /** Which translators stand side by side, and how they decode. @param {Desk} desk @param {ModelPicture} picture */
@@ -72,12 +83,12 @@ function choice(name, options, chosen, onChange) {
   return make("label", { class: "choice" }, name, select);
 }
 
-/** @param {string} name @param {number} count @param {number} value @param {(value: number) => void} onChange */
-function stepper(name, count, value, onChange) {
-  const input = make("input", { type: "number", min: "0", max: String(count - 1), value: String(Math.min(value, count - 1)), "data-name": name });
+/** @param {string} name @param {number} count @param {number} value @param {(value: number) => void} onChange @param {number} [least] */
+function stepper(name, count, value, onChange, least = 0) {
+  const input = make("input", { type: "number", min: String(least), max: String(count - 1), value: String(Math.min(value, count - 1)), "data-name": name });
   input.addEventListener("change", () => {
     const wanted = Math.round(Number(input.value));
-    if (Number.isFinite(wanted)) onChange(Math.min(Math.max(wanted, 0), count - 1));
+    if (Number.isFinite(wanted)) onChange(Math.min(Math.max(wanted, least), count - 1));
   });
   return make("label", { class: "stepper" }, name, input);
 }

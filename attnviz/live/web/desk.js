@@ -6,14 +6,15 @@ import { Background, LeftError } from "./background.js";
 import { drawControls } from "./controls.js";
 import { sentenceOf } from "./messages.js";
 import { SitePicture } from "./picture.js";
-import { runModel } from "./run_model.js";
+import { optionsOf, runModel } from "./run_model.js";
 
 /**
  * @import { Values } from "./address.js"
  * @import { ModelPicture, Said } from "./picture.js"
  * @typedef {{ label: string, models: string[], prompt: Record<string, string>, file: string, into: string }} Example
  * @typedef {{ page: string, fields: string[], examples: Example[], first: Record<string, [layer: number, head: number | null]>,
- *   models: string[], runtimeBytes: number }} Config  first: of each kind of map the head that is looked at unasked
+ *   models: string[], runtimeBytes: number, amount: { words: number, sentences: number, share: boolean } | null }} Config  first: of each
+ *   kind of map the head that is looked at unasked; amount: how much is kept of a text unasked
  * @typedef {{ show(picture: ModelPicture, values: Values, example: Example | null): Promise<void> }} Panel
  */
 
@@ -120,7 +121,7 @@ export class Desk {
     for (const name of this.config.fields) values[name] = this.#box(name).value.trim();
     const missing = this.config.fields.find((name) => name !== "pair" && !values[name]);
     if (missing) return this.say(sentenceOf(`no ${missing}`));
-    for (const name of ["model", "models", "into"]) if (this.values[name]) values[name] = this.values[name];
+    for (const name of ["model", "models", "into", "unit", "words_kept", "share_kept", "sentences_kept"]) if (this.values[name]) values[name] = this.values[name];
     void this.go(values);
   }
 
@@ -146,11 +147,11 @@ export class Desk {
   #exampleOf(prompt, values) {
     const asked = values.models ?? (values.model ? [values.model] : null);
     const fields = this.config.fields.map((name) => PROMPT[name]);
-    const isBeam = values.decoding === "Beam";
+    const isUsual = JSON.stringify(optionsOf(this.config, values)) === JSON.stringify(optionsOf(this.config, {}));
     return this.config.examples.find((example) => {
       const isSameModel = !asked?.length || String(asked) === String(example.models);
       const isSameText = fields.every((name) => (example.prompt[name] ?? "") === (prompt[name] ?? ""));
-      return isSameModel && isSameText && !isBeam && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into);
+      return isSameModel && isSameText && isUsual && (!prompt.target || prompt.target === example.prompt.target) && (!values.into || values.into === example.into);
     }) ?? null;
   }
 
@@ -162,7 +163,7 @@ export class Desk {
 
   /** @param {Record<string, string>} prompt @param {Values} values @param {Example | null} example @returns {Promise<ModelPicture>} */
   async #picture(prompt, values, example) {
-    const key = example ? example.file : JSON.stringify([prompt, values.model, values.models, values.decoding, values.width, values.into]);
+    const key = example ? example.file : JSON.stringify([prompt, values.model, values.models, values.into, optionsOf(this.config, values)]);
     const known = this.#pictures.get(key);
     if (known) return known;
     const picture = example ? await this.#shipped(example) : await runModel(this, key, prompt, values);

@@ -18,7 +18,7 @@ export async function runModel(desk, key, prompt, values) {
   const names = namesOf(desk, values);
   if (!names.length || names.some((name) => !models.includes(name))) throw new Error("no model");
   if (typeof WebAssembly !== "object") throw new Error("no webassembly");
-  const request = { ...prompt, beam: values.decoding === "Beam" ? Math.min(Math.max(values.width ?? 5, 2), 10) : 1 };
+  const request = { ...prompt, ...optionsOf(desk.config, values) };
   const traces = [];
   for (const name of names) {
     const busy = showBusy(desk, name);
@@ -33,6 +33,17 @@ export async function runModel(desk, key, prompt, values) {
   if (page !== "translate") picture.keep = () => background.ask("complete", { name: names[0] });
   return picture;
 }
+
+/** How a model is run, besides what it reads. @param {Desk["config"]} config @param {Values} values */
+export function optionsOf({ amount }, { decoding, width = 5, unit, words_kept, share_kept = 20, sentences_kept }) {
+  if (!amount) return { beam: decoding === "Beam" ? within(2, width, 10) : 1 };
+  const share = unit === "Share";
+  const words = within(1, share ? share_kept : (words_kept ?? amount.words), 100);
+  return { words, sentences: within(1, sentences_kept ?? amount.sentences, 6), share };
+}
+
+/** @param {number} least @param {number} value @param {number} most */
+const within = (least, value, most) => Math.min(Math.max(value, least), most);
 
 /** The models that the address names, else the first that this site has. @param {Desk} desk @param {Values} values @returns {string[]} */
 export function namesOf({ config: { models } }, values) {

@@ -18,6 +18,17 @@ export async function openRuntime(root, bytes, onProgress) {
   return { ort, Tokenizer };
 }
 
+/** What cuts a text into sentences. @param {URL} root of the site @returns {Promise<(language: string, text: string) => { text: string }[]>} */
+export async function openSegmenter(root) {
+  const vendor = new URL("vendor/sentencex-wasm/", root);
+  const [{ get_sentence_boundaries, initSync }, module] = await Promise.all([
+    importFrom(new URL("sentencex.js", vendor)),
+    fetchUnpacked(new URL("sentencex.wasm.gz", vendor), 0, () => {}),
+  ]);
+  initSync({ module });
+  return get_sentence_boundaries;
+}
+
 /** @param {URL} script @returns {Promise<any>} */
 const importFrom = (script) => import(script.href).catch(() => Promise.reject(new Error("download")));
 

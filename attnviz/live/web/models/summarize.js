@@ -3,7 +3,7 @@
 import { checked, encode } from "./bert_tokens.js";
 import { inputsOf } from "./encode.js";
 import { ModelError } from "./errors.js";
-import { bySentence, byUnit, extract, received, top, unitsOf } from "./selection.js";
+import { choose, extract, unitsOf } from "./selection.js";
 import { sentenceAt, sentencesOf } from "./sentences.js";
 import { layersOf } from "./session.js";
 
@@ -34,7 +34,8 @@ export class Summarizer {
     if (!units.some(({ candidate }) => candidate)) {
       throw new ModelError("There is no word in this text that could be kept: type a sentence.");
     }
-    const extra = this.selection(map, units, sentences, { words, wanted, share });
+    const selects = /** @type {[number, number]} */ (this.card.selects);
+    const extra = choose(map, units, sentences, { words, wanted, share, selects });
     return { output: extract(text, sentences, extra.keptSentences), extra, maps: [map], cuts: read.cuts };
   }
 
@@ -50,29 +51,4 @@ export class Summarizer {
       return last;
     });
   }
-
-  /**
-   * @param {import("./types.d.ts").AttentionMap} map
-   * @param {import("./selection.js").Unit[]} units
-   * @param {import("./sentences.js").Spans} sentences
-   * @param {{ words: number, wanted: number, share: boolean }} amount
-   */
-  selection(map, units, sentences, { words, wanted, share }) {
-    const [wordLayer, sentenceLayer] = /** @type {[number, number]} */ (this.card.selects);
-    const candidates = units.map(({ candidate }) => candidate);
-    const n = candidates.filter(Boolean).length;
-    const unitScores = byUnit(units, received(map, wordLayer));
-    const sentenceScores = bySentence(units, received(map, sentenceLayer), sentences.length);
-    const readable = sentences.map((_, number) => units.some((unit) => unit.candidate && unit.sentence === number));
-    // As Python rounds: a half to the even number.
-    const count = Math.min(Math.max(share ? evenly((words / 100) * n) : words, 1), n);
-    const kept = top(unitScores, count, candidates);
-    return { units, sentences, unitScores, sentenceScores, kept, keptSentences: top(sentenceScores, Math.max(wanted, 1), readable) };
-  }
-}
-
-/** @param {number} value */
-function evenly(value) {
-  const near = Math.round(value);
-  return Math.abs(value % 1) === 0.5 && near % 2 ? near - 1 : near;
 }

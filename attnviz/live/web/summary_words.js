@@ -1,0 +1,61 @@
+// What is kept of a text, described as attnviz/live/summarize.py describes it: a test compares both.
+
+import { decimals } from "./written.js";
+
+/**
+ * @import { Part, Sentence } from "./wording.js"
+ * @typedef {{ start: number, end: number, sentence: number, candidate: boolean }} Unit
+ * @typedef {{ units: Unit[], sentences: [start: number, end: number][], unitScores: number[], sentenceScores: number[], kept: boolean[],
+ *   keptSentences: boolean[] }} Selection
+ */
+
+/** @param {string} text @returns {Part} */
+const keptWord = (text) => [text, 2];
+/** @param {string} text @returns {Part} */
+const plain = (text) => [text, 0];
+/** @param {number} share */
+const wholePercent = (share) => `${decimals(100 * share, 0)}%`;
+/** @param {boolean[]} marks */
+const places = (marks) => [...marks.keys()].filter((place) => marks[place]);
+/** @param {number[]} scores @param {number[]} at */
+const scoreAt = (scores, at) => at.reduce((sum, place) => sum + scores[place], 0);
+
+/** All that the page Summarize draws besides heads. @param {string} text @param {Selection} selection
+ * @param {{ name: string, selects: [number, number] }} card */
+export function describeSelection(text, selection, { name, selects }) {
+  const { units, sentences, unitScores, sentenceScores, kept, keptSentences } = selection;
+  const [letters, chosen] = [Array.from(text), places(keptSentences)];
+  const read = (/** @type {[number, number]} */ [start, end]) => letters.slice(start, end).join("");
+  const facts = [name, "Trained selector", `${wholePercent(scoreAt(sentenceScores, chosen))} of the attention that sentences receive`];
+  return {
+    first: { encoder: [selects[0], null] },
+    story: [describeChoice(letters, selection), describeSentences(selection)],
+    answer: { text: chosen.map((place) => read(sentences[place])).join(" "), declined: "", facts },
+    passage: {
+      units: units.map(({ start, end }) => [start, end]),
+      bars: [{ name: "attention received", values: unitScores }],
+      kept: places(kept),
+      sentences: chosen.map((place) => sentences[place]),
+    },
+  };
+}
+
+/** The share of the words that is kept, and that of the attention they receive. @param {string[]} letters @param {Selection} selection @returns {Sentence} */
+function describeChoice(letters, { units, unitScores, kept }) {
+  const [chosen, candidates] = [places(kept), places(units.map(({ candidate }) => candidate))];
+  const share = scoreAt(unitScores, chosen) / Math.max(scoreAt(unitScores, candidates), Number.MIN_VALUE);
+  const best = units[chosen.reduce((most, place) => (unitScores[place] > unitScores[most] ? place : most))];
+  const lead = `The ${chosen.length} kept words are ${wholePercent(chosen.length / candidates.length)} of the text and receive ${wholePercent(share)} of the attention; `;
+  return [plain(lead), keptWord(letters.slice(best.start, best.end).join("")), plain(" receives most.")];
+}
+
+/** Which sentences are kept, and how far the next one stays behind. @param {Selection} selection @returns {Sentence} */
+function describeSentences({ units, sentenceScores, keptSentences }) {
+  const chosen = places(keptSentences);
+  const read = [...new Set(units.flatMap(({ candidate, sentence }) => (candidate ? [sentence] : [])))];
+  const others = read.filter((place) => !keptSentences[place]).map((place) => sentenceScores[place]);
+  const names = `Sentence${chosen.length > 1 ? "s" : ""} ${chosen.map((place) => place + 1).join(" and ")}`;
+  const least = wholePercent(Math.min(...chosen.map((place) => sentenceScores[place])));
+  const lead = `${names} of ${read.length} ${chosen.length > 1 ? "are" : "is"} kept (${least}`;
+  return [plain(others.length ? `${lead}; the next best has ${wholePercent(Math.max(...others))}).` : `${lead}).`)];
+}
