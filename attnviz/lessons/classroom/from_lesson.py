@@ -1,6 +1,7 @@
 """From a question of a lesson, or one asked on the spot, to that of a class: what phones receive, and its computed key."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from attnviz.analysis.view import HeadMatrix
 from attnviz.analysis.wording import head_name
 from attnviz.core.trace import Token
 from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
-from attnviz.lessons.lesson_file import LessonQuestion
+from attnviz.lessons.lesson_file import Lesson, LessonQuestion, LessonStep
 from attnviz.lessons.picture import LessonPicture
 from attnviz.lessons.questions import TOLERANCE, truth_of
 from attnviz.lessons.truth import AnswerSource, Truth, read_number
@@ -31,6 +32,16 @@ def class_question(
     else:
         asked, key = _without_picture(question, truth)
     return asked, AnswerKey(key.right, key.tolerance, truth.sentence, key.weights, picture.address if picture else "")
+
+
+def next_question(lesson: Lesson, asked: Iterable[str]) -> tuple[str, LessonStep, LessonQuestion] | None:
+    """Find the first question of a lesson that a class has not been asked; two steps may ask in the same words."""
+    counted = Counter(asked)
+    for number, step, question in lesson.questions:
+        if not counted[question.ask]:
+            return number, step, question
+        counted[question.ask] -= 1
+    return None
 
 
 def _token(

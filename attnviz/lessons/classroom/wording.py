@@ -36,4 +36,5 @@ def class_sentence(overview: ClassOverview) -> str:
     if first.is_right:
         same = {"token": "so does the head", "cell": "it is the strongest", "head": "this head does it"}[question.kind]
         return f"{chosen} chose “{first.answer}”, and {same}. {key.sentence}".strip()
-    return f"{chosen} chose “{first.answer}”; {right} found “{key.right[0]}”. {key.sentence}".strip()
+    found = f"“{key.right[0]}”" if len(key.right) == 1 else f"one of {len(key.right)} that are right"
+    return f"{chosen} chose “{first.answer}”; {right} found {found}. {key.sentence}".strip()

@@ -68,9 +68,9 @@ def start_class(*, nicknames: bool = False) -> None:
 
 
 def open_class() -> None:
-    """Opens the page of the class that is taught here; for a callback."""
+    """Opens the page of the class that is taught here, with the lesson that runs now; for a callback."""
     if taught := taught_class():
-        visit("class", **{"class": taught.code})
+        visit("class", **{"class": taught.code, "teaches": st.session_state.address.get("lesson")})
 
 
 def forget_class() -> None:

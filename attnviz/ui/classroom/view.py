@@ -1,5 +1,6 @@
 """The page of a class: what stands on the wall, and what its teacher does."""
 
+import html
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,11 +11,11 @@ from streamlit.components.v2 import component
 from attnviz.core.errors import AttnvizError
 from attnviz.figures.javascript import bundle
 from attnviz.lessons.classroom.codes import read_code
-from attnviz.lessons.classroom.from_lesson import class_question
+from attnviz.lessons.classroom.from_lesson import class_question, next_question
 from attnviz.lessons.classroom.report import class_report
 from attnviz.lessons.classroom.values import ClassOverview, StartedClass
 from attnviz.lessons.classroom.wording import class_sentence
-from attnviz.lessons.library import read_named
+from attnviz.lessons.library import SENT
 from attnviz.ui.address.state import value, visit
 from attnviz.ui.address.widgets import dropdown
 from attnviz.ui.classroom.ask import SpotQuestion
@@ -23,7 +24,7 @@ from attnviz.ui.classroom.store import class_store
 from attnviz.ui.classroom.teacher import forget_class, keep_taught, read_taught, start_class, taught_class
 from attnviz.ui.frame.toolbar import network_address
 from attnviz.ui.layout import escaped, theme
-from attnviz.ui.lessons.place import offered_lessons
+from attnviz.ui.lessons.place import lesson_named, offered_lessons
 from attnviz.ui.lessons.source import PageSource
 
 _FOLDER = Path(__file__).parent
@@ -109,11 +110,10 @@ def _show_controls(overview: ClassOverview, teacher: StartedClass) -> None:
             _do("Close answers", "close", teacher, icon=":material/lock:")
         if overview.state != "ended" and (upcoming := _next_of_lesson(teacher)):
             number, asked = upcoming
-            label, kind = (
-                f"Ask {number}: {asked.question.ask}",
-                "secondary" if overview.state in ("open", "closed") else "primary",
-            )
-            st.button(escaped(label), key="class-next", type=kind, on_click=_ask_later, args=(asked,))
+            kind = "secondary" if overview.state in ("open", "closed") else "primary"
+            # The class does not read the next question before it is asked.
+            st.button(f"Ask question {number}", key="class-next", type=kind, help=escaped(asked.question.ask),
+                      on_click=_ask_later, args=(asked,))  # fmt: skip
         if overview.key and overview.key.link:
             st.button("Show the picture", key="class-picture", icon=":material/grid_on:", on_click=_open_picture,
                       args=(overview.key.link,))  # fmt: skip
@@ -131,8 +131,11 @@ def _do(label: str, action: str, teacher: StartedClass, *, icon: str, primary: b
 
 def show_management(teacher: StartedClass) -> None:
     """Below the wall: which lesson is asked, the teacher's link, what was answered, and the end."""
-    lessons = offered_lessons()
-    dropdown(st.container(), "Ask the questions of a lesson", "teaches", options=(NO_LESSON, *lessons))
+    chosen = value("teaches", "")
+    sent = (chosen,) if chosen.startswith(SENT) else ()
+    options = (NO_LESSON, *offered_lessons(), *sent)
+    dropdown(st.container(), "Ask the questions of a lesson", "teaches", options=options, format_func=_lesson_title)
+    _show_written(teacher)
     with st.expander("This class", icon=":material/groups:"):
         st.markdown(
             "On any page, **Class** above the picture asks about that picture. Page down, on a keyboard or a clicker, reveals, "
@@ -145,6 +148,25 @@ def show_management(teacher: StartedClass) -> None:
             _do("Delete all answers", "delete", teacher, icon=":material/delete:")
             st.button("Leave", key="class-leave", icon=":material/logout:", type="tertiary", on_click=forget_class)
         st.caption("A class ends by itself after a day, and is deleted with its answers.")
+
+
+def _lesson_title(name: str) -> str:
+    try:
+        return name if name == NO_LESSON else lesson_named(name).title
+    except AttnvizError:
+        return name
+
+
+def _show_written(teacher: StartedClass) -> None:
+    """What the class has written in words: for its teacher alone, not for the wall."""
+    try:
+        overview = class_store().overview(teacher.code, teacher.secret)
+    except AttnvizError:
+        return
+    if overview.question is None or overview.question.kind != "text" or not overview.results:
+        return
+    with st.expander("What was written", icon=":material/edit_note:"):
+        st.html("".join(f'<p dir="auto">{html.escape(each.answer)}</p>' for each in overview.results))
 
 
 def show_downloads(teacher: StartedClass) -> None:
@@ -164,15 +186,15 @@ def show_downloads(teacher: StartedClass) -> None:
 def _next_of_lesson(teacher: StartedClass) -> tuple[str, SpotQuestion] | None:
     """The first question of the chosen lesson that the class has not been asked, with its number."""
     name = value("teaches", NO_LESSON)
-    if name not in (lessons := offered_lessons()):
+    if name == NO_LESSON:
         return None
-    asked = {each.question.ask for each in class_store().history(teacher.code, teacher.secret)}
     try:
-        lesson = read_named(name, lessons)
+        lesson = lesson_named(name)
     except AttnvizError:
         return None
-    waiting = ((number, SpotQuestion(question, step.picture)) for number, step, question in lesson.questions)
-    return next(((number, each) for number, each in waiting if each.question.ask not in asked), None)
+    asked = (each.question.ask for each in class_store().history(teacher.code, teacher.secret))
+    upcoming = next_question(lesson, asked)
+    return upcoming and (upcoming[0], SpotQuestion(upcoming[2], upcoming[1].picture))
 
 
 def _ask_later(asked: SpotQuestion) -> None:

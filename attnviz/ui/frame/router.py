@@ -47,14 +47,14 @@ def draw() -> None:
 
 
 def _run(page: st.Page) -> None:
-    """Draw a page, beside a lesson where the address names one."""
-    if "lesson" not in st.query_params and "lesson" not in st.session_state.get("address", {}):
+    """Draw a page, beside a lesson where the address names one; a class has the whole width."""
+    name = page.url_path or "home"
+    if name == "class" or ("lesson" not in st.query_params and "lesson" not in st.session_state.get("address", {})):
         page.run()
         return
     # Most visits read no Markdown, and ask nothing.
     from attnviz.ui.lessons.panel import run_in_lesson
 
-    name = page.url_path or "home"
     run_in_lesson(name, "attnviz" if name == "home" else page.title, page.run)
 
 

@@ -45,9 +45,12 @@ function body(wall) {
     const closed = view.state === "closed" && element("p.notice", {}, "Answers are closed.");
     return element("div.body", {}, ask, closed, options(question));
   }
-  const shown = { question, truth, own: null, scale };
   const told = sentence && element("p.told", {}, element("bdi", {}, sentence));
-  return element("div.body", {}, ask, classPicture(shown), told, shares(question, truth));
+  if (question.kind === "text") {
+    const many = truth.answered === 1 ? "1 has written an answer" : `${truth.answered} have written an answer`;
+    return element("div.body", {}, ask, element("p", {}, `${many}: your teacher has them.`), told);
+  }
+  return element("div.body", {}, ask, classPicture({ question, truth, own: null, scale }), told, shares(question, truth));
 }
 
 /** What can be answered, before anything is known. @param {ClassQuestion} question */

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from attnviz.core.errors import ClassError, LessonError
-from attnviz.lessons.classroom.from_lesson import class_question
+from attnviz.lessons.classroom.from_lesson import class_question, next_question
 from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion, from_record, to_record
-from attnviz.lessons.lesson_file import LessonQuestion
+from attnviz.lessons.lesson_file import LessonQuestion, read_lesson
+from attnviz.lessons.library import shipped_lessons
 from tests.unit.lessons.test_questions import HEAD_0, HEAD_1, PICTURE, Given
 
 WORDS = ("[CLS]", "the(1)", "cat", "saw", "the(2)", "dog", "[SEP]")
@@ -97,3 +98,14 @@ def test_what_does_not_fit_a_phone_is_refused() -> None:
             ClassQuestion("cell", "?", **arguments)
     with pytest.raises(LessonError):
         made("token", **{"from": "dog"})
+
+
+def test_a_lesson_asks_every_question_once_in_its_order() -> None:
+    lesson = read_lesson(shipped_lessons()["what-is-it"])
+    asked, numbers = ["asked on the spot"], []
+    while upcoming := next_question(lesson, asked):
+        numbers.append(upcoming[0])
+        asked.append(upcoming[2].ask)
+    # 1.1 and 3.1 ask in the same words, of two heads.
+    assert len(asked) > len(set(asked))
+    assert numbers == [number for number, _, _ in lesson.questions]
