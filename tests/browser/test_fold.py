@@ -36,6 +36,16 @@ SHIFTS = """
     }
   }).observe({ type: "layout-shift", buffered: true });
 """
+# The words of the sentence that a button of the toolbar lies on.
+COVERED = """() => {
+  const buttons = [...document.querySelectorAll(".st-key-toolbar button")].map((button) => button.getBoundingClientRect());
+  return [...document.querySelectorAll(".st-key-heading p, .explorer .hint, .explorer .headline")].filter((text) => {
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    return [...range.getClientRects()].some((line) => buttons.some((button) =>
+      line.left < button.right && button.left < line.right && line.top < button.bottom && button.top < line.bottom));
+  }).map((text) => text.textContent);
+}"""
 each_page = pytest.mark.parametrize("path", PARTS, ids=[path or "home" for path in PARTS])
 
 
@@ -99,7 +109,7 @@ def test_the_picture_is_seen_at_once_and_nothing_jumps(slow: Page, app_url: str,
 
 
 @each_page
-def test_nothing_overflows_a_phone(page: Page, app_url: str, path: str) -> None:
+def test_nothing_overflows_a_phone_and_no_button_covers_a_sentence(page: Page, app_url: str, path: str) -> None:
     page.set_viewport_size(PHONE)
     open_page(page, app_url, path)
     main = page.get_by_test_id("stMain")
@@ -107,6 +117,10 @@ def test_nothing_overflows_a_phone(page: Page, app_url: str, path: str) -> None:
     header = page.get_by_test_id("stHeader")
     alpha = header.evaluate("(header) => getComputedStyle(header).backgroundColor")
     assert not alpha.startswith("rgba") or alpha.endswith(", 1)"), "what is scrolled would be seen through the header"
+    for width in (1024, 1280, 1360, DESK["width"]):
+        page.set_viewport_size({"width": width, "height": 800})
+        settle(page)
+        assert page.evaluate(COVERED) == [], width
 
 
 @each_page
