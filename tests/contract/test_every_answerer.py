@@ -12,7 +12,7 @@ from transformers import AutoModelForQuestionAnswering
 
 import attnviz
 from attnviz.core.edits import Edits
-from attnviz.core.errors import PromptError
+from attnviz.core.errors import ModelError, PromptError
 from attnviz.core.trace import Prompt
 from attnviz.models.answer.own import AnswerModel
 from attnviz.models.answer.span_finder import SpanFinder
@@ -134,6 +134,19 @@ def test_a_model_of_the_hub_says_what_transformers_says(name: str, tmp_path: Pat
     # In hand, it answers the same.
     wrapped = attnviz.wrap(AutoModelForQuestionAnswering.from_pretrained(tmp_path), tokenizer())
     assert wrapped.trace(Prompt(PASSAGES[0], question=QUESTION)).output == actual.trace.output
+
+
+def test_a_tokenizer_without_a_token_for_no_answer_leaves_answers_that_can_be_explained(tmp_path: Path) -> None:
+    read = tokenizer()
+    read.cls_token = None
+    model = attnviz.wrap(tiny_hub_answerer(tmp_path), read)
+    prompt = Prompt(PASSAGES[0], question=QUESTION)
+    assert isinstance(model, HubAnswerer)
+    assert list(model.targets(prompt)) == ["answer"]
+    bound, best = bind_target(model, prompt), model.answers(prompt).result.spans[0]
+    assert float(bound.outcome(bound.ids[None]).log_probability.exp()) == pytest.approx(best.probability, abs=1e-5)
+    with pytest.raises(ModelError, match="no answer that the passage does not say"):
+        bind_target(model, prompt, "unanswered")
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -46,6 +46,11 @@ class SpanFinder(Capabilities):
     it gives of some windows (`_batch`), and what it shows of one (`_window_trace`).
     """
 
+    @property
+    def can_decline(self) -> bool:
+        """Whether it can say that the passage does not answer."""
+        return True
+
     def span_decoding(self) -> SpanDecoding:
         """Say how logits become an answer."""
         raise NotImplementedError
@@ -126,7 +131,7 @@ class SpanFinder(Capabilities):
         """
         if (first := self.default_target(prompt).kind) not in (ANSWER, NO_ANSWER):
             return super().targets(prompt)
-        return listed(first) | listed(ANSWER) | listed(NO_ANSWER)
+        return listed(first) | listed(ANSWER) | (listed(NO_ANSWER) if self.can_decline else {})
 
     def span_scorer(self, prompt: Prompt) -> Scorer:
         """Prepare to score what the model says: ln p of the best span, or of no answer, among all of the window that shows it.

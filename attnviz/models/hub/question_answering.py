@@ -20,7 +20,7 @@ from attnviz.models.answer.decoding import SpanDecoding
 from attnviz.models.answer.span_finder import ANSWER, NO_ANSWER, SpanFinder, span_facts, span_outcome
 from attnviz.models.hub.stack import StackModel
 from attnviz.models.scoring import Scorer
-from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target
+from attnviz.models.targets import AttentionSite, BoundTarget, Outcome, Target, no_such_output
 from attnviz.nn.attention import Attended
 from attnviz.text.spans import Window
 
@@ -28,6 +28,11 @@ from attnviz.text.spans import Window
 @dataclass(frozen=True, eq=False)
 class HubAnswerer(SpanFinder, StackModel):
     """An encoder with a start and an end logit for every token."""
+
+    @property
+    def can_decline(self) -> bool:
+        """Whether its tokenizer has the special token that means no answer."""
+        return self.tokenizer.cls_token_id is not None
 
     def span_decoding(self) -> SpanDecoding:
         """Say how logits become an answer, in windows of what the model reads at once."""
@@ -82,7 +87,8 @@ class HubAnswerer(SpanFinder, StackModel):
         located = self.located(prompt, kind)
         pair, read = located.pair, located.pair.cut(located.window)
         inputs = {name: ids for name, ids in self.tensors(read).items() if name != "input_ids"}
-        mark = read.inputs["input_ids"].index(self.tokenizer.cls_token_id)
+        if (mark := self._mark(read.inputs["input_ids"])) is None and kind == NO_ANSWER:
+            raise no_such_output(self.card.name, "answer that the passage does not say")
         passage = slice(pair.first, pair.first + located.window.size)
 
         def run(ids: Int[Tensor, "batch token"]) -> Outcome:
@@ -90,11 +96,11 @@ class HubAnswerer(SpanFinder, StackModel):
             with self.computing():
                 outputs = self.model(input_ids=ids, **others)
             start, end = outputs.start_logits, outputs.end_logits
-            nothing = start[:, mark] + end[:, mark]
+            nothing = torch.full_like(start[:, 0], -torch.inf) if mark is None else start[:, mark] + end[:, mark]
             return span_outcome(start[:, passage], end[:, passage], located.span, SpanDecoding(), nothing)
 
         facts = span_facts(located, prompt.text, self, run)
-        if located.span is None:
+        if located.span is None and mark is not None:
             # No answer has two logits of its own, which are read from the mark.
             facts["readout"] = {mark: 0.5} | {place: weight / 2 for place, weight in facts["readout"].items()}
         size = slice(0, len(read))
@@ -118,10 +124,12 @@ class HubAnswerer(SpanFinder, StackModel):
     def _window(self, pair: QuestionAndPassage, start: Tensor, end: Tensor) -> Logits:
         begins, ends = (logits.float().cpu().numpy() for logits in (start, end))
         stop = len(begins) - (len(pair.whole) - pair.stop)
-        inputs, mark = pair.whole.inputs["input_ids"], self.tokenizer.cls_token_id
-        # Without such a token the model cannot say that there is no answer.
-        place = inputs.index(mark) if mark in inputs else None
+        place = self._mark(pair.whole.inputs["input_ids"])
         if place is not None and place >= pair.stop:
-            place -= len(inputs) - len(begins)
+            place -= len(pair.whole) - len(begins)
         nothing = -np.inf if place is None else float(begins[place] + ends[place])
         return Logits(begins[pair.first : stop], ends[pair.first : stop], nothing)
+
+    def _mark(self, ids: Sequence[int]) -> int | None:
+        """Find the token whose logits are those of no answer; None: the model cannot say that there is none."""
+        return ids.index(self.tokenizer.cls_token_id) if self.can_decline and self.tokenizer.cls_token_id in ids else None
