@@ -7,7 +7,6 @@ import numpy as np
 
 from attnviz.analysis.view import HeadMatrix, View, default_layer, default_map, head_matrix
 from attnviz.analysis.wording import head_name
-from attnviz.core.errors import TraceError
 from attnviz.core.trace import AttentionTrace, Kind
 
 
@@ -69,11 +68,10 @@ def parts(shown: Picture) -> list[range]:
 
 
 def part_of(shown: Picture, part: range) -> Picture:
-    """Cut a picture to the queries and the keys of a part."""
+    """Cut a picture to the queries and the keys of a part; of a text that ends before it, to its last ones."""
     matrix = shown.matrix
-    rows, columns = (range(part.start, min(part.stop, count)) for count in matrix.weights.shape)
-    if not rows or not columns:
-        raise TraceError("one of the two texts ends before this part: choose an earlier part")
+    starts = (min(part.start, max(count - PART, 0)) for count in matrix.weights.shape)
+    rows, columns = (range(start, min(part.stop, count)) for start, count in zip(starts, matrix.weights.shape, strict=True))
     return replace(shown, matrix=matrix.part(rows, columns))
 
 
