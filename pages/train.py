@@ -18,7 +18,8 @@ def train_alignment() -> list[Download]:
     recipe, preset = recipe_picker(known.recipe if known else None)
     head = drawn_head_picker(recipe)
     slowly = pace_picker()
-    run = current_run(recipe)
+    if (run := current_run(recipe)) is None:
+        return []
     run.slowly = slowly
     with hero() as heading:
         for line in notices(recipe, preset):

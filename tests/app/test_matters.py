@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from attnviz.analysis.matters.faithfulness import MaskedOutput
 from attnviz.core.trace import Prompt
 from attnviz.ui.matters import controls
 from tests.visits import open_page, press, said
@@ -26,6 +27,21 @@ def test_what_was_computed_elsewhere_has_no_duration():
     assert drawn(open_page("matters", text=SENTENCE, pair=QUESTION)).count(" ms<") > 5
     (machine,) = [each.value for each in open_page("encode").sidebar.caption if "parameters" in each.value]
     assert machine.startswith("Computed beforehand: no model ran here.")
+
+
+@pytest.mark.parametrize(("says", "expected"), [("Ada Lovelace", "still says"), ("Ada", "now says"), ("", "now says")])
+def test_an_answer_is_the_same_only_as_a_whole(says: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnviz.ui.background.measures.without", lambda *_: MaskedOutput(0.5, says))
+    assert f"The model {expected} “{says}”" in said(open_page("matters", text=SENTENCE, pair=QUESTION, taken="0"))
+
+
+def test_where_no_method_can_follow_a_model_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Flow is refused for so many tokens.
+    monkeypatch.setattr(controls, "FAST", ("flow", "random"))
+    monkeypatch.setattr(controls, "SLOW", ())
+    app = open_page("matters", model="minilm", text="A cat sat. " * 30, pair="A dog.")
+    assert not app.exception
+    assert "No method that was tested can follow this model" in drawn(app)
 
 
 def test_words_that_were_taken_stand_in_the_address_and_can_be_given_back():

@@ -10,6 +10,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from attnviz.core.errors import BusyError
 from attnviz.export import matrix
 from attnviz.models.translate.toy_config import ToyConfig
 from attnviz.training.induction import train as short
@@ -149,6 +150,29 @@ def test_the_ways_of_asking_are_scored_at_the_kept_checkpoints_and_say_why_they_
     assert f"step {steps[-1]}" in drawn
     assert "The gates of an LSTM" in drawn
     assert any("nearest" in each.proto.body for each in app.get("html"))
+
+
+def test_a_server_that_is_too_busy_says_so(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise BusyError("Too many people.")
+
+    train(app)
+    monkeypatch.setattr(view, "shared", busy)
+    app.toggle(key="truth").set_value(True).run()
+    assert [each.value for each in app.error] == ["Too many people."]
+    assert not app.exception
+    monkeypatch.setattr(training.Job, "result", busy)
+    app.number_input(key="toy_first").set_value(2).run()
+    assert [each.value for each in app.error] == ["Too many people."]
+    assert not app.exception
+
+
+def test_the_scores_of_a_file_are_not_those_of_the_model_whose_recipe_it_names() -> None:
+    run = first_look(PRESETS[0].recipe)
+    same = first_look(PRESETS[0].recipe)
+    assert view.scores_key(run.recipe, run.frames) == view.scores_key(same.recipe, same.frames)
+    other = replace(run.frames[0], weights={name: value + 1 for name, value in run.frames[0].weights.items()})
+    assert view.scores_key(run.recipe, [other]) != view.scores_key(run.recipe, run.frames)
 
 
 def test_induction_waits_for_its_turn_as_every_training_does(app, monkeypatch):

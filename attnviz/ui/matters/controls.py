@@ -108,7 +108,8 @@ def removed_words(report: AttributionReport) -> tuple[int, ...]:
 
 def chosen_method(report: AttributionReport) -> str:
     """The method whose shares the text has: chosen, else the head from which somebody came, else attention."""
-    ready = [name for name in report.shares if name != "random"]
+    # Chance is there where no method can follow the model.
+    ready = [name for name in report.shares if name != "random"] or ["random"]
     heads = [name for name in ready if name not in METHODS]
     first = next(name for name in (*heads, "attention", ready[0]) if name in ready)
     return one_shown("way", ready, first)

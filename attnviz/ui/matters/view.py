@@ -42,11 +42,12 @@ def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator) 
     if report.part:
         place.info(f"This passage is read in overlapping windows. What is explained is {report.part}.", icon=":material/info:")
     figures = report.figures
-    best = max((name for name in figures if name != "random"), key=lambda name: figures[name].comprehensiveness)
+    others = [name for name in figures if name != "random"]
+    best = max(others, key=lambda name: figures[name].comprehensiveness, default="random")
     place.html(
         f'<p class="answer" dir="auto">{_capital(report.target)} <small>probability {report.probability:.0%}</small></p>'
     )
-    looked_at = method if method in figures else "attention"
+    looked_at = method if method in figures else best
     named = {name: _quoted(_lower(method_named(name).title)) for name in figures}
     named[looked_at] = _quoted(method_named(looked_at).title)
     renamed = {named[name]: figure for name, figure in figures.items()}
@@ -56,6 +57,8 @@ def show_verdict(report: AttributionReport, method: str, place: DeltaGenerator) 
 
 def _top_words(report: AttributionReport, method: str) -> Sentence:
     """Say which words the output depends on most, by one method."""
+    if method == "random":
+        return (Part("No method that was tested can follow this model over this text."),)
     words = dict.fromkeys(
         report.words[place]
         for place in report.ranked(method)
@@ -103,7 +106,7 @@ def show_without(report: AttributionReport, removed: tuple[int, ...], then: Mask
             )
             return
         names = ", ".join(f"“{report.words[place]}”" for place in removed)
-        kept = "still" if then.text and then.text in report.target else "now"
+        kept = "still" if then.text == report.target or f"“{then.text}”" in report.target else "now"
         says = "" if then.text is None else f" The model {kept} says “{then.text}”."
         st.markdown(
             escaped(f"Without {names}, its probability goes from {report.probability:.0%} to {then.probability:.0%}.{says}")

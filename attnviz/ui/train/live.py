@@ -7,6 +7,7 @@ from streamlit.components.v2 import component
 
 from attnviz import memory, settings
 from attnviz.analysis.wording import Part, Sentence
+from attnviz.core.errors import AttnvizError
 from attnviz.figures.html import SCRIPT
 from attnviz.figures.train.emergence import STYLE, Curve, HeldOutSequence, emergence
 from attnviz.models import device
@@ -33,12 +34,19 @@ def training_line() -> Line:
     return Line(settings.limit("ATTNVIZ_TRAININGS"))
 
 
-def current_run(recipe: ToyRecipe) -> LiveRun:
-    """This visitor's run; where it is of another recipe it ends, and one that has not begun takes its place."""
+def current_run(recipe: ToyRecipe) -> LiveRun | None:
+    """This visitor's run; where it is of another recipe it ends, and one that has not begun takes its place.
+
+    None after the page has said why there is none.
+    """
     run: LiveRun | None = st.session_state.get("run")
     if run is not None and run.recipe == recipe:
         return run
-    return _new_run(recipe)
+    try:
+        return _new_run(recipe)
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/error:")
+        return None
 
 
 def _new_run(recipe: ToyRecipe) -> LiveRun:

@@ -1,6 +1,7 @@
 """What a trained toy makes of one's own input, at any kept checkpoint; attribution methods tested on it; its file."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -163,12 +164,24 @@ def show_planted(run: LiveRun) -> None:
             scores.append(planted_scores(model, run.training.held_out.solved[:SEQUENCES], USUAL, step=frame.step))
         return tuple(scores)
 
-    kept, key = traces_kept(), ("planted", recipe, tuple(frame.step for frame in frames))
-    scores = shared(kept, key, work, st.empty(), pixels=PLANTED_PIXELS)
+    try:
+        scores = shared(traces_kept(), scores_key(recipe, frames), work, st.empty(), pixels=PLANTED_PIXELS)
+    except AttnvizError as error:
+        st.error(escaped(error), icon=":material/error:")
+        return
     titles = titles_of(method.name for method in USUAL)
     story(describe_ranking(scores, titles))
     _PLANTED("planted", planted_table(scores, titles, theme=theme()))
     st.caption(_HOW_PLANTED)
+
+
+def scores_key(recipe: ToyRecipe, frames: Sequence[Frame]) -> Hashable:
+    """What the scores of checkpoints depend on: their weights, too, for a file may say of any that a recipe made them."""
+    digest = hashlib.sha256()
+    for frame in frames:
+        for name in sorted(frame.weights):
+            digest.update(frame.weights[name].numpy().tobytes())
+    return "planted", recipe, tuple(frame.step for frame in frames), digest.digest()
 
 
 def _some(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
