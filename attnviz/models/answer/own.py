@@ -45,12 +45,7 @@ class AnswerModel(SpanFinder):
     can_read = True
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
-        """Trace the window of the passage that holds the best answer; of a text alone, the encoder; with the edits.
-
-        Raises:
-            PromptError: nothing can be read, or there is too much; the message says which.
-            EditError: the model does not have what is edited.
-        """
+        """Trace the window of the passage that holds the best answer; of a text alone, the encoder; with the edits."""
         prompt = Prompt.of(prompt)
         with edited(self, prompt, Edits.of(edits)):
             if prompt.question:

@@ -65,11 +65,7 @@ class SpanFinder(Capabilities):
         raise NotImplementedError
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """Find the best spans, and trace the window that holds the best one.
-
-        Raises:
-            PromptError: there is no question, nothing can be read, or there is too much of either; the message says which.
-        """
+        """Find the best spans, and trace the window that holds the best one."""
         pair, search, result = self.find(prompt, n_best)
         output = search.output(result, prompt.text, pair.passage)
         trace = self._window_trace(prompt, pair, result.windows[result.best], output)
@@ -112,11 +108,7 @@ class SpanFinder(Capabilities):
         return logits
 
     def default_target(self, prompt: Prompt) -> Target:
-        """Choose what the model says to a question: its answer, or where it declines, that the passage does not say.
-
-        Raises:
-            PromptError: as of `answers`.
-        """
+        """Choose what the model says to a question: its answer, or where it declines, that the passage does not say."""
         target = super().default_target(prompt)
         if target.kind != ANSWER:
             return target
@@ -124,11 +116,7 @@ class SpanFinder(Capabilities):
         return Target(NO_ANSWER) if search.declines(result) else target
 
     def targets(self, prompt: Prompt) -> dict[str, str]:
-        """List what can be explained: an answer, and that there is none; first what the model says.
-
-        Raises:
-            PromptError: as of `answers`.
-        """
+        """List what can be explained: an answer, and that there is none; first what the model says."""
         if (first := self.default_target(prompt).kind) not in (ANSWER, NO_ANSWER):
             return super().targets(prompt)
         return listed(first) | listed(ANSWER) | (listed(NO_ANSWER) if self.can_decline else {})

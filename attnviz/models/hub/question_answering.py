@@ -42,33 +42,19 @@ class HubAnswerer(SpanFinder, StackModel):
         return self.answers(prompt).trace if prompt.question else super()._trace(prompt)
 
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
-        """Return what the attention reads, as of any encoder; of a question and a passage, over the window of `trace`.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Return what the attention reads, as of any encoder; of a question and a passage, over the window of `trace`."""
         if not prompt.question:
             return super().attended(prompt)
         located = self.located(prompt)
         return {"encoder": self.attended_in(located.pair.cut(located.window))}
 
     def scorer(self, prompt: Prompt) -> Scorer:
-        """Prepare to score the best span; of a text without a question, its last states.
-
-        Raises:
-            PromptError: as of `trace`.
-            EditError: the model computes its attention by itself.
-        """
+        """Prepare to score the best span; of a text without a question, its last states."""
         self.edit_points()
         return self.span_scorer(prompt) if prompt.question else super().scorer(prompt)
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to the best span that it finds, to no answer, or as any encoder.
-
-        Raises:
-            ModelError: it has no such output.
-            PromptError: it cannot read the question or the passage.
-        """
+        """Bind the model to the best span that it finds, to no answer, or as any encoder."""
         return (
             self._bind_answer(prompt, target.kind)
             if target.kind in (ANSWER, NO_ANSWER)
@@ -76,11 +62,7 @@ class HubAnswerer(SpanFinder, StackModel):
         )
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to the window of `trace`, or to a text alone.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Bind the model to the window of `trace`, or to a text alone."""
         return self._bind_answer(prompt) if prompt.question else super().bind_trace(prompt)
 
     def _bind_answer(self, prompt: Prompt, kind: str = ANSWER) -> BoundTarget:

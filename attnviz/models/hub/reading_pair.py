@@ -40,19 +40,11 @@ class ReadingPair(TracedModel):
         return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
 
     def translator(self) -> TranslatingModel:
-        """Refuse to translate.
-
-        Raises:
-            PromptError: always.
-        """
+        """Refuse to translate."""
         raise PromptError(f"{self.card.name} has no layer that names what it writes: choose one that has, such as t5-small.")
 
     def answers(self, prompt: Prompt, n_best: int = 5) -> Answers:
-        """Refuse to answer.
-
-        Raises:
-            ModelError: always.
-        """
+        """Refuse to answer."""
         raise ModelError(
             f"{self.card.name} finds no answers here, for they are shown of encoders alone: choose one that was trained to "
             "answer, such as answer-en."
@@ -67,12 +59,7 @@ class ReadingPair(TracedModel):
         return listed("label", "label", label_names(self)) if has_labels(self) else {}
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to a label.
-
-        Raises:
-            ModelError: it gives none, or there is no such label.
-            PromptError: nothing in the text can be read.
-        """
+        """Bind the model to a label."""
         if target.kind != "label":
             return super().bind_target(prompt, target)
         if not has_labels(self):

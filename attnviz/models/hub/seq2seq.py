@@ -57,12 +57,7 @@ class WritingModel(TracedModel):
         return str(tasks.get(task, {}).get("prefix", ""))
 
     def scorer(self, prompt: Prompt) -> Scorer:
-        """Prepare to score ln p of `prompt.target`, or of what the model writes by itself.
-
-        Raises:
-            PromptError: as of `trace`.
-            EditError: the model computes its attention by itself.
-        """
+        """Prepare to score ln p of `prompt.target`, or of what the model writes by itself."""
         self.edit_points()
         source = self._inputs(prompt.text)
         pieces = self.pieces_of(prompt)
@@ -79,31 +74,18 @@ class WritingModel(TracedModel):
             return self.model(**inputs, decoder_input_ids=read, use_cache=False).logits
 
     def targets(self, prompt: Prompt) -> dict[str, str]:
-        """List the translation, and each of its tokens.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """List the translation, and each of its tokens."""
         with torch.no_grad():
             return listed("translation", "token", self.names(self.pieces_of(self._prefixed(prompt))))
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them.
-
-        Raises:
-            ModelError: it is another output that is meant, or it has not so many tokens.
-            PromptError: as of `trace`.
-        """
+        """Bind the model to a token of its translation, or of `prompt.target`, or to all of them."""
         if target.kind not in ("translation", "token"):
             return super().bind_target(prompt, target)
         return self._bind(prompt, (), target.place or 0 if target.kind == "token" else None)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to a translation of exactly these pieces, or of its own.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Bind the model to a translation of exactly these pieces, or of its own."""
         return self._bind(prompt, pieces, None)
 
     def _prefixed(self, prompt: Prompt) -> Prompt:
@@ -130,11 +112,7 @@ class WritingModel(TracedModel):
         )
 
     def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """Trace the prompt, and tell how likely the model found every token that is written.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Trace the prompt, and tell how likely the model found every token that is written."""
         prompt = Prompt.of(prompt)
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
@@ -160,11 +138,7 @@ class WritingModel(TracedModel):
     def follow(
         self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
-        """Do as `steps`, of exactly these pieces, such as one of several translations that were found.
-
-        Raises:
-            PromptError: nothing in the text can be read.
-        """
+        """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
         output = self._text(pieces)
         with self.tokenizing():
             tokens = placed_ids(self.tokenizer, [self._start, *pieces], output)
@@ -186,11 +160,7 @@ class WritingModel(TracedModel):
         )
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
-        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam.
-
-        Raises:
-            PromptError: nothing in the text can be read.
-        """
+        """Find the translations that begin with the pieces of `prefix`, best first: one without a beam."""
         inputs = self._inputs(text)
         written = self._generated(inputs, beam or Beam(width=1), prefix)
         return tuple(Translation(self._text(pieces), pieces, self._log_probability(inputs, pieces)) for pieces in written)
@@ -210,11 +180,7 @@ class WritingModel(TracedModel):
         return not self._ends.isdisjoint(pieces)
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the vocabulary by their names, such as those of `DecodingStep.alternatives`.
-
-        Raises:
-            PromptError: one of them is no piece that this model writes.
-        """
+        """Pieces of the vocabulary by their names, such as those of `DecodingStep.alternatives`."""
         pieces = tuple(map(self._piece, names))
         if self.names(pieces) != tuple(names) or not self.closed.isdisjoint(names):
             wrong = next(name for name in names if name in self.closed or self.names([self._piece(name)]) != (name,))

@@ -52,11 +52,7 @@ class StackModel(TracedModel):
         return self.encode([prompt.text] + ([prompt.pair] if prompt.pair and "pair" in self.card.reads else []))
 
     def attended(self, prompt: Prompt, pieces: Sequence[int] = ()) -> dict[Kind, tuple[Attended, ...]]:
-        """Return what the attention of each layer reads, by kind; nothing where `attended_in` finds nothing.
-
-        Raises:
-            PromptError: as of `trace`.
-        """
+        """Return what the attention of each layer reads, by kind; nothing where `attended_in` finds nothing."""
         return {self.kind: layers} if (layers := self.attended_in(self.encode_prompt(prompt))) else {}
 
     def attended_in(self, encoded: Encoded) -> tuple[Attended, ...]:
@@ -87,11 +83,7 @@ class StackModel(TracedModel):
         return bool(prompt.pair) or self.model.base_model is not self.model
 
     def reading(self, prompt: Prompt) -> EncoderReading:
-        """Read a text, or a pair of them: last states, and what layers on top find likeliest.
-
-        Raises:
-            PromptError: the tokenizer finds nothing in the text.
-        """
+        """Read a text, or a pair of them: last states, and what layers on top find likeliest."""
         source = self.encode_prompt(prompt)
         with self.computing(), torch.inference_mode():
             outputs: Any = self.model(**self.tensors(source), output_hidden_states=True)
@@ -108,12 +100,7 @@ class StackModel(TracedModel):
         return outputs.hidden_states[-1].float()
 
     def scorer(self, prompt: Prompt) -> Scorer:
-        """Prepare to score how far the last states turn: minus the mean over tokens of 1 - cosine.
-
-        Raises:
-            PromptError: nothing in the text can be read.
-            EditError: the model computes its attention by itself.
-        """
+        """Prepare to score how far the last states turn: minus the mean over tokens of 1 - cosine."""
         self.edit_points()
         source = self.tensors(self.encode_prompt(prompt))
         few = {name: ids[:, :FEW] for name, ids in source.items()}
@@ -143,21 +130,12 @@ class StackModel(TracedModel):
         return listed(kind) | (listed("similarity") if kind == "masked" and prompt.pair else {})
 
     def bind_target(self, prompt: Prompt, target: Target) -> BoundTarget:
-        """Bind the model to likeness, the next or masked token, or a label.
-
-        Raises:
-            ModelError: it has no such output, or there is no such label.
-            PromptError: it cannot read the prompt, or there is no second text, or nothing in it is masked.
-        """
+        """Bind the model to likeness, the next or masked token, or a label."""
         binder = BINDERS.get(target.kind)
         return binder(self, prompt, target.place) if binder else super().bind_target(prompt, target)
 
     def bind_trace(self, prompt: Prompt, pieces: Sequence[int] = ()) -> BoundTarget:
-        """Bind the model to a text alone, where nothing about an output is explained.
-
-        Raises:
-            PromptError: nothing in the text can be read.
-        """
+        """Bind the model to a text alone, where nothing about an output is explained."""
         return whole_text(self, self.encode_prompt(prompt))
 
     def trace_all(self, texts: Sequence[str]) -> Iterator[tuple[int, AttentionTrace]]:

@@ -62,11 +62,7 @@ class TracedModel(Capabilities):
             return self._trace(prompt)
 
     def edit_points(self) -> EditPoints:
-        """Say which attentions there are to edit.
-
-        Raises:
-            EditError: the model computes its attention by itself.
-        """
+        """Say which attentions there are to edit."""
         if (kinds := self.reader.kinds) is None:
             raise EditError(
                 f"{self.card.name} computes its attention in code of its own ({self.model.config.model_type}), so it can be "

@@ -39,12 +39,7 @@ class SummaryModel(Capabilities):
     summarizer: Summarizer
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
-        """Trace a text, with the edits: the attention of every layer, pretrained and trained.
-
-        Raises:
-            PromptError: the tokenizer finds nothing in the text.
-            EditError: the model does not have what is edited.
-        """
+        """Trace a text, with the edits: the attention of every layer, pretrained and trained."""
         prompt = Prompt.of(prompt)
         with edited(self, prompt, Edits.of(edits)):
             return self.trace_sentences(prompt, Sentences.of(prompt.text))

@@ -69,12 +69,7 @@ class TranslationModel(Capabilities):
     shows_writing = True
 
     def trace(self, prompt: Prompt | str, edits: Edits | str = NO_EDITS) -> AttentionTrace:
-        """Trace the translation, or `prompt.target` where it is given, with the edits, and the attention of every head.
-
-        Raises:
-            PromptError: nothing in the text can be read, or the target is longer than the model writes.
-            EditError: the model does not have what is edited.
-        """
+        """Trace the translation, or `prompt.target` where it is given, with the edits, and the attention of every head."""
         prompt = Prompt.of(prompt)
         with edited(self, prompt, Edits.of(edits)):
             return self.steps(prompt)[0]
@@ -253,11 +248,7 @@ class TranslationModel(Capabilities):
         )
 
     def pieces(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`.
-
-        Raises:
-            PromptError: one of them is no piece that this model writes.
-        """
+        """Pieces of the target's vocabulary by their names, such as those of `DecodingStep.alternatives`."""
         numbers = [self.target.token_to_id(name) for name in names]
         for name, piece in zip(names, numbers, strict=True):
             if piece is None or piece in UNWRITABLE:
