@@ -13,7 +13,7 @@ LEAST_ROOM = 70.0
 LEAST_SHARE = 0.03
 
 
-def draw_arcs(picture: Picture, *, least: float = LEAST_SHARE) -> Sheet:
+def draw_arcs(picture: Picture) -> Sheet:
     """Draw the links of a head of at least that share of the strongest colour, the strongest on top."""
     matrix = picture.matrix
     sides = [[printed_text(token) for token in tokens] for tokens in (matrix.queries, matrix.keys)]
@@ -26,17 +26,17 @@ def draw_arcs(picture: Picture, *, least: float = LEAST_SHARE) -> Sheet:
     )
     title = f"{picture.name} of {picture.model}, {picture.kind} attention: queries left, keys right"
     height = max(map(len, sides)) * ROW + 2 * PADDING
-    return Sheet(title, end + right, height, (*_arcs(picture, start, end, least), *labels))
+    return Sheet(title, end + right, height, (*_arcs(picture, start, end), *labels))
 
 
 def _y(row: int) -> float:
     return PADDING + (row + 0.5) * ROW
 
 
-def _arcs(picture: Picture, start: float, end: float, least: float) -> Iterator[Item]:
+def _arcs(picture: Picture, start: float, end: float) -> Iterator[Item]:
     weights = picture.matrix.weights
     shares = np.clip(weights / picture.highest, 0, 1)
-    links = np.argwhere(shares >= least)
+    links = np.argwhere(shares >= LEAST_SHARE)
     for query, key in sorted(links.tolist(), key=lambda link: shares[tuple(link)]):
         share = float(shares[query, key])
         data = (("query", str(query)), ("key", str(key)), ("weight", f"{weights[query, key]:.6g}"))
