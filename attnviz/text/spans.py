@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,6 @@ def pair_logits(
     *,
     limit: int,
     length_penalty: float = 0.0,
-    legal: Bool[np.ndarray, " token"] | None = None,
 ) -> Float[np.ndarray, "token length"]:
     """Compute the logit of every span: row by its start, column by how many tokens follow that; -inf where there is none.
 
@@ -92,8 +91,6 @@ def pair_logits(
     [[11.0, 20.5], [22.0, -inf]]
     """
     start, end = start_logits.astype(np.float64), end_logits.astype(np.float64)
-    if legal is not None:
-        start, end = np.where(legal, start, -np.inf), np.where(legal, end, -np.inf)
     # A band, not a square: a long passage has few spans of a length that an answer has.
     following = np.concatenate([end, np.full(limit, -np.inf)])
     pairs = start[:, None] + np.lib.stride_tricks.sliding_window_view(following, limit + 1)
@@ -107,13 +104,12 @@ def best_spans(
     limit: int,
     n: int,
     length_penalty: float = 0.0,
-    legal: Bool[np.ndarray, " token"] | None = None,
     nothing: float | None = None,
 ) -> list[Span]:
     """Find the `n` best spans without overlap under start <= end <= start + limit, best first; fewer where there are no more.
 
-    A span's probability is the softmax of `pair_logits` over all spans there are, of any `legal` start and end; `nothing` is
-    the logit of one more choice, that there is no answer. Of two equal spans the first counts, and of these the shorter.
+    A span's probability is the softmax of `pair_logits` over all spans there are; `nothing` is the logit of one more
+    choice, that there is no answer. Of two equal spans the first counts, and of these the shorter.
 
     >>> spans = best_spans(np.array([0.0, 2.0, 0.0]), np.array([0.0, 0.0, 1.0]), limit=2, n=2)
     >>> [(span.start, span.end, round(span.probability, 2)) for span in spans]
@@ -121,7 +117,7 @@ def best_spans(
     """
     if not len(start_logits):
         return []
-    pairs = pair_logits(start_logits, end_logits, limit=limit, length_penalty=length_penalty, legal=legal)
+    pairs = pair_logits(start_logits, end_logits, limit=limit, length_penalty=length_penalty)
     top = max(float(pairs.max()), -np.inf if nothing is None else nothing)
     if not np.isfinite(top):
         return []

@@ -7,7 +7,7 @@ import numpy as np
 from attnviz.analysis.compute.additive import unfold_additive
 from attnviz.analysis.compute.dot_product import unfold_dot_product
 from attnviz.analysis.compute.long_vectors import QueryKey
-from attnviz.analysis.compute.rounding import DECIMALS, largest_remainder, number_text
+from attnviz.analysis.compute.rounding import largest_remainder, number_text
 from attnviz.analysis.compute.steps import ComputationStep, Matrix, Origin, Term, summed, weight_rows
 from attnviz.analysis.view import word_groups
 from attnviz.core.head_inputs import Additive, Ingredients
@@ -62,7 +62,7 @@ def _merge_step(attention: AttentionMap, *, layer: int, head: int, query: int, k
     names = "".join(rows), "".join(columns)
     result = Matrix("word", np.array([[total / len(rows)]]), names[:1], names[1:], weights=True)
     over = f" / {len(rows)}" if len(rows) > 1 else ""
-    text = f"({summed(counts)}){over} = {number_text(total)}{over} = " if over else f"{summed(counts, DECIMALS)} = "
+    text = f"({summed(counts)}){over} = {number_text(total)}{over} = " if over else f"{summed(counts)} = "
     cells = tuple(pieces.place(row, column) for row in range(len(rows)) for column in range(len(columns)))
     origin = Origin(cells, (Term(text), Term(result.shown[0][0], "word")))
     sentence = "What a word receives is the sum over its pieces; what it gives is the mean over them."

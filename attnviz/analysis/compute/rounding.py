@@ -8,35 +8,35 @@ DECIMALS = 2
 MINUS = "−"
 
 
-def number_text(value: float, decimals: int = DECIMALS) -> str:
+def number_text(value: float) -> str:
     """Write a number as it stands on the page; never minus zero.
 
     >>> number_text(-0.314), number_text(-0.001)
     ('−0.31', '0.00')
     """
-    return spelled(units(value, decimals), decimals)
+    return spelled(units(value))
 
 
-def units(value: float, decimals: int = DECIMALS) -> int:
+def units(value: float) -> int:
     """Count a number in units of its last shown digit.
 
     >>> units(3.104)
     310
     """
-    return round(float(value) * 10**decimals)
+    return round(float(value) * 10**DECIMALS)
 
 
-def spelled(count: int, decimals: int = DECIMALS) -> str:
+def spelled(count: int) -> str:
     """Write a count of units of the last digit as a number.
 
     >>> spelled(-310)
     '−3.10'
     """
-    return f"{count / 10**decimals:.{decimals}f}".replace("-", MINUS)
+    return f"{count / 10**DECIMALS:.{DECIMALS}f}".replace("-", MINUS)
 
 
 def largest_remainder(
-    values: Sequence[float] | np.ndarray, *, total: float | None = None, keep: int | None = None, decimals: int = DECIMALS
+    values: Sequence[float] | np.ndarray, *, total: float | None = None, keep: int | None = None
 ) -> tuple[int, ...]:
     """Round values so that they add up to their rounded sum, in units of the last digit: Hamilton's method of apportionment.
 
@@ -46,10 +46,10 @@ def largest_remainder(
     >>> largest_remainder([1 / 3, 1 / 3, 1 / 3])
     (34, 33, 33)
     """
-    exact = np.asarray(values, dtype=np.float64) * 10**decimals
+    exact = np.asarray(values, dtype=np.float64) * 10**DECIMALS
     counts = np.floor(exact).astype(int)
     lost = exact - counts
-    missing = units(float(np.sum(values)) if total is None else total, decimals) - int(counts.sum())
+    missing = units(float(np.sum(values)) if total is None else total) - int(counts.sum())
     order = [int(index) for index in np.argsort(-lost, kind="stable") if exact[index]]
     if keep is not None and keep in order and len(order) > 1:
         order.remove(keep)

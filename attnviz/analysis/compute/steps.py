@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
-from attnviz.analysis.compute.rounding import DECIMALS, MINUS, largest_remainder, number_text, spelled, units
+from attnviz.analysis.compute.rounding import MINUS, largest_remainder, number_text, spelled, units
 
 # Longer sums show their largest terms, and the others as one.
 MOST_TERMS = 6
@@ -197,14 +197,14 @@ def _in_brackets(text: str) -> str:
     return f"({text})" if text.startswith(MINUS) else text
 
 
-def summed(counts: Sequence[int], decimals: int = DECIMALS) -> str:
+def summed(counts: Sequence[int]) -> str:
     """Write rounded terms as a sum.
 
     >>> summed((37, -110, 273))
     '0.37 − 1.10 + 2.73'
     """
-    texts = [spelled(counts[0], decimals)]
-    texts += [f"{f' {MINUS} ' if count < 0 else ' + '}{spelled(abs(count), decimals)}" for count in counts[1:]]
+    texts = [spelled(counts[0])]
+    texts += [f"{f' {MINUS} ' if count < 0 else ' + '}{spelled(abs(count))}" for count in counts[1:]]
     return "".join(texts)
 
 
@@ -233,12 +233,12 @@ def softmax_origin(scores: Vector, visible: Bool[np.ndarray, " dim"] | None, at:
 
 
 def weight_rows(
-    weights: Float[np.ndarray, "row column"], decimals: int = DECIMALS, keep: int | None = None
+    weights: Float[np.ndarray, "row column"], keep: int | None = None
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """Write rows of weights, rounded so that each adds up to its sum, and those sums."""
     rows, totals = [], []
     for row in weights:
         total = float(np.sum(row, dtype=np.float64))
-        rows.append(tuple(spelled(count, decimals) for count in largest_remainder(row, keep=keep, decimals=decimals)))
-        totals.append(spelled(units(total, decimals), decimals))
+        rows.append(tuple(spelled(count) for count in largest_remainder(row, keep=keep)))
+        totals.append(spelled(units(total)))
     return tuple(rows), tuple(totals)

@@ -80,7 +80,7 @@ class Statistics:
 FIELDS = ("rows", "texts", "row_squares", "sums", "squares", "text_squares", "cross", "histogram")
 
 
-def measure(attention: AttentionMap, text: str = "", *, seed: int = 0) -> Statistics:
+def measure(attention: AttentionMap, text: str = "") -> Statistics:
     """Take every measure of one trace's map."""
     places = TokenPlaces.of(attention)
     weights = np.concatenate([attention.layer_weights(layer) for layer in range(attention.n_layers)])
@@ -96,13 +96,13 @@ def measure(attention: AttentionMap, text: str = "", *, seed: int = 0) -> Statis
     return Statistics(
         rows, (rows > 0).astype(float), rows**2, by_head, squares.reshape(-1, *shape), by_head**2,
         rows[:, None, None] * by_head, distance_histogram(weights, places).reshape(*shape, -1),
-        ((priority(text, seed), text),) if text else (), 1, len(attention.queries),
+        ((priority(text), text),) if text else (), 1, len(attention.queries),
     )  # fmt: skip
 
 
-def priority(text: str, seed: int) -> str:
-    """Hash a text with a seed: the texts with the smallest hashes are a random sample (bottom-k sampling, Cohen 1997)."""
-    return hashlib.blake2b(text.encode(), digest_size=12, key=str(seed).encode()).hexdigest()
+def priority(text: str) -> str:
+    """Hash a text: the texts with the smallest hashes are a random sample (bottom-k sampling, Cohen 1997)."""
+    return hashlib.blake2b(text.encode(), digest_size=12, key=b"0").hexdigest()
 
 
 def merge(*parts: Statistics) -> Statistics:

@@ -218,14 +218,14 @@ def one_sided_p(
     return np.vectorize(lambda value: 0.5 * math.erfc(value / math.sqrt(2)), otypes=[float])(z)
 
 
-def holm(p_values: Float[np.ndarray, " test"], level: float = 1 - CONFIDENCE) -> Bool[np.ndarray, " test"]:
-    """Mark which tests stand though so many were made: at most `level` is the chance that any of them is false (Holm 1979).
+def holm(p_values: Float[np.ndarray, " test"]) -> Bool[np.ndarray, " test"]:
+    """Mark which tests stand though so many were made: at most 5 % is the chance that any of them is false (Holm 1979).
 
     >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
     [True, False, False]
     """
     order = np.argsort(p_values)
-    allowed = level / np.arange(len(p_values), 0, -1)
+    allowed = (1 - CONFIDENCE) / np.arange(len(p_values), 0, -1)
     failed = np.flatnonzero(p_values[order] > allowed)
     stands = np.zeros(len(p_values), dtype=bool)
     stands[order[: failed[0] if len(failed) else len(order)]] = True

@@ -69,13 +69,13 @@ def counts_of(n_words: int) -> list[int]:
     return [min(max(1, round(part * n_words)), n_words) for part in PARTS]
 
 
-def curve_points(n_words: int, n_points: int = 11) -> list[int]:
+def curve_points(n_words: int) -> list[int]:
     """List how many words are gone at each point of a curve, from none to all.
 
     >>> curve_points(4)
     [0, 1, 2, 3, 4]
     """
-    return sorted({round(step * n_words / (n_points - 1)) for step in range(n_points)})
+    return sorted({round(step * n_words / 10) for step in range(11)})
 
 
 def removed_tokens(

@@ -134,7 +134,7 @@ def question_buttons(
     return f'<div class="asked" dir="auto" style="{css_variables(theme)}">{"".join(buttons)}</div>'
 
 
-def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT, height: int = 460) -> go.Figure:
+def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT) -> go.Figure:
     """Draw how likely each span is: starts down, ends across, the best numbered in their cells; what is no span is masked."""
     size = joint.probabilities.shape
     matrix = HeadMatrix(
@@ -146,7 +146,7 @@ def joint_heatmap(joint: Joint, *, theme: Theme = LIGHT, height: int = 460) -> g
         columns=tuple(range(size[1])),
         own=(None,) * size[0],
     )
-    figure = draw_matrix(matrix, Look(theme, full_scale=False, selected=joint.marks[0] if joint.marks else None, height=height))
+    figure = draw_matrix(matrix, Look(theme, full_scale=False, selected=joint.marks[0] if joint.marks else None, height=460))
     figure.update_traces(colorbar_title_text="probability", selector={"type": "heatmap", "zmin": 0})
     title = {"font": {"size": LABEL_SIZE, "color": theme.faint}}
     figure.update_xaxes(title={"text": "… and ends with", **title})

@@ -111,19 +111,19 @@ class WritingModel(TracedModel):
             sites=written.layer_sites(self.sizes["encoder"][0], self.sizes["decoder"][0]),
         )
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+    def steps(self, prompt: Prompt | str) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the prompt, and tell how likely the model found every token that is written."""
         prompt = Prompt.of(prompt)
         if not prompt.target:
             (pieces,) = self._generated(self._inputs(prompt.text), Beam(width=1))
-            return self.follow(prompt, pieces, n_alternatives)
+            return self.follow(prompt, pieces)
         encoded = self.encode([prompt.target], target=True)
         if encoded.cuts[0] is not None:
             most = self.card.max_tokens
             raise PromptError(f"{self.card.name} writes at most {most} tokens, and this target has more: type less.")
         (start,) = self.names([self._start])
         tokens = (Token(start, 0, 0, special=True), *encoded.tokens)
-        return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens), n_alternatives)
+        return self._followed(prompt, encoded.inputs["input_ids"], (prompt.target, tokens))
 
     def pieces_of(self, prompt: Prompt) -> tuple[int, ...]:
         """Pieces of what is written: of `prompt.target`, or of what the model writes by itself.
@@ -135,17 +135,15 @@ class WritingModel(TracedModel):
             return tuple(self.encode([prompt.target], target=True).inputs["input_ids"])
         return self._generated(self._inputs(prompt.text), Beam(width=1))[0]
 
-    def follow(
-        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
-    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+    def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
         output = self._text(pieces)
         with self.tokenizing():
             tokens = placed_ids(self.tokenizer, [self._start, *pieces], output)
-        return self._followed(prompt, pieces, (output, tokens), n_alternatives)
+        return self._followed(prompt, pieces, (output, tokens))
 
     def _followed(
-        self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
+        self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]]
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         text, tokens = output
         source = self.encode([prompt.text])
@@ -156,7 +154,7 @@ class WritingModel(TracedModel):
         rows = tokens[:-1]
         axes = {"encoder": (source.tokens, source.tokens), "decoder": (rows, rows), "cross": (rows, source.tokens)}
         return self._traced(prompt, stacks, axes, source, text), decoding_steps(
-            scores[0], tuple(zip(tokens[1:], pieces, strict=True)), self.names, n_alternatives
+            scores[0], tuple(zip(tokens[1:], pieces, strict=True)), self.names
         )
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:

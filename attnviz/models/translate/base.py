@@ -13,17 +13,18 @@ from attnviz.nn.decoding import Beam
 
 # As models' configurations name the task.
 TRANSLATE = "translation_en_to_fr"
+# What else was likely in the place of each token: so many pieces.
+ALTERNATIVES = 5
 
 
 def decoding_steps(
     scores: Float[Tensor, "step vocabulary"],
     written: Sequence[tuple[Token, int]],
     names: Callable[[Sequence[int]], Sequence[str]],
-    n_alternatives: int,
 ) -> tuple[DecodingStep, ...]:
     """Tell how likely each token with its piece was by the scores of its step, and what else was likely there."""
     probabilities = scores.float().softmax(dim=-1).cpu()
-    best = probabilities.topk(min(n_alternatives, probabilities.shape[-1]))
+    best = probabilities.topk(min(ALTERNATIVES, probabilities.shape[-1]))
     rows = zip(written, probabilities, best.values.tolist(), best.indices.tolist(), strict=True)
     return tuple(
         DecodingStep(token, float(own[piece]), tuple(zip(names(places), values, strict=True)))
@@ -44,13 +45,11 @@ class TranslatingModel(AttentionModel, Protocol):
     @property
     def closed(self) -> frozenset[str]: ...
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+    def steps(self, prompt: Prompt | str) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the greedy translation or `prompt.target`, and tell how likely the model found every token of it."""
         ...
 
-    def follow(
-        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
-    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+    def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
         ...
 

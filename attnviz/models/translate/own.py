@@ -142,13 +142,13 @@ class TranslationModel(Capabilities):
                     reset()
         return replace(self, model=fresh.eval())
 
-    def steps(self, prompt: Prompt | str, n_alternatives: int = 5) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+    def steps(self, prompt: Prompt | str) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Trace the prompt, and tell how likely the model found every token that is written."""
         prompt = Prompt.of(prompt)
         if prompt.target:
             written = encoded_tokens(self.target.encode(prompt.target), prompt.target)
-            return self._followed(prompt, self.forced(prompt.target), (prompt.target, written), n_alternatives)
-        return self.follow(prompt, self.pieces_of(prompt), n_alternatives)
+            return self._followed(prompt, self.forced(prompt.target), (prompt.target, written))
+        return self.follow(prompt, self.pieces_of(prompt))
 
     def pieces_of(self, prompt: Prompt) -> tuple[int, ...]:
         """Return the pieces of what is written: of `prompt.target`, or of what the model writes by itself."""
@@ -157,15 +157,13 @@ class TranslationModel(Capabilities):
         read, _, _ = self.read(prompt.text)
         return greedy(self.speaking(read), 1, self.longest(read.shape[1]), read.device)[0]
 
-    def follow(
-        self, prompt: Prompt, pieces: Sequence[int], n_alternatives: int = 5
-    ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
+    def follow(self, prompt: Prompt, pieces: Sequence[int]) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         """Do as `steps`, of exactly these pieces, such as one of several translations that were found."""
         output = self._text(pieces)
-        return self._followed(prompt, pieces, (output, written_tokens(self.target, pieces, output)), n_alternatives)
+        return self._followed(prompt, pieces, (output, written_tokens(self.target, pieces, output)))
 
     def _followed(
-        self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]], n_alternatives: int
+        self, prompt: Prompt, pieces: Sequence[int], output: tuple[str, tuple[Token, ...]]
     ) -> tuple[AttentionTrace, tuple[DecodingStep, ...]]:
         text, written = output
         read, keys, cut = self.read(prompt.text)
@@ -176,7 +174,7 @@ class TranslationModel(Capabilities):
         rows = (*written, _ENDED) if pieces[-1] == END else written
         maps = self._maps(attention, rows, (_BEGUN, *rows[:-1]), keys)
         trace = AttentionTrace(self.card.name, prompt, maps, text, cut, revision=self.card.revision, edits=current_edits())
-        return trace, decoding_steps(scores[0], tuple(zip(rows, pieces, strict=True)), self.names, n_alternatives)
+        return trace, decoding_steps(scores[0], tuple(zip(rows, pieces, strict=True)), self.names)
 
     def translate(self, text: str, beam: Beam | None = None, prefix: Sequence[int] = ()) -> tuple[Translation, ...]:
         """Find the translations that begin with the pieces of `prefix`, best first: one without a beam."""

@@ -1,4 +1,4 @@
-"""Answers from logits: equal to a search over every pair, whatever the logits, the limit and what is legal."""
+"""Answers from logits: equal to a search over every pair, whatever the logits and the limit."""
 
 import itertools
 
@@ -14,19 +14,19 @@ VALUES = st.sampled_from([-3.5, -1.0, 0.0, 0.5, 0.5, 2.25, float("-inf")])
 
 
 @st.composite
-def logits(draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def logits(draw) -> tuple[np.ndarray, np.ndarray]:
     n = draw(st.integers(1, 13))
-    columns = [draw(st.lists(VALUES, min_size=n, max_size=n)) for _ in range(2)]
-    return np.array(columns[0]), np.array(columns[1]), np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    start, end = (np.array(draw(st.lists(VALUES, min_size=n, max_size=n))) for _ in range(2))
+    return start, end
 
 
-def searched(start, end, legal, limit: int, penalty: float, nothing: float | None) -> list[tuple[Span, float]]:
-    """All legal spans, best first, by looking at each: what `best_spans` must find without."""
+def searched(start, end, limit: int, penalty: float, nothing: float | None) -> list[tuple[Span, float]]:
+    """All spans, best first, by looking at each: what `best_spans` must find without."""
     n = len(start)
     pairs = [
         (start[s] + end[e] - penalty * (e - s), s, e)
         for s, e in itertools.product(range(n), repeat=2)
-        if s <= e <= s + limit and legal[s] and legal[e] and np.isfinite(start[s] + end[e])
+        if s <= e <= s + limit and np.isfinite(start[s] + end[e])
     ]
     total = sum(np.exp(score) for score, _, _ in pairs) + (np.exp(nothing) if nothing is not None else 0)
     pairs.sort(key=lambda pair: (-pair[0], pair[1], pair[2]))
@@ -35,23 +35,23 @@ def searched(start, end, legal, limit: int, penalty: float, nothing: float | Non
 
 @given(logits(), st.integers(0, 15), st.sampled_from([0.0, 0.25]), st.integers(1, 5), st.sampled_from([None, -2.0, 1.5]))
 def test_the_best_spans_are_those_of_a_search_over_all_pairs(values, limit, penalty, n, nothing):
-    start, end, legal = values
+    start, end = values
     want: list[Span] = []
-    for span, _ in searched(start, end, legal, limit, penalty, nothing):
+    for span, _ in searched(start, end, limit, penalty, nothing):
         if len(want) < n and not any(span.start <= other.end and other.start <= span.end for other in want):
             want.append(span)
-    got = best_spans(start, end, limit=limit, n=n, length_penalty=penalty, legal=legal, nothing=nothing)
+    got = best_spans(start, end, limit=limit, n=n, length_penalty=penalty, nothing=nothing)
     assert [(span.start, span.end) for span in got] == [(span.start, span.end) for span in want]
     np.testing.assert_allclose([span.probability for span in got], [span.probability for span in want], rtol=1e-12)
 
 
 @given(logits(), st.integers(0, 15), st.sampled_from([0.0, 0.25]))
 def test_a_pair_has_the_sum_of_its_logits_less_its_length(values, limit, penalty):
-    start, end, legal = values
-    actual = pair_logits(start, end, limit=limit, length_penalty=penalty, legal=legal)
+    start, end = values
+    actual = pair_logits(start, end, limit=limit, length_penalty=penalty)
     assert actual.shape == (len(start), limit + 1)
     for s, length in itertools.product(range(len(start)), range(limit + 1)):
-        inside = s + length < len(start) and legal[s] and legal[s + length]
+        inside = s + length < len(start)
         assert actual[s, length] == (start[s] + end[s + length] - penalty * length if inside else -np.inf)
 
 
@@ -63,7 +63,7 @@ def test_start_and_end_are_found_together():
 
 def test_nothing_to_choose_from_is_no_span():
     assert best_spans(np.zeros(0), np.zeros(0), limit=3, n=5) == []
-    assert best_spans(np.zeros(7), np.zeros(7), limit=3, n=5, legal=np.zeros(7, dtype=bool)) == []
+    assert best_spans(np.full(7, -np.inf), np.zeros(7), limit=3, n=5) == []
 
 
 @given(st.integers(0, 200), st.integers(1, 50), st.data())
