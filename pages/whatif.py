@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attnviz.analysis.whatif.comparison import Comparison, compare
-from attnviz.analysis.whatif.head_costs import describe_costs
+from attnviz.analysis.whatif.cost_words import describe_costs
 from attnviz.core.edits import NO_EDITS
 from attnviz.core.errors import TraceError
 from attnviz.core.shares import HeadCosts
@@ -18,7 +18,7 @@ from attnviz.ui.explain import show_text_notices, show_toolbar
 from attnviz.ui.layout import answer, escaped, header, hero, story
 from attnviz.ui.sidebar import forced_target, machine, map_picker
 from attnviz.ui.whatif import comparison as changes
-from attnviz.ui.whatif import head_costs as costs_view
+from attnviz.ui.whatif import costs as costs_view
 from attnviz.ui.whatif.controls import (
     Ablation,
     Sides,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from attnviz.analysis.whatif.head_costs import written_cost
+from attnviz.analysis.whatif.cost_words import written_cost
 from attnviz.core.arrays import Kind
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.export.csv_table import NumberCell, csv_table

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from attnviz.analysis.whatif.head_costs import name_of, written_cost
+from attnviz.analysis.whatif.cost_words import name_of, written_cost
 from attnviz.core.arrays import Kind
 from attnviz.core.shares import Head, HeadCosts
 from attnviz.figures.head_grid import STYLE as GRID

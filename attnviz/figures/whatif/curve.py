@@ -4,7 +4,7 @@ import html
 import math
 from collections.abc import Iterable
 
-from attnviz.analysis.whatif.head_costs import describe_curve
+from attnviz.analysis.whatif.cost_words import describe_curve
 from attnviz.analysis.wording import plain, signed
 from attnviz.core.shares import RemovalCurve
 from attnviz.figures.theme import AGAINST, FOR, LIGHT, Theme, css_variables

@@ -9,7 +9,7 @@ import transformers as hf
 
 import attnviz
 from attnviz import Edits, WordHidden
-from attnviz.analysis.whatif.head_costs import describe_costs
+from attnviz.analysis.whatif.cost_words import describe_costs
 from attnviz.analysis.wording import plain
 from attnviz.core.errors import EditError, UnsupportedModelError
 from attnviz.export.whatif.cost_sheet import costs_csv

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from attnviz.analysis.whatif.head_costs import describe_costs, describe_curve
+from attnviz.analysis.whatif.cost_words import describe_costs, describe_curve
 from attnviz.analysis.wording import plain
 from attnviz.core.shares import HeadCosts, RemovalCurve
 from attnviz.export.whatif.cost_sheet import costs_csv, curve_csv

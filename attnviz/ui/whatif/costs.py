@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.analysis.whatif.head_costs import describe_curve
+from attnviz.analysis.whatif.cost_words import describe_curve
 from attnviz.analysis.wording import head_words, plain
 from attnviz.core.edits import Edits, HeadSet
 from attnviz.core.shares import Head, HeadCosts, RemovalCurve
