@@ -1,11 +1,15 @@
 """A class, walked: a teacher at the projector and two phones, from a picture to the guesses on it."""
 
 import json
+import os
+import re
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect
 
+from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
+from attnviz.lessons.classroom.store import ClassStore
 from attnviz.ui.address.state import query_of
 from tests.browser.harness import watched
 
@@ -100,3 +104,27 @@ def test_who_has_only_the_code_sees_the_wall_and_decides_nothing(
 
 def press(page: Page, key: str) -> None:
     page.locator(f".st-key-{key} button").first.click()
+
+
+def test_where_only_streamlit_s_routes_arrive_the_phone_is_a_page_of_the_app(app_url: str, phones: list[Page]) -> None:
+    store, phone = ClassStore(os.environ["ATTNVIZ_CLASS_STORE"]), phones[0]
+    started = store.start()
+    # A front that knows Streamlit's own addresses, and gives its page for any other.
+    phone.context.route(re.compile(r"/join(\?|$)"), lambda route: route.continue_(url=f"{app_url}/encode"))
+    phone.context.route("**/class/**", lambda route: route.abort())
+    phone.goto(f"{app_url}/join?code={started.code}&invite={started.invite}")
+    expect(phone.locator("#phone h1")).to_have_text("You are in")
+    expect(phone.get_by_test_id("stSidebar")).not_to_be_visible()
+    words = ("the", "cat", "it")
+    asked = ClassQuestion("token", "Where does it look?", words, (2,), words)
+    store.ask(started.code, started.secret, asked, AnswerKey(("cat",), sentence="To “cat”.", weights=(0.1, 0.6, 0.3)))
+    phone.locator("button[data-answer=cat]").click()
+    phone.locator(".send").click()
+    expect(phone.locator(".verdict")).to_have_text("Sent: cat")
+    # The same student after a reload, which begins a session anew.
+    phone.reload()
+    expect(phone.locator(".verdict")).to_have_text("Sent: cat")
+    store.reveal(started.code, started.secret)
+    expect(phone.locator(".verdict")).to_have_text("You were right.")
+    assert (store.overview(started.code).joined, store.overview(started.code).answered) == (1, 1)
+    store.dispose()

@@ -14,10 +14,9 @@ from starlette.routing import BaseRoute, Route
 
 from attnviz.core.errors import AttnvizError, BusyError, ClassError
 from attnviz.lessons.classroom.codes import read_code
+from attnviz.ui.classroom import phone_requests
 from attnviz.ui.classroom.hub import Hub
-from attnviz.ui.classroom.limiter import WrongCodes
 from attnviz.ui.classroom.phone_page import phone_page
-from attnviz.ui.classroom.store import class_store
 
 HEADER = "attnviz-student"
 # Bytes of a request: an order of many words is the longest answer.
@@ -36,46 +35,19 @@ STATUS = {
 STREAM = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 hub = Hub()
-wrong_codes = WrongCodes()
 
 
 async def join_page(request: Request) -> Response:
     """Give the page of a phone, with what its class sees now; which class that is, its address says."""
     code = read_code(request.query_params.get("code", "") or request.path_params.get("code", ""))
-    return HTMLResponse(phone_page(await _first_view(request, code) if code else None), headers={"Cache-Control": "no-store"})
-
-
-async def _first_view(request: Request, code: str) -> dict[str, Any] | None:
-    """What a phone draws before it has joined; None: there is no such class, codes are tried, or a nickname comes first."""
-    address = _address(request)
-    if not wrong_codes.may_type(address):
-        return None
-    try:
-        view = (await hub.run(class_store().overview, code)).for_phones()
-    except ClassError:
-        wrong_codes.count(address)
-        return None
-    except AttnvizError:
-        return None
-    return None if view["nicknames"] else view
+    view = await hub.run(phone_requests.first_view, code, _address(request)) if code else None
+    return HTMLResponse(phone_page(view), headers={"Cache-Control": "no-store"})
 
 
 async def join(request: Request) -> Response:
-    """Join a class; where it has nicknames and none is sent, nobody joins yet, and the phone asks for one."""
-    sent, code = await _body(request), request.path_params["code"]
-    address = _address(request)
-    if not wrong_codes.may_type(address) and not await hub.run(class_store().is_invited, code, _text(sent, "invite")):
-        raise ClassError("Too many wrong codes were typed here: scan the QR code of the class, or wait five minutes.", "wait")
-    try:
-        view = (await hub.run(class_store().overview, code)).for_phones()
-        if view["nicknames"] and "nickname" not in sent and view["state"] != "ended":
-            return JSONResponse({"view": view, "wants": "nickname"})
-        token = await hub.run(class_store().join, code, _text(sent, "nickname"))
-    except ClassError as error:
-        if error.reason == "unknown":
-            wrong_codes.count(address)
-        raise
-    return JSONResponse({"token": token, "view": view, **await _own(code, token)})
+    """Join a class."""
+    sent = await _body(request)
+    return JSONResponse(await hub.run(phone_requests.join, request.path_params["code"], sent, _address(request)))
 
 
 async def state(request: Request) -> Response:
@@ -85,14 +57,8 @@ async def state(request: Request) -> Response:
 
 async def answer(request: Request) -> Response:
     """Keep a student's answer."""
-    sent, code, token = await _body(request), request.path_params["code"], _token(request)
-    if not isinstance(sent.get("number"), int):
-        raise ClassError("This is no answer to this question.")
-    try:
-        kept = await hub.run(class_store().answer, code, token, sent["number"], _text(sent, "answer"))
-    except ClassError as error:
-        raise _hidden(error) from error
-    return JSONResponse({"answer": kept})
+    sent = await _body(request)
+    return JSONResponse(await hub.run(phone_requests.answer, request.path_params["code"], _token(request), sent))
 
 
 async def stream(request: Request) -> Response:
@@ -111,27 +77,9 @@ async def stream(request: Request) -> Response:
 
 
 async def _state(request: Request) -> dict[str, Any]:
-    code, token = request.path_params["code"], _token(request)
-    try:
-        own = await _own(code, token)
-        view = (await hub.run(class_store().overview, code)).for_phones()
-    except ClassError as error:
-        raise _hidden(error) from error
-    hub.hear(own["own"]["id"])
-    return {"view": view, **own}
-
-
-async def _own(code: str, token: str) -> dict[str, Any]:
-    student = await hub.run(class_store().student, code, token)
-    own = {"id": student.id, "student": student.number, "nickname": student.nickname}
-    return {"own": {**own, "number": student.round, "answer": student.answer}}
-
-
-def _hidden(error: ClassError) -> ClassError:
-    """Say the same of a class that is not there and of one that this phone is not in: codes cannot be tried here."""
-    if error.reason not in ("unknown", "forbidden"):
-        return error
-    return ClassError("This phone has not joined the class: type its code again.", "forbidden")
+    told = await hub.run(phone_requests.state, request.path_params["code"], _token(request))
+    hub.hear(told["own"]["id"])
+    return told
 
 
 def _address(request: Request) -> str:
@@ -140,13 +88,6 @@ def _address(request: Request) -> str:
 
 def _token(request: Request) -> str:
     return request.headers.get(HEADER, "")[:100]
-
-
-def _text(sent: dict[str, Any], name: str) -> str:
-    value = sent.get(name, "")
-    if not isinstance(value, str):
-        raise ClassError("This request cannot be read: reload the page.")
-    return value
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -175,8 +116,8 @@ def _answering(function: Callable[[Request], Awaitable[Response]]) -> Callable[[
         try:
             response = await function(request)
         except AttnvizError as error:
-            reason = error.reason if isinstance(error, ClassError) else "busy"
-            response = JSONResponse({"error": str(error), "reason": reason}, STATUS.get(reason, 503))
+            told = phone_requests.refusal(error)
+            response = JSONResponse(told, STATUS.get(told["reason"], 503))
         response.headers.setdefault("Cache-Control", "no-store")
         return response
 

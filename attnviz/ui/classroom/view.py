@@ -226,5 +226,5 @@ def _origin() -> str:
 def _join_address(code: str, teacher: StartedClass | None) -> tuple[str, str]:
     """What is typed to join, and the address that the QR code holds."""
     origin = _origin()
-    invited = f"?invite={teacher.invite}" if teacher else ""
-    return f"{urlsplit(origin).netloc}/join", f"{origin}/join/{read_code(code)}{invited}"
+    invited = f"&invite={teacher.invite}" if teacher else ""
+    return f"{urlsplit(origin).netloc}/join", f"{origin}/join?code={read_code(code)}{invited}"

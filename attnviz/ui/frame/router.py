@@ -34,7 +34,12 @@ def draw() -> None:
     icon = assets_folder() / "icon.svg"
     st.set_page_config(page_title="attnviz", page_icon=str(icon), layout="wide")
     st.logo(assets_folder() / "logo.svg", size="large", icon_image=icon)
-    page = st.navigation({section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()})
+    menu = {section: [_page(*each) for each in pages.items()] for section, pages in PAGES.items()}
+    phone = st.Page(_join, title="Join a class", url_path="join", visibility="hidden")
+    page = st.navigation(menu | {"Learn": [*menu["Learn"], phone]})
+    if page is phone:
+        page.run()
+        return
     st.session_state.begun = time.monotonic()
     with PRIORITY.at_work(DRAWING_SECONDS):
         _run(page)
@@ -44,6 +49,13 @@ def draw() -> None:
     if page.title != "Home" or st.session_state.get("is_drawn"):
         import_ahead.begin()
     st.session_state.is_drawn = True
+
+
+def _join() -> None:
+    """Draw the page of a phone, where no route but Streamlit's own arrives."""
+    from attnviz.ui.classroom.join import show_join
+
+    show_join()
 
 
 def _run(page: st.Page) -> None:

@@ -20,25 +20,28 @@ export class Refusal extends Error {
 /** @param {number} ms @returns {Promise<void>} */
 export const pause = (ms) => new Promise((go) => setTimeout(go, ms));
 
-/** @param {string} path @param {RequestInit} options */
-async function request(path, options) {
-  const answer = await fetch(path, { credentials: "same-origin", cache: "no-store", ...options });
+/** @param {string} address @param {RequestInit} options */
+async function request(address, options) {
+  const answer = await fetch(address, { credentials: "same-origin", cache: "no-store", ...options });
   if (answer.ok) return answer;
   const { error, reason } = await answer.json().catch(() => ({ error: "The server does not answer.", reason: "busy" }));
   throw new Refusal(error, reason ?? "busy");
 }
 
-/** @param {string} path @param {object} body @param {string} [token] */
-async function post(path, body, token = "") {
+/** @param {string} address @param {object} body @param {string} [token] */
+async function post(address, body, token = "") {
   const headers = { "Content-Type": "application/json", "Attnviz-Student": token };
   const options = { method: "POST", headers, body: JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE) };
-  return (await request(path, options)).json();
+  return (await request(address, options)).json();
 }
+
+// A host may have the app below a folder of its own.
+const path = (/** @type {string} */ code) => `${location.pathname.replace(/join(\/[^/]*)?$/, "")}class/${code}`;
 
 /** @returns {ClassLine} */
 export const webLine = () => ({
-  join: (code, more) => post(`/class/${code}/join`, more),
-  answer: (code, token, number, answer) => post(`/class/${code}/answer`, { number, answer }, token),
+  join: (code, more) => post(`${path(code)}/join`, more),
+  answer: (code, token, number, answer) => post(`${path(code)}/answer`, { number, answer }, token),
   listen: (code, token, ears) => new Listener(code, token, ears).begin(),
 });
 
@@ -46,7 +49,7 @@ export const webLine = () => ({
 class Listener {
   /** @param {string} code @param {string} token @param {ClassEars} ears */
   constructor(code, token, { tell, isUp, refuse }) {
-    this.path = `/class/${code}`;
+    this.path = path(code);
     this.headers = { "Attnviz-Student": token };
     this.tell = tell;
     this.isUp = isUp;

@@ -47,7 +47,7 @@ export function codeForm(phone) {
     event.preventDefault();
     phone.code = box.value.replace(/[^a-z]/gi, "").toUpperCase();
     if (phone.code.length !== 4) return phone.say("A code has four letters.");
-    history.replaceState(null, "", `/join/${phone.code}`);
+    history.replaceState(null, "", `?code=${phone.code}`);
     phone.invite = "";
     return phone.begin();
   };

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from attnviz.lessons.classroom.question import AnswerKey, ClassQuestion
 from attnviz.lessons.classroom.store import ClassStore
 from attnviz.lessons.classroom.values import StartedClass
-from attnviz.ui.classroom import routes
+from attnviz.ui.classroom import phone_requests, routes
 from attnviz.ui.classroom.hub import Hub
 from attnviz.ui.classroom.limiter import BURST, WrongCodes
 from attnviz.ui.classroom.phone_page import phone_page
@@ -35,7 +35,7 @@ TEACHERS = ("ask", "close", "reveal", "end", "csv", "history", "delete", "overvi
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassStore:
     monkeypatch.setenv("ATTNVIZ_CLASS_STORE", f"sqlite:///{tmp_path / 'classes.sqlite'}")
     monkeypatch.setattr(routes, "hub", Hub())
-    monkeypatch.setattr(routes, "wrong_codes", WrongCodes())
+    monkeypatch.setattr(phone_requests, "wrong_codes", WrongCodes())
     return class_store()
 
 
